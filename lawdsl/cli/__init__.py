@@ -178,7 +178,7 @@ def _fail(name: str, diagnostics: list[Diagnostic], form: str) -> None:
     if form == "--sarif":
         from lawdsl.reporting.sarif import sarif
 
-        print(sarif((), diagnostics, __version__, whole=False))
+        print(sarif((), diagnostics, __version__, complete=False))
     elif form == "--json":
         from lawdsl.reporting.json_document import document
 

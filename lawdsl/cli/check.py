@@ -95,31 +95,31 @@ def check(
     silent = as_json or sarif
     read = [changes.law(name) for name in laws]
     for law, values in _subjects(read, fits):
-        seen = _Seen(law, show=not silent, proofs=not quiet)
+        reporter = _VerdictReporter(law, show=not silent, proofs=not quiet)
 
-        def so_far(seen: _Seen = seen) -> None:
+        def so_far(reporter: _VerdictReporter = reporter) -> None:
             if silent:
-                done = [*checks, seen.so_far()]
-                _finish(done, interrupted=True, sarif=sarif, as_json=as_json)
+                done = [*checks, reporter.so_far()]
+                _finish_check(done, interrupted=True, sarif=sarif, as_json=as_json)
 
-        with last_words(so_far), seen.at_work(fitted=values is not None):
+        with last_words(so_far), reporter.at_work(fitted=values is not None):
             decided = decide(
-                law, values=values, seconds=time_limit, total=total_time_limit, on_verdict=seen
+                law, values=values, seconds=time_limit, total=total_time_limit, on_verdict=reporter
             )
             clock = TimeBudget(math.inf)
-            own = law.declarations.text
-            lost = findings(law, freedom(law), text=own) if values is None else []
+            text = law.declarations.text
+            unidentifiable = findings(law, freedom(law), text=text) if values is None else []
             took = clock.spent()
             checks.append(
                 replace(
                     decided,
                     law=_named(law),
-                    warnings=(*decided.warnings, *lost),
+                    warnings=(*decided.warnings, *unidentifiable),
                     seconds=decided.seconds + took,
                     warning_seconds=decided.warning_seconds + took,
                 )
             )
-    return _finish(checks, interrupted=False, sarif=sarif, as_json=as_json)
+    return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json)
 
 
 def _subjects(
@@ -151,12 +151,12 @@ def _only_read(laws: Sequence[str], *, as_json: bool) -> int:
     return finish("check", result, warnings, ok=True, as_json=as_json, show=show)
 
 
-def _finish(checks: Sequence[Check], *, interrupted: bool, sarif: bool, as_json: bool) -> int:
+def _finish_check(checks: Sequence[Check], *, interrupted: bool, sarif: bool, as_json: bool) -> int:
     warnings: list[Diagnostic] = [d for c in checks for d in c.warnings]
     if sarif:
         from lawdsl.reporting.sarif import sarif as as_sarif
 
-        click.echo(as_sarif(checks, warnings, __version__, whole=not interrupted))
+        click.echo(as_sarif(checks, warnings, __version__, complete=not interrupted))
         return 0 if all(c.ok for c in checks) else 1
     claims = [{"law": c.law, **v.to_json()} for c in checks for v in c.claims]
     summary = [{k: v for k, v in c.to_json().items() if k != "claims"} for c in checks]
@@ -165,7 +165,7 @@ def _finish(checks: Sequence[Check], *, interrupted: bool, sarif: bool, as_json:
     return finish("check", result, warnings, ok=ok, as_json=as_json, show=lambda: None)
 
 
-class _Seen:
+class _VerdictReporter:
     """Keeps each verdict as it is reached, and shows it."""
 
     def __init__(self, law: Law, show: bool, proofs: bool) -> None:

@@ -84,7 +84,7 @@ def compare(
         progress(quiet or as_json, "fits") as report,
         cpu_limit(time_limit, "the comparison", cheaper),
     ):
-        found = compared(
+        comparison = compared(
             laws,
             data,
             protocols=protocols or None,
@@ -101,16 +101,16 @@ def compare(
             progress=report,
             columns=bindings(a for a in arguments if "=" in a),
         )
-    ok = not any(d.severity == "error" for d in found.diagnostics)
+    ok = not any(d.severity == "error" for d in comparison.diagnostics)
 
     def printed() -> None:
-        if isinstance(found, Comparisons):
-            show_comparisons(found, console())
+        if isinstance(comparison, Comparisons):
+            show_comparisons(comparison, console())
         else:
-            show_comparison(found, console(), details=not quiet)
+            show_comparison(comparison, console(), details=not quiet)
 
-    result = found.to_json()
-    return finish("compare", result, found.diagnostics, ok=ok, as_json=as_json, show=printed)
+    result = comparison.to_json()
+    return finish("compare", result, comparison.diagnostics, ok=ok, as_json=as_json, show=printed)
 
 
 COMMANDS = (compare,)

@@ -86,19 +86,19 @@ def tokenizer(
     with progress(quiet or as_json, "MB read") as bar:
         text = sample(files, characters, glob=glob, text_field=text_field, progress=_megabytes(bar))
         write(path, train_tokenizer(text, vocabulary))
-    found = load_tokenizer(path).vocabulary
+    token_count = load_tokenizer(path).vocabulary
     warnings = []
-    if found < vocabulary:
-        message = f"the text gives {found:,} tokens, not the {vocabulary:,} asked for"
+    if token_count < vocabulary:
+        message = f"the text gives {token_count:,} tokens, not the {vocabulary:,} asked for"
         help = "give more text, or raise --characters"
         warnings.append(Diagnostic("R0214", message, "warning", place=output, help=help))
     return finish(
         "tokenizer",
-        {"path": output, "vocabulary": found},
+        {"path": output, "vocabulary": token_count},
         warnings,
         ok=True,
         as_json=as_json,
-        show=lambda: tell(f"wrote {output}, {found:,} tokens"),
+        show=lambda: tell(f"wrote {output}, {token_count:,} tokens"),
     )
 
 
@@ -184,7 +184,7 @@ def corpus(
     parts = _parts(Path(output), name, split, max_tokens, max_document_tokens)
     encoder = load_tokenizer(source, end_of_text)
     with progress(quiet or as_json, "MB read") as bar:
-        made = write_corpora(
+        written = write_corpora(
             files,
             parts,
             encoder,
@@ -195,7 +195,7 @@ def corpus(
             force=force,
             progress=_megabytes(bar),
         )
-    return _shown("corpus", made, (), as_json)
+    return _finish("corpus", written, (), as_json)
 
 
 @click.command("corpora")
@@ -209,31 +209,33 @@ def corpora(folders: tuple[str, ...], as_json: bool) -> int:
     needs("pydantic")
     from lawdsl.runners.corpora.corpus import find_corpora, mixed_tokenizers, open_corpus
 
-    found: list[Corpus] = []
+    listed: list[Corpus] = []
     mistakes: list[Diagnostic] = []
-    for folder in (inside for given in folders for inside in find_corpora(given)):
+    for folder in (inside for folder_given in folders for inside in find_corpora(folder_given)):
         try:
-            found.append(open_corpus(folder, verify=True))
+            listed.append(open_corpus(folder, verify=True))
         except LawdslError as error:
             mistakes += error.diagnostics
     if mistakes:
         raise LawdslError(mistakes)
-    mixed = mixed_tokenizers((corpus.name, corpus.tokenizer) for corpus in found)
-    return _shown("corpora", found, [mixed] if mixed else [], as_json)
+    mixed = mixed_tokenizers((corpus.name, corpus.tokenizer) for corpus in listed)
+    return _finish("corpora", listed, [mixed] if mixed else [], as_json)
 
 
-def _shown(command: str, made: Sequence[Corpus], said: Iterable[Diagnostic], as_json: bool) -> int:
+def _finish(
+    command: str, corpus_list: Sequence[Corpus], diagnostics: Iterable[Diagnostic], as_json: bool
+) -> int:
     from lawdsl.reporting.corpora import show_corpora
     from lawdsl.reporting.terminal import console
 
     rows: list[dict[str, Any]] = [
         corpus.facts | {"folder": str(corpus.folder), "fingerprint": corpus.fingerprint}
-        for corpus in made
+        for corpus in corpus_list
     ]
     return finish(
         command,
         {"corpora": rows},
-        said,
+        diagnostics,
         ok=True,
         as_json=as_json,
         show=lambda: show_corpora(rows, console()),

@@ -104,14 +104,14 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
         _heading(out, f"how much code, if the general loss may rise by {RISE:.0%}")
         show_answer(question(QUESTION)[0], tradeoff.answer, out, details=False)
         low, high = tradeoff.between
-        told = f"the runs themselves pass that limit between {low:g} and {high:g}"
-        out.print(f"{told}, at {tradeoff.measured:.3f} on the line between them")
+        passing = f"the runs themselves pass that limit between {low:g} and {high:g}"
+        out.print(f"{passing}, at {tradeoff.measured:.3f} on the line between them")
         out.print("next: lawdsl laws, lawdsl new my_law, lawdsl fit LAW runs.csv -o fit.json")
     result = {
         "law": law.name,
         "claims": verdicts.to_json()["claims"],
-        "trends": {name: found.to_json()["trends"] for name, found in observed.items()},
-        "fits": {name: found.to_json() for name, found in fits.items()},
+        "trends": {name: part.to_json()["trends"] for name, part in observed.items()},
+        "fits": {name: part.to_json() for name, part in fits.items()},
         "held_out": [asdict(row) | {"relative_error": row.off} for row in rows],
         "answer": tradeoff.answer.to_json(),
         "measured": {"r_d": tradeoff.measured, "between": list(tradeoff.between)},
@@ -125,28 +125,28 @@ def _columns(loss: str) -> dict[str, str]:
 
 
 def _fitted(law: Law, data: Table, loss: str, where: list[str], *, claims: bool = True) -> Fit:
-    found = fit(law, data, where=where, columns=_columns(loss), claims=claims)
-    assert isinstance(found, Fit)  # the law has no index sets
-    return found
+    fitted = fit(law, data, where=where, columns=_columns(loss), claims=claims)
+    assert isinstance(fitted, Fit)  # the law has no index sets
+    return fitted
 
 
 def _held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
     """What a fit that has not seen these shares predicts for each model."""
     columns = _columns(loss)
     others = [FROM, *(f"r_code != {share}" for share in HELD_OUT)]
-    seen = _fitted(law, data, loss, others, claims=False)
+    training_fit = _fitted(law, data, loss, others, claims=False)
     last = f"step = {np.max(data.numbers('step')):g}"
     names = [q.name for q in law.variables]
-    found: list[HeldOut] = []
+    held_out: list[HeldOut] = []
     for share in HELD_OUT:
         for model in dict.fromkeys(data.texts("model")):
             where = [last, f"r_code = {share}", f"model = {model}"]
             rows = bind(law, data, columns, where=where)
             assert rows.target is not None
-            predicted = seen.predict(dict(zip(names, rows.columns[:, :1], strict=True)))
+            predicted = training_fit.predict(dict(zip(names, rows.columns[:, :1], strict=True)))
             measured = float(np.mean(rows.target))  # of all seeds
-            found.append(HeldOut(loss, model, share, measured, float(predicted[0])))
-    return found
+            held_out.append(HeldOut(loss, model, share, measured, float(predicted[0])))
+    return held_out
 
 
 def _tradeoff(data: Table, fits: dict[str, Fit]) -> Tradeoff:
@@ -154,12 +154,12 @@ def _tradeoff(data: Table, fits: dict[str, Fit]) -> Tradeoff:
     size, step = data.numbers("N"), data.numbers("step")
     last = (size == np.max(size)) & (step == np.max(step))
     before = float(np.mean(data.numbers("L0_general")[last]))
-    given = {"N": np.max(size) / 1e9, "D": np.mean(data.numbers("D")[last]) / 1e9}
-    asked = Asked(QUESTION, general=fits["general"], domain=fits["code"])
-    answer = asked.answer({**given, "L0": before, "T": RISE}, proofs=False)
+    givens = {"N": np.max(size) / 1e9, "D": np.mean(data.numbers("D")[last]) / 1e9}
+    tradeoff_question = Asked(QUESTION, general=fits["general"], domain=fits["code"])
+    answer = tradeoff_question.answer({**givens, "L0": before, "T": RISE}, proofs=False)
     shares = np.unique(data.numbers("r_code")[last])
-    here = data.numbers("r_code")[last], data.numbers("L_general")[last]
-    losses = np.array([np.mean(here[1][here[0] == share]) for share in shares])
+    last_runs = data.numbers("r_code")[last], data.numbers("L_general")[last]
+    losses = np.array([np.mean(last_runs[1][last_runs[0] == share]) for share in shares])
     above = int(np.argmax(losses > before * (1 + RISE)))
     ends = float(shares[above - 1]), float(shares[above])
     part = (before * (1 + RISE) - losses[above - 1]) / (losses[above] - losses[above - 1])

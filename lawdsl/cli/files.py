@@ -50,7 +50,7 @@ def laws(as_json: bool) -> int:
     from lawdsl.law.law import Law, load
     from lawdsl.reporting.terminal import console, show_laws
 
-    found, pipelines = [load(name) for name in shipped()], list(shipped("pipeline"))
+    shipped_laws, pipelines = [load(name) for name in shipped()], list(shipped("pipeline"))
     questions = {name: question(name)[0].title for name in shipped("question")}
 
     def row(law: Law) -> dict[str, object]:
@@ -68,14 +68,14 @@ def laws(as_json: bool) -> int:
     return finish(
         "laws",
         {
-            "laws": [row(law) for law in found],
+            "laws": [row(law) for law in shipped_laws],
             "questions": [{"name": name, "title": title} for name, title in questions.items()],
             "pipelines": pipelines,
         },
         (),
         ok=True,
         as_json=as_json,
-        show=lambda: show_laws(found, questions, pipelines, console()),
+        show=lambda: show_laws(shipped_laws, questions, pipelines, console()),
     )
 
 
@@ -101,14 +101,14 @@ def show(
             raise click.UsageError("a question is shown as it is written")
         from lawdsl.cli.solve import needs
 
-        asked, warned = library.question(law)
-        return needs(asked, "show", warned, given=law, as_json=as_json)
+        parsed, warned = library.question(law)
+        return needs(parsed, "show", warned, name=law, as_json=as_json)
     from lawdsl.law.text import text
     from lawdsl.proof.identifiability import findings, freedom
     from lawdsl.reporting.terminal import console, show_law
 
     read = changes.law(law)
-    lost = freedom(read)
+    unidentifiable = freedom(read)
     quantities = (*read.variables, *read.parameters)
     result = {
         "name": read.name,
@@ -119,7 +119,7 @@ def show(
         "output": read.output,
         "domains": {q.name: q.domain for q in quantities},
         "derivatives": {q.name: text(read.derivative(q.name)) for q in quantities},
-        "symmetries": [symmetry.to_json() for symmetry in lost.symmetries],
+        "symmetries": [symmetry.to_json() for symmetry in unidentifiable.symmetries],
         "digest": read.digest,
     }
 
@@ -129,8 +129,8 @@ def show(
         else:
             show_law(read, console())
 
-    said = [] if latex else findings(read, lost, text=read.declarations.text)
-    return finish("show", result, said, ok=True, as_json=as_json, show=printed)
+    warnings = [] if latex else findings(read, unidentifiable, text=read.declarations.text)
+    return finish("show", result, warnings, ok=True, as_json=as_json, show=printed)
 
 
 @click.command("new")

@@ -84,15 +84,15 @@ def fit(
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
     read = changes.law(law)
-    known = not (as_json or read.indexed)  # of index sets, only a table says the labels
-    said = findings(read, freedom(read), "error") if known else []
-    say(said)  # before a search for values that mean nothing
+    labels_known = not (as_json or read.indexed)  # of index sets, only a table says the labels
+    earlier = findings(read, freedom(read), "error") if labels_known else []
+    say(earlier)  # before a search for values that mean nothing
     cheaper = "fewer --starts or --resamples take less"
     with (
         progress(quiet or as_json, "starts") as report,
         cpu_limit(time_limit, "the fit", cheaper),
     ):
-        found = fitted(
+        fitted_law = fitted(
             read,
             data,
             starts=numbers(start, "--start") if start else _count(starts),
@@ -111,20 +111,20 @@ def fit(
             columns=bindings(columns),
         )
     if output:
-        found.save(output)
+        fitted_law.save(output)
 
     def printed() -> None:
-        if isinstance(found, Fits):
-            show_fits(found, console())
+        if isinstance(fitted_law, Fits):
+            show_fits(fitted_law, console())
         else:
-            show_fit(found, console())
+            show_fit(fitted_law, console())
         if output:
             tell(f"wrote {output}")
 
-    ok = found.verdict != "not trusted"
-    result = found.to_json()
-    left = [d for d in found.diagnostics if d not in said]
-    return finish("fit", result, left, ok=ok, as_json=as_json, show=printed)
+    ok = fitted_law.verdict != "not trusted"
+    result = fitted_law.to_json()
+    new_findings = [d for d in fitted_law.diagnostics if d not in earlier]
+    return finish("fit", result, new_findings, ok=ok, as_json=as_json, show=printed)
 
 
 def _count(starts: str) -> int | str:

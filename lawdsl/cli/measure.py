@@ -63,7 +63,7 @@ def measure(
     table = read_table(data)
     for text in where:
         table = table.keep(condition(text, table).holds(table))
-    found = measured(
+    variables = measured(
         declared,
         table,
         bound,
@@ -72,15 +72,15 @@ def measure(
         settings=numbers(settings, "--set"),
     )
     if output:
-        write_rows(Path(output), *cells(declared, found, units=True))
+        write_rows(Path(output), *cells(declared, variables, units=True))
 
     def printed() -> None:
-        show_measured(declared, table.name, found, console())
+        show_measured(declared, table.name, variables, console())
         if output:
             tell(f"wrote {output}")
 
-    result = {"law": declared.name, "data": table.name, **found.to_json()}
-    return finish("measure", result, found.warnings, ok=True, as_json=as_json, show=printed)
+    result = {"law": declared.name, "data": table.name, **variables.to_json()}
+    return finish("measure", result, variables.warnings, ok=True, as_json=as_json, show=printed)
 
 
 COMMANDS = (measure,)

@@ -88,8 +88,8 @@ def halving(
     from lawdsl.designing.domains import read_domains
     from lawdsl.designing.halving import halving as halved
 
-    given = read_domains(domains, target=target, epochs=epochs, caps=caps)
-    return _written(halved(given, count, grid=grid, seed=seed), output, as_json)
+    domain_list = read_domains(domains, target=target, epochs=epochs, caps=caps)
+    return _written(halved(domain_list, count, grid=grid, seed=seed), output, as_json)
 
 
 @mixtures.command("spread")
@@ -118,8 +118,8 @@ def spread(
     from lawdsl.designing.domains import read_domains
     from lawdsl.designing.space_filling import spread as spread_out
 
-    given = read_domains(domains, target=target, epochs=epochs, caps=caps)
-    return _written(spread_out(given, count, grid=grid, seed=seed), output, as_json)
+    domain_list = read_domains(domains, target=target, epochs=epochs, caps=caps)
+    return _written(spread_out(domain_list, count, grid=grid, seed=seed), output, as_json)
 
 
 @mixtures.command("select")
@@ -179,7 +179,7 @@ def select(
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
     with progress(quiet or as_json, "groups") as report:
-        found = chosen(
+        selection = chosen(
             changes.law(law),
             data,
             count=count,
@@ -195,29 +195,29 @@ def select(
             columns=bindings(columns),
         )
 
-    table = found.to_csv()
+    table = selection.to_csv()
     if output:
         write(Path(output), table)
 
     def printed() -> None:
         if output:
-            show_chosen(found, console())
-        _put(table, output, f"{len(found.table)} rows")
+            show_chosen(selection, console())
+        _put(table, output, f"{len(selection.table)} rows")
 
-    warnings = found.warnings
-    return finish("mixtures", found.to_json(), warnings, ok=True, as_json=as_json, show=printed)
+    warnings = selection.warnings
+    return finish("mixtures", selection.to_json(), warnings, ok=True, as_json=as_json, show=printed)
 
 
-def _written(made: Mixtures, output: str | None, as_json: bool) -> int:
+def _written(design: Mixtures, output: str | None, as_json: bool) -> int:
     """Hand on mixtures that were made."""
-    table = made.to_csv()
+    table = design.to_csv()
     if output:
         write(Path(output), table)
-    what = f"{len(made.shares)} of {made.candidates:,} mixtures"
+    what = f"{len(design.shares)} of {design.candidates:,} mixtures"
     return finish(
         "mixtures",
-        made.to_json(),
-        made.warnings,
+        design.to_json(),
+        design.warnings,
         ok=True,
         as_json=as_json,
         show=lambda: _put(table, output, what),

@@ -114,16 +114,16 @@ def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
     Raises:
         click.UsageError: one of another form.
     """
-    found = {}
+    values = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         try:
-            found[name.strip()] = float(value)
+            values[name.strip()] = float(value)
         except ValueError:
             equals = ""
         if not equals:
             raise click.UsageError(f"{what} takes NAME=NUMBER, not {pair!r}")
-    return found
+    return values
 
 
 def formulas(pairs: Iterable[str], what: str) -> dict[str, str]:
@@ -135,23 +135,23 @@ def formulas(pairs: Iterable[str], what: str) -> dict[str, str]:
     return _texts(pairs, f"{what} takes NAME=FORMULA")
 
 
-def bindings(pairs: Iterable[str], wanted: str = "write NAME=VALUE") -> dict[str, str]:
+def bindings(pairs: Iterable[str], usage: str = "write NAME=VALUE") -> dict[str, str]:
     """NAME=COLUMN arguments as text.
 
     Raises:
         click.UsageError: one of another form.
     """
-    return _texts(pairs, wanted)
+    return _texts(pairs, usage)
 
 
-def _texts(pairs: Iterable[str], wanted: str) -> dict[str, str]:
-    found = {}
+def _texts(pairs: Iterable[str], usage: str) -> dict[str, str]:
+    texts = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.strip() or not text.strip():
-            raise click.UsageError(f"{wanted}, not {pair!r}")
-        found[name.strip()] = text.strip()
-    return found
+            raise click.UsageError(f"{usage}, not {pair!r}")
+        texts[name.strip()] = text.strip()
+    return texts
 
 
 def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> float:
@@ -173,8 +173,10 @@ def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> 
         value = float(text[:digits])
         size, dimension = size_and_dimension(parse_unit(text[digits:].strip()))
     except (ValueError, KeyError):
-        own = f", or with a unit such as {unit_text(unit)}" if unit else ""
-        raise click.UsageError(f"{name}={text} is not a number; write {name}=2.5{own}") from None
+        unit_hint = f", or with a unit such as {unit_text(unit)}" if unit else ""
+        raise click.UsageError(
+            f"{name}={text} is not a number; write {name}=2.5{unit_hint}"
+        ) from None
     size_own, dimension_own = size_and_dimension(unit or ())
     if dimension != dimension_own:
         raise click.UsageError(f"{name} is in {unit_text(unit) or 'no unit'}, not {text[digits:]}")
@@ -255,8 +257,10 @@ def fitted_laws(
         for fit in read.parts if isinstance(read, Fits) else (read,):
             law = fit.read_law()
             if laws:
-                own = laws[min(number, len(laws) - 1)]
-                law = _of_fit(own, fit, f"{path} is a fit of {law.name}, not of {own.name}")
+                given_law = laws[min(number, len(laws) - 1)]
+                law = _of_fit(
+                    given_law, fit, f"{path} is a fit of {law.name}, not of {given_law.name}"
+                )
             yield law, fit.values
 
 
@@ -269,10 +273,10 @@ def _of_fit(law: Law, fit: Fit, otherwise: str) -> Law:
     law, instance = law.holding(fit.law.held), fit.law.instance
     if law.indexed == (instance is None):
         raise click.UsageError(otherwise)
-    own = law if instance is None else law.at_labels(instance)
-    if {q.name for q in own.parameters} != set(fit.values):
+    instantiated = law if instance is None else law.at_labels(instance)
+    if {q.name for q in instantiated.parameters} != set(fit.values):
         raise click.UsageError(otherwise)
-    return own
+    return instantiated
 
 
 @contextmanager
@@ -335,13 +339,13 @@ def finish(
     show: Callable[[], None],
 ) -> int:
     """Print a command's result in the form asked for; the exit code."""
-    found = list(diagnostics)
+    listed = list(diagnostics)
     if as_json:
-        click.echo(document(command, result, found, ok=ok))
+        click.echo(document(command, result, listed, ok=ok))
     else:
         from lawdsl.reporting.terminal import say
 
         show()
         sys.stdout.flush()
-        say(found)
+        say(listed)
     return 0 if ok else 1

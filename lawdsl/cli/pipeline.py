@@ -112,7 +112,7 @@ def pipeline(
         progress(quiet or as_json, "fits") as report,
         cpu_limit(time_limit, "the pipeline", "fewer --draws take less"),
     ):
-        found = run_pipeline(
+        result = run_pipeline(
             pipeline,
             data,
             settings=values,
@@ -123,18 +123,18 @@ def pipeline(
             progress=report,
             columns=bindings(columns),
         )
-    written = _written(found, output, folder)
+    written = _written(result, output, folder)
 
     def printed() -> None:
-        show_pipeline(found, console(), details=not quiet)
+        show_pipeline(result, console(), details=not quiet)
         for path in written:
             tell(f"wrote {path}")
 
     return finish(
         "pipeline",
-        found.to_json(),
-        found.diagnostics,
-        ok=found.ok,
+        result.to_json(),
+        result.diagnostics,
+        ok=result.ok,
         as_json=as_json,
         show=printed,
     )
@@ -175,18 +175,18 @@ def _needs(declared: Pipeline, *, as_json: bool) -> int:
 def _numbers(declared: Pipeline, settings: Sequence[str]) -> dict[str, float]:
     """NAME=VALUE as numbers in the units of what they are for."""
     units = declared.units
-    found = {}
+    values = {}
     for name, text in bindings(settings, "--set takes NAME=NUMBER").items():
         unit = units.get(name)
-        found[name] = value_in(name, unit.factors if unit else None, text)
-    return found
+        values[name] = value_in(name, unit.factors if unit else None, text)
+    return values
 
 
-def _written(found: PipelineResult, output: str | None, folder: str | None) -> list[str]:
+def _written(result: PipelineResult, output: str | None, folder: str | None) -> list[str]:
     """Write what is to be kept; the files."""
     written = []
     if output:
-        for path, fit in _fit_files(found, Path(output)):
+        for path, fit in _fit_files(result, Path(output)):
             fit.save(path)
             written.append(str(path))
     if folder:
@@ -196,7 +196,7 @@ def _written(found: PipelineResult, output: str | None, folder: str | None) -> l
             message = f"the folder cannot be made: {error.strerror}"
             help = "give the path of a folder that you may write to"
             raise LawdslError(Diagnostic("F0108", message, place=folder, help=help)) from None
-        for number, step in enumerate(found.steps, start=1):
+        for number, step in enumerate(result.steps, start=1):
             name = f"{number}_{step.law}"
             tables = {f"{name}_fits.csv": step.fits(), f"{name}.csv": step.columns()}
             for file, columns in tables.items():
@@ -207,13 +207,13 @@ def _written(found: PipelineResult, output: str | None, folder: str | None) -> l
     return written
 
 
-def _fit_files(found: PipelineResult, path: Path) -> list[tuple[Path, Fit | Fits]]:
+def _fit_files(result: PipelineResult, path: Path) -> list[tuple[Path, Fit | Fits]]:
     """The last fits and their files: FIT.json, or FIT.1.json, … where there are several."""
-    if found.together is not None:
-        return [(path, found.together)]
-    if len(found.fits) == 1:
-        return [(path, found.fits[0])]
-    many = enumerate(found.fits, start=1)
+    if result.together is not None:
+        return [(path, result.together)]
+    if len(result.fits) == 1:
+        return [(path, result.fits[0])]
+    many = enumerate(result.fits, start=1)
     return [(path.with_suffix(f".{number}{path.suffix}"), fit) for number, fit in many]
 
 

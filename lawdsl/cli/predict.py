@@ -70,14 +70,14 @@ def predict(
     from lawdsl.reporting.terminal import console, show_rows
 
     read = load_fit(fit)
-    asked = wanted(read)
-    if runs and not asked.measured:
-        raise click.UsageError(f"{asked.law} measures nothing: leave --runs out")
+    inputs = wanted(read)
+    if runs and not inputs.measured:
+        raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
     more = {"runs": runs} if runs else {}
     table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
     if table is not None:
         data = read_table(table)
-        made, warnings = _predicted(
+        predictions, warnings = _predicted(
             read, data, {**more, **bindings(pairs)}, level if intervals else None
         )
         points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
@@ -85,20 +85,20 @@ def predict(
         names = [f"{name} [{units[name]}]" if name in units else name for name in data.columns]
         behind = " predicted"
     else:
-        columns = _points(asked, bindings(pairs), measured=bool(runs))
-        made, warnings = _predicted(read, columns, more, level if intervals else None)
+        columns = _points(inputs, bindings(pairs), measured=bool(runs))
+        predictions, warnings = _predicted(read, columns, more, level if intervals else None)
         names, behind = list(columns), ""
         points = list(zip(*columns.values(), strict=True))
-    labels = asked.outputs if made.ndim == 3 else ()
+    labels = inputs.outputs if predictions.ndim == 3 else ()
     ends = ["low", "high"] if intervals else []
-    of = [f"{asked.output}[{label}]" for label in labels] or [asked.output]
+    of = [f"{inputs.output}[{label}]" for label in labels] or [inputs.output]
     outputs = [f"{name}{tail}" for name in of for tail in (behind, *(f" {end}" for end in ends))]
     twice = next((name for name in outputs if name in names), None)
     if twice is not None:
         raise click.UsageError(f"the table has a column {twice!r} already: remove it first")
-    values = made.reshape(len(points), len(outputs)).tolist()
+    values = predictions.reshape(len(points), len(outputs)).tolist()
     headers = [*names, *outputs]
-    rows = [[*point, *own] for point, own in zip(points, values, strict=True)]
+    rows = [[*point, *predicted] for point, predicted in zip(points, values, strict=True)]
     if output:
         write_rows(Path(output), headers, rows)
 
@@ -106,21 +106,24 @@ def predict(
         if output:
             tell(f"wrote {output}")
         elif labels and table is None and len(rows) == 1:
-            beside = [(label, *own) for label, own in zip(labels, made[0].tolist(), strict=True)]
-            show_rows([asked.over, asked.output, *ends], beside, console())
+            beside = [
+                (label, *predicted)
+                for label, predicted in zip(labels, predictions[0].tolist(), strict=True)
+            ]
+            show_rows([inputs.over, inputs.output, *ends], beside, console())
         else:
             show_rows(headers, rows, console())
 
     result = {
-        "law": asked.law,
+        "law": inputs.law,
         "columns": headers,
         "rows": rows,
-        "predictions": made[..., 0].tolist(),
+        "predictions": predictions[..., 0].tolist(),
         "labels": list(labels) or None,
         "intervals": None,
     }
     if intervals:
-        low, high = made[..., 1].tolist(), made[..., 2].tolist()
+        low, high = predictions[..., 1].tolist(), predictions[..., 2].tolist()
         result["intervals"] = {"level": level, "low": low, "high": high}
     return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
 
@@ -139,40 +142,42 @@ def _predicted(
     return np.stack([band.values, band.low, band.high], axis=-1), band.warnings
 
 
-def _points(asked: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict[str, list[Any]]:
+def _points(inputs: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict[str, list[Any]]:
     """The values asked for in every combination, a column each, in the law's units."""
-    given = {re.sub(r"\s*([\[\]])\s*", r"\1", name): text for name, text in pairs.items()}
-    sets = list(dict.fromkeys((*asked.sets, *asked.known)))
-    known = [*asked.variables, *sets]
-    for name in given:
-        if name not in known:
-            raise click.UsageError(f"the law has no variable {name!r}; it has {', '.join(known)}")
+    texts = {re.sub(r"\s*([\[\]])\s*", r"\1", name): text for name, text in pairs.items()}
+    sets = list(dict.fromkeys((*inputs.sets, *inputs.known)))
+    accepted = [*inputs.variables, *sets]
+    for name in texts:
+        if name not in accepted:
+            raise click.UsageError(
+                f"the law has no variable {name!r}; it has {', '.join(accepted)}"
+            )
     left_out = [
-        [name for name in shares if name not in given]
-        for shares in asked.shares
-        if any(name in given for name in shares)
+        [name for name in shares if name not in texts]
+        for shares in inputs.shares
+        if any(name in texts for name in shares)
     ]
     spared = [names[0] for names in left_out if len(names) == 1]
-    told = measured or any(over in given for over in asked.known)
-    spared += asked.measured if told else ()
-    missing = [name for name in asked.variables if name not in {*given, *spared}]
-    if not asked.outputs:
-        missing += [over for over in asked.sets if over not in given]
+    is_measured = measured or any(over in texts for over in inputs.known)
+    spared += inputs.measured if is_measured else ()
+    missing = [name for name in inputs.variables if name not in {*texts, *spared}]
+    if not inputs.outputs:
+        missing += [over for over in inputs.sets if over not in texts]
     if missing:
         raise click.UsageError(f"no value for {', '.join(missing)}; write {missing[0]}=VALUE")
     values: dict[str, list[Any]] = {
-        name: [value_in(name, asked.variables[name], text) for text in given[name].split(",")]
-        for name in asked.variables
-        if name in given
+        name: [value_in(name, inputs.variables[name], text) for text in texts[name].split(",")]
+        for name in inputs.variables
+        if name in texts
     }
-    values |= {over: given[over].split(",") for over in sets if over in given}
+    values |= {over: texts[over].split(",") for over in sets if over in texts}
     grid = zip(*itertools.product(*values.values()), strict=True)
     columns = dict(zip(values, map(list, grid), strict=True))
-    for shares in asked.shares:
+    for shares in inputs.shares:
         for name in set(shares) & set(spared):
             others = [columns[other] for other in shares if other != name]
-            columns[name] = [_rest(own) for own in zip(*others, strict=True)]
-    return {name: columns[name] for name in known if name in columns}
+            columns[name] = [_rest(shares_of_row) for shares_of_row in zip(*others, strict=True)]
+    return {name: columns[name] for name in accepted if name in columns}
 
 
 def _rest(shares: tuple[float, ...]) -> float:

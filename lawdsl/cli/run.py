@@ -109,8 +109,8 @@ def run(
     read = read_sweep(Path(sweep))
     inputs = inputs_of(read)
     policy = Policy(retries, halve, steal)
-    with _machines(address, read, jobs, jobs_per_gpu, policy) as (there, at_once, engine):
-        plan = plan_of(read, inputs, orders_of(read, inputs), there, at_once)
+    with _machines(address, read, jobs, jobs_per_gpu, policy) as (cluster, at_once, engine):
+        plan = plan_of(read, inputs, orders_of(read, inputs), cluster, at_once)
         export.check(read, plan.runs)
         planned = plan.to_json()
         if not as_json:
@@ -177,8 +177,11 @@ def _finish(
         elif complete:
             click.echo(f"next: lawdsl collect {shlex.quote(path)} -o runs.parquet")
 
-    found = (*(warnings if as_json else ()), *_findings(outcomes))  # a terminal has shown them
-    code = finish("run", result, found, ok=complete, as_json=as_json, show=show)
+    diagnostics = (
+        *(warnings if as_json else ()),
+        *_findings(outcomes),
+    )  # a terminal has shown them
+    code = finish("run", result, diagnostics, ok=complete, as_json=as_json, show=show)
     return stop.code if stop.signal else code
 
 
@@ -247,11 +250,11 @@ def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
         what = {"oom": "ran out of memory", "held": "is held by"}
         message = f"{outcome.run.label} {what.get(outcome.status, outcome.status)}"
         message += f": {outcome.message}" if outcome.message else ""
-        place = str(outcome.run.folder)
-        yield Diagnostic(code, message, severity, place=place, notes=outcome.log, help=help)
-    left = [o.message for o in outcomes if o.status == "left" and o.message]
-    if left:
-        message = f"{len(left)} runs were not begun: {left[0]}"
+        folder = str(outcome.run.folder)
+        yield Diagnostic(code, message, severity, place=folder, notes=outcome.log, help=help)
+    unstarted = [o.message for o in outcomes if o.status == "left" and o.message]
+    if unstarted:
+        message = f"{len(unstarted)} runs were not begun: {unstarted[0]}"
         help = "run the sweep again when there is such a node"
         yield Diagnostic("R0116", message, "warning", help=help)
 
@@ -307,12 +310,12 @@ def _following(
 
 def _tenths(begun: int, total: int) -> Callable[[int, int], None]:
     """What says on a line of its own that another tenth of the tokens is done: for logs."""
-    said = [10 * begun // max(total, 1)]
+    reported = [10 * begun // max(total, 1)]
 
     def progress(tokens: int, working: int) -> None:
         now = 10 * tokens // max(total, 1)
-        if now > said[0]:
-            said[0] = now
+        if now > reported[0]:
+            reported[0] = now
             tell(f"{10 * now} % of {total:,} tokens, {working} at work")
 
     return progress
@@ -331,20 +334,24 @@ def _machines(
 
     hows = set(sweep.how.values())
     if address is None:
-        here = machine.this_machine()
-        at_once = machine.at_once(here, hows, jobs, jobs_per_gpu)
-        yield here, at_once, local.LocalEngine(here, at_once, policy, workers.WORKER)
+        local_machine = machine.this_machine()
+        at_once = machine.at_once(local_machine, hows, jobs, jobs_per_gpu)
+        yield (
+            local_machine,
+            at_once,
+            local.LocalEngine(local_machine, at_once, policy, workers.WORKER),
+        )
         return
     needs("ray", extra="ray")
     from lawdsl.runners.sweeps import ray, ray_cluster
 
     with ray_cluster.joined(address):
         nodes = ray_cluster.nodes()
-        there = ray_cluster.machine_of(nodes)
-        kinds = {ray_cluster.needs_of(how, there, jobs_per_gpu) for how in hows}
+        cluster = ray_cluster.machine_of(nodes)
+        kinds = {ray_cluster.needs_of(how, cluster, jobs_per_gpu) for how in hows}
         at_once = ray_cluster.at_once(nodes, kinds, jobs)
-        engine = ray.RayEngine(there, jobs, jobs_per_gpu, policy, workers.WORKER)
-        yield there, at_once, engine
+        engine = ray.RayEngine(cluster, jobs, jobs_per_gpu, policy, workers.WORKER)
+        yield cluster, at_once, engine
 
 
 COMMANDS = (run, collect)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lawdsl.language.questions import Question
     from lawdsl.solving.result import Answer
 
-MOST = 10_000  # combinations of values
+MAX_COMBINATIONS = 10_000  # combinations of values
 
 
 @click.command("solve")
@@ -80,44 +80,48 @@ def solve(
     from lawdsl.language import library
     from lawdsl.solving.solve import Asked
 
-    asked, warned = library.question(question)
+    parsed, warned = library.question(question)
     if output is not None and output == curve:
         raise click.UsageError("-o and --curve name one file: give two")
-    if not arguments and (asked.uses or asked.of_kind("given")):
-        return needs(asked, "solve", warned, given=question, as_json=as_json)
-    fits, given = _sorted(asked, arguments)
-    ready = Asked(asked, **fits)
-    at = [_point(asked, text) for text in points]
-    rows = list(_combinations(given))
-    if len(rows) > MOST:
-        raise click.UsageError(f"{len(rows):,} combinations of values; at most {MOST:,}")
+    if not arguments and (parsed.uses or parsed.of_kind("given")):
+        return needs(parsed, "solve", warned, name=question, as_json=as_json)
+    fits, values_of = _sorted(parsed, arguments)
+    ready = Asked(parsed, **fits)
+    compared = [_point(parsed, text) for text in points]
+    rows = list(_combinations(values_of))
+    if len(rows) > MAX_COMBINATIONS:
+        raise click.UsageError(
+            f"{len(rows):,} combinations of values; at most {MAX_COMBINATIONS:,}"
+        )
     many = len(rows) > 1
     answers = []
     for row in rows:
         with cpu_limit(time_limit, "the answer", "fewer or narrower unknowns take less"):
-            answers.append(ready.answer(row, level=level, seed=seed, proofs=not many, compare=at))
-    varying = [name for name, values in given.items() if len(values) > 1]
-    written = _written(asked, answers, varying, output, curve)
+            answers.append(
+                ready.answer(row, level=level, seed=seed, proofs=not many, compare=compared)
+            )
+    varying = [name for name, values in values_of.items() if len(values) > 1]
+    written = _written(parsed, answers, varying, output, curve)
     result: Any = answers[0].to_json() if not many else [a.to_json() for a in answers]
-    said = dict.fromkeys([*warned, *(d for answer in answers for d in answer.diagnostics)])
+    diagnostics = dict.fromkeys([*warned, *(d for answer in answers for d in answer.diagnostics)])
 
     def printed() -> None:
         from lawdsl.reporting.answers import show_answer, show_answers
         from lawdsl.reporting.terminal import console
 
         if many:
-            show_answers(asked, answers, varying, console())
+            show_answers(parsed, answers, varying, console())
         else:
-            show_answer(asked, answers[0], console(), details=not quiet)
+            show_answer(parsed, answers[0], console(), details=not quiet)
         for path in written:
             tell(f"wrote {path}")
 
     ok = all(answer.ok for answer in answers)
-    return finish("solve", result, said, ok=ok, as_json=as_json, show=printed)
+    return finish("solve", result, diagnostics, ok=ok, as_json=as_json, show=printed)
 
 
 def needs(
-    asked: Question, command: str, warned: Sequence[Diagnostic], *, given: str, as_json: bool
+    question: Question, command: str, warned: Sequence[Diagnostic], *, name: str, as_json: bool
 ) -> int:
     """What a question is and what it is to be told, as the result of a command.
 
@@ -127,7 +131,7 @@ def needs(
     from lawdsl.reporting.answers import show_needs
     from lawdsl.reporting.terminal import console
 
-    units = asked.units
+    units = question.units
 
     def told(kind: str) -> list[dict[str, Any]]:
         return [
@@ -136,15 +140,15 @@ def needs(
                 "unit": print_unit(unit) if (unit := units[s.name]) else None,
                 "doc": s.doc,
             }
-            for s in asked.of_kind(kind)
+            for s in question.of_kind(kind)
         ]
 
     result = {
-        "question": asked.name,
-        "title": asked.title,
-        "sources": list(asked.sources),
-        "text": asked.text.text,
-        "uses": {use: law.name for use, law in asked.uses.items()},
+        "question": question.name,
+        "title": question.title,
+        "sources": list(question.sources),
+        "text": question.text.text,
+        "uses": {use: law.name for use, law in question.uses.items()},
         "givens": told("given"),
         "settings": told("setting"),
         "unknowns": told("unknown"),
@@ -155,66 +159,66 @@ def needs(
         warned,
         ok=True,
         as_json=as_json,
-        show=lambda: show_needs(asked, console(), given),
+        show=lambda: show_needs(question, console(), name),
     )
 
 
 def _sorted(
-    asked: Question, arguments: Sequence[str]
+    question: Question, arguments: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, list[float]]]:
     """The fits, and the values of givens and settings, in the units of the question."""
     fits: dict[str, Any] = {}
-    given: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     names = [argument.partition("=")[0].strip() for argument in arguments]
     for twice in (n for i, n in enumerate(names) if n in names[:i]):
         raise click.UsageError(f"{twice} is given twice; several values are {twice}=1,2,3")
     for name, text in bindings(arguments).items():
         use, dot, inner = name.partition(".")
-        if name in asked.uses:
+        if name in question.uses:
             fits[name] = text
-        elif dot and use in asked.uses and (use not in names or _is_part(asked, use, inner)):
-            own = fits.setdefault(use, {})
-            if not isinstance(own, dict):
+        elif dot and use in question.uses and (use not in names or _is_part(question, use, inner)):
+            parameters = fits.setdefault(use, {})
+            if not isinstance(parameters, dict):
                 message = f"{name}={text}: {use} is a fit already, which has its own parameters"
                 raise click.UsageError(message)
-            own[inner] = _value(asked, name, text)
+            parameters[inner] = _value(question, name, text)
         else:
-            given[name] = [_value(asked, name, one) for one in text.split(",")]
-    return fits, given
+            values[name] = [_value(question, name, one) for one in text.split(",")]
+    return fits, values
 
 
-def _is_part(asked: Question, use: str, name: str) -> bool:
+def _is_part(question: Question, use: str, name: str) -> bool:
     """Whether a name behind `use.` is a parameter; a setting has other values than the fit's."""
-    symbol = asked.uses[use].symbols.get(name)
+    symbol = question.uses[use].symbols.get(name)
     return symbol is not None and symbol.kind == "parameter"
 
 
-def _value(asked: Question, name: str, text: str) -> float:
+def _value(question: Question, name: str, text: str) -> float:
     """A number in the unit that the question has for a name."""
     use, dot, inner = name.partition(".")
-    if dot and use in asked.uses:
-        symbol = asked.uses[use].symbols.get(inner)
+    if dot and use in question.uses:
+        symbol = question.uses[use].symbols.get(inner)
         unit = symbol.unit if symbol else None
     else:
-        unit = asked.units.get(name.partition("[")[0])
+        unit = question.units.get(name.partition("[")[0])
     return value_in(name, unit.factors if unit else None, text)
 
 
-def _combinations(given: Mapping[str, list[float]]) -> Iterator[dict[str, float]]:
+def _combinations(values_of: Mapping[str, list[float]]) -> Iterator[dict[str, float]]:
     """Each choice of one value for each name."""
-    for values in itertools.product(*given.values()):
-        yield dict(zip(given, values, strict=True))
+    for values in itertools.product(*values_of.values()):
+        yield dict(zip(values_of, values, strict=True))
 
 
-def _point(asked: Question, text: str) -> dict[str, float]:
+def _point(question: Question, text: str) -> dict[str, float]:
     """NAME=VALUE,NAME=VALUE as numbers in the units of the unknowns."""
     parts = re.split(r",(?![^\[]*\])", text)  # not between the labels of T[a, b]
     pairs = bindings([part for part in parts if part.strip()], "--at takes NAME=VALUE")
-    return {name: _value(asked, name, value) for name, value in pairs.items()}
+    return {name: _value(question, name, value) for name, value in pairs.items()}
 
 
 def _written(
-    asked: Question,
+    question: Question,
     answers: Sequence[Answer],
     varying: Sequence[str],
     output: str | None,
@@ -225,8 +229,8 @@ def _written(
     if output:
         from lawdsl.reporting.answer_tables import by_label, rows_by_label, rows_of
 
-        labelled = by_label(asked)
-        rows = rows_by_label(asked, answers, varying) if labelled else rows_of(answers, varying)
+        labelled = by_label(question)
+        rows = rows_by_label(question, answers, varying) if labelled else rows_of(answers, varying)
         write_rows(Path(output), *rows)
         written.append(output)
     if curve:

@@ -20,22 +20,22 @@ def swapped(arguments: Sequence[str]) -> Diagnostic | None:
     start = 2 if list(arguments[:2]) == GROUP else 1
     if not arguments or start == 1 and arguments[0] not in COMMANDS:
         return None
-    places = [
+    positions = [
         i
         for i, argument in enumerate(arguments[start:], start=start)
         if not argument.startswith("-")
         and "=" not in argument
         and (not arguments[i - 1].startswith("-") or arguments[i - 1] in FLAGS)
     ]
-    if not places or not _is_table(arguments[places[0]]):
+    if not positions or not _is_table(arguments[positions[0]]):
         return None
-    table = arguments[places[0]]
-    laws = [i for i in places[1:] if _is_law(arguments[i])]
+    table = arguments[positions[0]]
+    laws = [i for i in positions[1:] if _is_law(arguments[i])]
     if not laws:
         help = f"`lawdsl {arguments[0]} --help` says what stands where"
         return Diagnostic("C0007", f"{table} is a table, where a law or fit is expected", help=help)
     right = [*arguments[: laws[-1] + 1], table, *arguments[laws[-1] + 1 :]]
-    del right[places[0]]
+    del right[positions[0]]
     message = f"{table} is a table; write `lawdsl {shlex.join(right)}`"
     help = "the law comes first, or the fit, and the table after it"
     return Diagnostic("C0007", message, help=help)
@@ -48,5 +48,5 @@ def _is_table(name: str) -> bool:
 def _is_law(name: str) -> bool:
     from lawdsl.language.library import shipped
 
-    known = (shipped(kind) for kind in ("law", "question", "pipeline"))
-    return Path(name).suffix.lower() in LAWS or any(name in names for names in known)
+    shipped_names = (shipped(kind) for kind in ("law", "question", "pipeline"))
+    return Path(name).suffix.lower() in LAWS or any(name in names for names in shipped_names)

@@ -64,7 +64,7 @@ def trends(
     from lawdsl.reporting.terminal import console
     from lawdsl.reporting.trends import show_trends
 
-    found = observed(
+    result = observed(
         law,
         data,
         se=se,
@@ -77,11 +77,11 @@ def trends(
     )
     return finish(
         "trends",
-        found.to_json(),
-        found.diagnostics,
-        ok=found.ok,
+        result.to_json(),
+        result.diagnostics,
+        ok=result.ok,
         as_json=as_json,
-        show=lambda: show_trends(found, console(), details=not quiet),
+        show=lambda: show_trends(result, console(), details=not quiet),
     )
 
 

@@ -139,20 +139,20 @@ def validation(
     from lawdsl.runners.validation.selection import select
 
     folder, silent = Path(output), quiet or as_json
-    wanted = sets.SetRequest(samples, keep, worst, seed, length, min(shortest, length))
+    options = sets.SetRequest(samples, keep, worst, seed, length, min(shortest, length))
     if folder.exists() and not (force or dry_run):
         help = "--force replaces it"
         raise LawdslError(Diagnostic("R0205", "the folder exists", place=output, help=help))
-    own = _tokenizer(inputs, tokenizer, end_of_text)
+    text_tokenizer = _tokenizer(inputs, tokenizer, end_of_text)
     panel = _panel(models, length, device, threads, batch_tokens) if models else None
     with progress(silent, "bytes read") as bar:
         drawn = draw(
             inputs,
             samples,
             seed,
-            tokenizer=own,
+            tokenizer=text_tokenizer,
             length=length,
-            shortest=wanted.shortest,
+            shortest=options.shortest,
             glob=glob,
             text_field=text_field,
             progress=bar,
@@ -161,17 +161,19 @@ def validation(
         return _only_planned(drawn, sets.forecast(drawn, panel) if panel else [], as_json)
     measured = _measured(drawn, panel, folder, silent) if panel else sets.unmeasured(drawn)
     selection = select(measured.losses, worst, keep)
-    found = report.report(drawn, measured, selection, wanted)
+    document = report.report(drawn, measured, selection, options)
     title = name or folder.name
-    corpus = sets.write_set(folder, title, own, drawn, selection, found, inputs, force)
-    made = {"folder": output, "tokens": len(corpus.tokens), "fingerprint": corpus.fingerprint}
+    corpus = sets.write_set(
+        folder, title, text_tokenizer, drawn, selection, document, inputs, force
+    )
+    written = {"folder": output, "tokens": len(corpus.tokens), "fingerprint": corpus.fingerprint}
     return finish(
         "validation",
-        found | made,
-        report.warnings_of(drawn, measured, selection, wanted),
+        document | written,
+        report.warnings_of(drawn, measured, selection, options),
         ok=True,
         as_json=as_json,
-        show=lambda: show_set(found | made, console()),
+        show=lambda: show_set(document | written, console()),
     )
 
 
@@ -184,17 +186,17 @@ def _panel(
     from lawdsl.runners.training.distributed import join
     from lawdsl.runners.validation import sets
 
-    place = join(ExecutionConfig(device=device, threads=threads))
-    judges = sets.judges_of(models, length, place)
-    return sets.Panel(judges, place, batch_tokens or TOKENS[place.device.type])
+    rank = join(ExecutionConfig(device=device, threads=threads))
+    judges = sets.judges_of(models, length, rank)
+    return sets.Panel(judges, rank, batch_tokens or TOKENS[rank.device.type])
 
 
 def _measured(drawn: SampleSet, panel: Panel, folder: Path, silent: bool) -> SampleLosses:
     """The losses of all samples, with a bar; an interruption says what becomes of them."""
     from lawdsl.runners.validation import sets
 
-    again = "what was scored is kept; the same command goes on from there"
-    with progress(silent, "tokens") as bar, last_words(lambda: tell(again)):
+    resume_hint = "what was scored is kept; the same command goes on from there"
+    with progress(silent, "tokens") as bar, last_words(lambda: tell(resume_hint)):
         return sets.measure(drawn, panel, folder, bar)
 
 
@@ -232,15 +234,15 @@ def _tokenizer(
 
     if tokenizer:
         return load_tokenizer(tokenizer, end_of_text)
-    found = {}
+    tokenizers = {}
     for path in inputs:
         if not is_corpus(path):
             raise click.UsageError(f"{path} is text: say with --tokenizer how it is made tokens")
-        own = tokenizer_of(path)
-        found[own.path.read_bytes()] = own
-    if len(found) > 1:
+        text_tokenizer = tokenizer_of(path)
+        tokenizers[text_tokenizer.path.read_bytes()] = text_tokenizer
+    if len(tokenizers) > 1:
         raise click.UsageError("the corpora have different tokenizers: choose with --tokenizer")
-    return next(iter(found.values()))
+    return next(iter(tokenizers.values()))
 
 
 COMMANDS = (validation,)

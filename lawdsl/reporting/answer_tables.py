@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from lawdsl.language.questions import Question
     from lawdsl.solving.result import Answer, Ends, Response
 
-Table = tuple[list[str], list[list[Any]]]
+Columns = tuple[list[str], list[list[Any]]]
 
 
-def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Table:
+def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
     """Answers as the columns of a table, and its rows: what varies, the unknowns, their ends."""
     first = next((a for a in answers if a.unknowns), None)
     names = [u.name for u in first.unknowns] if first else []
@@ -45,7 +45,7 @@ def by_label(question: Question) -> bool:
     )
 
 
-def rows_by_label(question: Question, answers: Sequence[Answer], varying: Sequence[str]) -> Table:
+def rows_by_label(question: Question, answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
     """Answers with a row for each label: what varies, the label, and its unknowns with their ends."""
     names = [u.name for u in question.of_kind("unknown")]
     over = question.indices[question.of_kind("unknown")[0].indices[0]].over
@@ -64,7 +64,7 @@ def rows_by_label(question: Question, answers: Sequence[Answer], varying: Sequen
     return headers, rows
 
 
-def curve_of(answers: Sequence[Answer], varying: Sequence[str]) -> Table:
+def curve_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
     """Response curves as the columns of a table, and its rows."""
     first: Response | None = next((r for a in answers for r in a.response), None)
     goal = goal_of(answers)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from lawdsl.language.questions import Question
     from lawdsl.solving.result import Answer, Conflict, Ends
 
-FEW = 4  # active constraints that are written out
-MOST = 20  # unknowns, constraints or givens that are shown
-ROUNDED = 1e-12  # a margin that is 0 but for rounding
-LONGEST = 30  # characters of a goal at the head of a table
+MAX_ACTIVE_SHOWN = 4  # active constraints that are written out
+MAX_NAMES_SHOWN = 20  # unknowns, constraints or givens that are shown
+MARGIN_ATOL = 1e-12  # a margin that is 0 but for rounding
+MAX_GOAL_CHARACTERS = 30  # characters of a goal at the head of a table
 NO_ANSWER = {
     "infeasible": "no answer: the constraints cannot be kept together",
     "unbounded": "no answer: nothing is best",
@@ -31,27 +31,27 @@ NO_ANSWER = {
 }
 
 
-def show_needs(asked: Question, out: Console, given: str = "") -> None:
+def show_needs(question: Question, out: Console, name: str = "") -> None:
     """A question as written, and the command that answers it.
 
     Args:
-        asked: the question.
+        question: the question.
         out: where it is printed.
-        given: the name or file by which the question was asked for; its own name if empty.
+        name: the name or file by which the question was asked for; its own name if empty.
     """
-    out.print(Text(printable_lines(asked.text.text)), end="")
+    out.print(Text(printable_lines(question.text.text)), end="")
     out.print()
-    told = [f"{use}=FIT.json" for use in asked.uses]
-    told += [f"{symbol.name}=…" for symbol in asked.of_kind("given")]
-    line = f"lawdsl solve {shlex.quote(given or asked.name)} {' '.join(told)}".rstrip()
+    inputs = [f"{use}=FIT.json" for use in question.uses]
+    inputs += [f"{symbol.name}=…" for symbol in question.of_kind("given")]
+    line = f"lawdsl solve {shlex.quote(name or question.name)} {' '.join(inputs)}".rstrip()
     out.print(Text(line, style="bold"), soft_wrap=True)
-    fits = ", ".join(f"{use}: a fit of {law.name}" for use, law in asked.uses.items())
+    fits = ", ".join(f"{use}: a fit of {law.name}" for use, law in question.uses.items())
     out.print(Text(fits), soft_wrap=True)
 
 
-def show_answer(asked: Question, answer: Answer, out: Console, *, details: bool = True) -> None:
+def show_answer(question: Question, answer: Answer, out: Console, *, details: bool = True) -> None:
     """One answer: what is best, where it lies, how sure it is, and what moves it."""
-    _show_head(asked, answer, out)
+    _show_head(question, answer, out)
     if not answer.unknowns:
         out.print(Text(NO_ANSWER[answer.status], style="bold"), soft_wrap=True)
         for line in answer.proof:
@@ -63,37 +63,41 @@ def show_answer(asked: Question, answer: Answer, out: Console, *, details: bool 
         return
     _show_why(answer, out)
     _show_conflicts(answer, out)
-    _show_sensitivities(asked, answer, out)
+    _show_sensitivities(question, answer, out)
     _show_response(answer, out)
     _show_compared(answer, out)
 
 
-def _show_head(asked: Question, answer: Answer, out: Console, varying: Sequence[str] = ()) -> None:
+def _show_head(
+    question: Question, answer: Answer, out: Console, varying: Sequence[str] = ()
+) -> None:
     out.print(Text(f"{answer.question}: {printable(answer.title)}", style="bold"), soft_wrap=True)
     laws = ", ".join(f"{use}: {law}" for use, law in answer.fits.items())
     if laws:
         out.print(Text(f"  {laws}"), soft_wrap=True)
-    given = list(_given(asked, answer, varying))
-    if given:
-        more = f", … ({len(given)} values)" if len(given) > MOST else ""
-        out.print(Text("  " + ", ".join(given[:MOST]) + more), soft_wrap=True)
+    values = list(_given_values(question, answer, varying))
+    if values:
+        more = f", … ({len(values)} values)" if len(values) > MAX_NAMES_SHOWN else ""
+        out.print(Text("  " + ", ".join(values[:MAX_NAMES_SHOWN]) + more), soft_wrap=True)
 
 
-def _given(asked: Question, answer: Answer, varying: Sequence[str]) -> Iterator[str]:
+def _given_values(question: Question, answer: Answer, varying: Sequence[str]) -> Iterator[str]:
     """Givens and settings; one that is the same for all labels once, as it is declared."""
-    own = {name: x for name, x in answer.values.items() if "." not in name}
-    for base, group in groupby(own.items(), lambda pair: pair[0].partition("[")[0]):
+    values = {name: x for name, x in answer.values.items() if "." not in name}
+    for base, group in groupby(values.items(), lambda pair: pair[0].partition("[")[0]):
         elements = dict(group)
         if {base, *elements}.intersection(varying):
             continue
         alike = len(elements) > 1 and len(set(elements.values())) == 1
-        shown = {asked.symbols[base].text: next(iter(elements.values()))} if alike else elements
-        for name, value in shown.items():
-            yield f"{name} = {_with_unit(asked, name, value)}"
+        printed = (
+            {question.symbols[base].text: next(iter(elements.values()))} if alike else elements
+        )
+        for name, value in printed.items():
+            yield f"{name} = {_with_unit(question, name, value)}"
 
 
-def _with_unit(asked: Question, name: str, value: float) -> str:
-    unit = asked.units.get(name.partition("[")[0])
+def _with_unit(question: Question, name: str, value: float) -> str:
+    unit = question.units.get(name.partition("[")[0])
     return f"{number(value)} {print_unit(unit)}" if unit else number(value)
 
 
@@ -122,15 +126,15 @@ def _ends(ends: Ends | None) -> str:
 
 def _show_why(answer: Answer, out: Console) -> None:
     lines = [f"{answer.where} ({answer.method})"]
-    held = [k for k in answer.kept if k.active and k.doc is not None]
-    lines += [f"  {k.name}: {k.text}" for k in held[:FEW]]
-    if len(held) > FEW:
-        lines.append(f"  … and {len(held) - FEW} more")
+    active = [k for k in answer.kept if k.active and k.doc is not None]
+    lines += [f"  {k.name}: {k.text}" for k in active[:MAX_ACTIVE_SHOWN]]
+    if len(active) > MAX_ACTIVE_SHOWN:
+        lines.append(f"  … and {len(active) - MAX_ACTIVE_SHOWN} more")
     lines += [f"  {line}" for line in answer.proof]
     free: dict[str, list[float]] = {}
-    for kept in answer.kept:
-        if not kept.active and not kept.law:
-            free.setdefault(kept.name, []).append(kept.margin)
+    for constraint in answer.kept:
+        if not constraint.active and not constraint.law:
+            free.setdefault(constraint.name, []).append(constraint.margin)
     for name, margins in free.items():
         many = f", the least of {len(margins)}" if len(margins) > 1 else ""
         lines.append(f"  {name} keeps a margin of {number(min(margins))}{many}")
@@ -163,15 +167,15 @@ def _conflict_lines(conflict: Conflict) -> Iterator[str]:
         yield "  the fit does not lie on that bound: without it the answer would be the same"
 
 
-def _show_sensitivities(asked: Question, answer: Answer, out: Console) -> None:
-    shown = [s for s in answer.sensitivities if any(s.unknowns.values()) or s.goal]
-    if not shown:
+def _show_sensitivities(question: Question, answer: Answer, out: Console) -> None:
+    sensitivities = [s for s in answer.sensitivities if any(s.unknowns.values()) or s.goal]
+    if not sensitivities:
         return
-    names = [u.name for u in answer.unknowns] if len(answer.unknowns) <= FEW else []
+    names = [u.name for u in answer.unknowns] if len(answer.unknowns) <= MAX_ACTIVE_SHOWN else []
     headers = ["1 % more of", *(f"moves {name} by" for name in names), "the goal by"]
     rows = [
         [s.name, *(_step(s.unknowns.get(n, 0.0), s.value) for n in names), _step(s.goal, s.value)]
-        for s in shown[:MOST]
+        for s in sensitivities[:MAX_NAMES_SHOWN]
     ]
     _show_table(headers, rows, out)
 
@@ -184,23 +188,25 @@ def _show_response(answer: Answer, out: Console) -> None:
     if not answer.response:
         return
     named = {k.text: k.name for k in answer.kept}
-    shown = list(dict.fromkeys(named[text] for text in answer.response[0].margins))
+    margin_names = list(dict.fromkeys(named[text] for text in answer.response[0].margins))
     goal = goal_of([answer])
     headers = [
         *answer.response[0].x,
         *((*goal, f"{100 * answer.level:g} % interval") if goal else ()),
-        *(f"margin of {name}" for name in shown),
+        *(f"margin of {name}" for name in margin_names),
     ]
     rows = []
     for r in answer.response:
-        least = {n: min(m for t, m in r.margins.items() if named[t] == n) for n in shown}
-        own = (number(r.goal), _ends(r.ends)) if goal else ()
-        rows.append([*(f"{v:.4g}" for v in r.x.values()), *own, *map(_margin, least.values())])
+        least = {n: min(m for t, m in r.margins.items() if named[t] == n) for n in margin_names}
+        goal_cells = (number(r.goal), _ends(r.ends)) if goal else ()
+        rows.append(
+            [*(f"{v:.4g}" for v in r.x.values()), *goal_cells, *map(_margin, least.values())]
+        )
     _show_table(headers, rows, out)
 
 
 def _margin(value: float) -> str:
-    if abs(value) < ROUNDED:
+    if abs(value) < MARGIN_ATOL:
         return "0"
     return f"broken by {number(-value)}" if value < 0 else number(value)
 
@@ -208,13 +214,13 @@ def _margin(value: float) -> str:
 def _show_relaxations(answer: Answer, out: Console) -> None:
     for relaxed in answer.relaxations:
         name = relaxed.doc or relaxed.text
-        at = ", ".join(_at(n, v) for n, v in list(relaxed.at.items())[:MOST])
+        point = ", ".join(_point_text(n, v) for n, v in list(relaxed.at.items())[:MAX_NAMES_SHOWN])
         line = f"  {name} must give way by {number(relaxed.by)} at least"
         if relaxed.by == 0:
             line = f"  {name} must give way by more than 0: equality is not enough"
         elif answer.status == "undecided":
             line = f"  {name} can be kept if it gives way by {number(relaxed.by)}"
-        line += f", then at {at}" if at else ""
+        line += f", then at {point}" if point else ""
         instead = [f"{n} = {number(v)}" for n, v in relaxed.written.items()]
         line += f": {' or '.join(instead)}" if instead else ""
         out.print(Text(line), soft_wrap=True)
@@ -222,7 +228,7 @@ def _show_relaxations(answer: Answer, out: Console) -> None:
             out.print(Text(f"    {relaxed.text}"), soft_wrap=True)
 
 
-def _at(name: str, value: float) -> str:
+def _point_text(name: str, value: float) -> str:
     """An unknown at a value, or towards an end that it does not reach."""
     if math.isinf(value):
         return f"{name} -> {'oo' if value > 0 else '-oo'}"
@@ -234,12 +240,12 @@ def _show_compared(answer: Answer, out: Console) -> None:
         return
     rows = []
     for c in answer.compared:
-        at = ", ".join(f"{n} = {number(v)}" for n, v in list(c.x.items())[:4])
+        point = ", ".join(f"{n} = {number(v)}" for n, v in list(c.x.items())[:4])
         more = ", …" if len(c.x) > 4 else ""
         broken = ", ".join(c.broken[:2]) + (", …" if len(c.broken) > 2 else "")
         rows.append(
             [
-                at + more,
+                point + more,
                 number(c.goal),
                 _ends(c.ends),
                 number(c.behind),
@@ -252,16 +258,16 @@ def _show_compared(answer: Answer, out: Console) -> None:
 
 
 def show_answers(
-    asked: Question, answers: Sequence[Answer], varying: Sequence[str], out: Console
+    question: Question, answers: Sequence[Answer], varying: Sequence[str], out: Console
 ) -> None:
     """Answers for several values, a row each."""
-    _show_head(asked, answers[0], out, varying)
+    _show_head(question, answers[0], out, varying)
     first = next((a for a in answers if a.unknowns), None)
     names = [u.name for u in first.unknowns] if first else []
     goal = goal_of(answers)
     percent = f"{100 * answers[0].level:g} % interval"
     headers = [*varying]
-    for name in (*names, *(g if len(g) <= LONGEST else "goal" for g in goal)):
+    for name in (*names, *(g if len(g) <= MAX_GOAL_CHARACTERS else "goal" for g in goal)):
         headers += [name, percent]
     headers.append("where")
     rows = [_answer_row(answer, varying, names, goal=bool(goal)) for answer in answers]
@@ -272,9 +278,9 @@ def _answer_row(
     answer: Answer, varying: Sequence[str], names: Sequence[str], *, goal: bool
 ) -> list[str]:
     row = [number(varied(answer, name)) for name in varying]
-    own = {u.name: u for u in answer.unknowns}
-    for found in (*(own.get(name) for name in names), *([answer.goal] if goal else [])):
-        row += [number(found.value), _ends(found.ends)] if found else ["", ""]
+    by_name = {u.name: u for u in answer.unknowns}
+    for estimate in (*(by_name.get(name) for name in names), *([answer.goal] if goal else [])):
+        row += [number(estimate.value), _ends(estimate.ends)] if estimate else ["", ""]
     return [*row, answer.where or NO_ANSWER.get(answer.status, answer.status)]
 
 
@@ -282,6 +288,6 @@ def _show_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], out: Console, always: int = 0
 ) -> None:
     """A table behind an empty line, without columns that say nothing; the first ones always."""
-    kept = [i for i in range(len(headers)) if i < always or any(row[i] for row in rows)]
+    columns = [i for i in range(len(headers)) if i < always or any(row[i] for row in rows)]
     out.print()
-    show_rows([headers[i] for i in kept], [[row[i] for i in kept] for row in rows], out)
+    show_rows([headers[i] for i in columns], [[row[i] for i in columns] for row in rows], out)

@@ -15,33 +15,36 @@ if TYPE_CHECKING:
     from lawdsl.comparing.result import Comparison, Comparisons, RankedLaw, Ranking, ScoreDifference
 
 
-def show_comparison(found: Comparison, out: Console, *, details: bool = True) -> None:
+def show_comparison(comparison: Comparison, out: Console, *, details: bool = True) -> None:
     """A comparison: the ranks of all laws by all protocols, and each ranking with its scores."""
-    data = f"{found.data.rows:,} rows of {found.data.name}"
-    if found.data.where:
-        data += f" where {', '.join(found.data.where)}"
-    several = f"{len(found.laws)} laws" if len(found.laws) > 1 else found.laws[0].name
+    data = f"{comparison.data.rows:,} rows of {comparison.data.name}"
+    if comparison.data.where:
+        data += f" where {', '.join(comparison.data.where)}"
+    several = (
+        f"{len(comparison.laws)} laws" if len(comparison.laws) > 1 else comparison.laws[0].name
+    )
     out.print(Text(f"{several} on {printable(data)}", style="bold"), soft_wrap=True)
-    if found.data.dropped:
-        out.print(f"  {found.data.dropped:,} bad rows were left out")
-    out.print(f"  every fit minimises {found.objective}", soft_wrap=True)
-    headers = ["law", "parameters", *(ranking.title for ranking in found.rankings)]
-    places = [{s.law: s.place for s in ranking.standings} for ranking in found.rankings]
+    if comparison.data.dropped:
+        out.print(f"  {comparison.data.dropped:,} bad rows were left out")
+    out.print(f"  every fit minimises {comparison.objective}", soft_wrap=True)
+    headers = ["law", "parameters", *(ranking.title for ranking in comparison.rankings)]
+    ranks = [{s.law: s.place for s in ranking.standings} for ranking in comparison.rankings]
     rows = [
-        [law.name, law.parameters, *(place[law.name] for place in places)] for law in found.laws
+        [law.name, law.parameters, *(rank_of[law.name] for rank_of in ranks)]
+        for law in comparison.laws
     ]
-    if len(found.laws) > 1:
+    if len(comparison.laws) > 1:
         out.print("rank, the best being 1; laws that the data do not tell apart share theirs:")
         show_rows(headers, rows, out)
     if details:
-        for ranking in found.rankings:
+        for ranking in comparison.rankings:
             _show_ranking(ranking, out)
 
 
-def show_comparisons(found: Comparisons, out: Console) -> None:
+def show_comparisons(comparisons: Comparisons, out: Console) -> None:
     """Laws with index sets: for each protocol a line a label, a column a law."""
-    first = next(iter(found.parts.values()))
-    rows = sum(part.data.rows for part in found.parts.values())
+    first = next(iter(comparisons.parts.values()))
+    rows = sum(part.data.rows for part in comparisons.parts.values())
     data = f"{rows:,} rows of {first.data.name}"
     if first.data.where:
         data += f" where {', '.join(first.data.where)}"
@@ -49,18 +52,18 @@ def show_comparisons(found: Comparisons, out: Console) -> None:
     out.print(f"  every fit minimises {first.objective}", soft_wrap=True)
     for ranking in first.rankings:
         folds = f" of held-out rows, mean of {ranking.folds} folds" if ranking.folds > 1 else ""
-        said = f": mean absolute error{folds}; in brackets the rank by {ranking.criterion}"
-        out.print(Text(ranking.title, style="bold") + Text(said), soft_wrap=True)
+        subtitle = f": mean absolute error{folds}; in brackets the rank by {ranking.criterion}"
+        out.print(Text(ranking.title, style="bold") + Text(subtitle), soft_wrap=True)
         lines = []
-        for label, part in found.parts.items():
-            own = part.ranking(ranking.protocol, ranking.part)
-            standing = {s.law: s for s in own.standings}
+        for label, part in comparisons.parts.items():
+            part_ranking = part.ranking(ranking.protocol, ranking.part)
+            standing = {s.law: s for s in part_ranking.standings}
             cells = [
                 f"{short(standing[law.name].scores.mae)} [{standing[law.name].place}]"
                 for law in first.laws
             ]
             lines.append([label, *cells])
-        show_rows([found.over, *(law.name for law in first.laws)], lines, out)
+        show_rows([comparisons.over, *(law.name for law in first.laws)], lines, out)
 
 
 def _show_ranking(ranking: Ranking, out: Console) -> None:
@@ -68,8 +71,8 @@ def _show_ranking(ranking: Ranking, out: Console) -> None:
     out.print()
     title = Text(ranking.title, style="bold")
     folds = f", mean of {ranking.folds} folds" if ranking.folds > 1 else ""
-    said = f": {ranking.criterion}{folds}; intervals over {ranking.units} {ranking.unit}"
-    out.print(title + Text(said), soft_wrap=True)
+    subtitle = f": {ranking.criterion}{folds}; intervals over {ranking.units} {ranking.unit}"
+    out.print(title + Text(subtitle), soft_wrap=True)
     score = "AICc" if ranking.standings[0].aicc is not None else "score"
     headers = ["rank", "law", score, "behind the best", "Huber sum", "mean", "R²", "log R²", "MAE"]
     rows = [_row(standing) for standing in ranking.standings]

@@ -14,17 +14,19 @@ if TYPE_CHECKING:
     from lawdsl.designing.selection import SelectedMixtures
 
 
-def show_chosen(found: SelectedMixtures, out: Console) -> None:
+def show_chosen(selection: SelectedMixtures, out: Console) -> None:
     """Which mixtures were chosen, and how well a fit to them does beside others."""
-    count = len(found.mixtures)
-    head = f"{count} of {found.of} mixtures, those that {found.law} is best fitted to"
+    count = len(selection.mixtures)
+    head = f"{count} of {selection.of} mixtures, those that {selection.law} is best fitted to"
     out.print(Text(head, style="bold"))
-    out.print(f"  mean absolute error of {found.output} on all {found.of}, fitted ones too")
+    out.print(f"  mean absolute error of {selection.output} on all {selection.of}, fitted ones too")
     rows = [
-        (f"these {count}", found.error),
-        (f"{count}, median of {len(found.errors)} groups", found.median),
-        (f"all {found.of}", found.everything),
+        (f"these {count}", selection.error),
+        (f"{count}, median of {len(selection.errors)} groups", selection.median),
+        (f"all {selection.of}", selection.everything),
     ]
     show_rows(["fit to", "error"], [[what, f"{error:.4g}"] for what, error in rows], out)
-    names = "; ".join(found.mixtures) if len(found.by) > 1 else ", ".join(found.mixtures)
-    out.print(Text(f"{', '.join(found.by)}: {printable(names)}"), soft_wrap=True)
+    names = (
+        "; ".join(selection.mixtures) if len(selection.by) > 1 else ", ".join(selection.mixtures)
+    )
+    out.print(Text(f"{', '.join(selection.by)}: {printable(names)}"), soft_wrap=True)

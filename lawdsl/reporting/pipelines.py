@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lawdsl.language.pipelines import Pipeline
     from lawdsl.pipelines.result import Group, PipelineResult, StepResult
 
-MOST = 12  # groups of a step that are shown
+MAX_GROUPS_SHOWN = 12  # groups of a step that are shown
 INTERVAL = "{:g} % interval"
 
 
@@ -23,36 +23,36 @@ def show_needs(pipeline: Pipeline, out: Console) -> None:
     """A pipeline as written, and what it is to be told."""
     out.print(Text(printable_lines(pipeline.text.text)), end="")
     out.print()
-    told = " ".join(f"--set {symbol.name}=…" for symbol in pipeline.of_kind("given"))
+    settings = " ".join(f"--set {symbol.name}=…" for symbol in pipeline.of_kind("given"))
     names = " ".join(f"{name}=COLUMN" for name in pipeline.names)
-    line = f"lawdsl pipeline {pipeline.name} TABLE {told}".rstrip()
+    line = f"lawdsl pipeline {pipeline.name} TABLE {settings}".rstrip()
     out.print(Text(line, style="bold"), soft_wrap=True)
     out.print(Text(f"columns of other names are bound by {names}"), soft_wrap=True)
 
 
-def show_pipeline(found: PipelineResult, out: Console, *, details: bool = True) -> None:
+def show_pipeline(result: PipelineResult, out: Console, *, details: bool = True) -> None:
     """What came of a pipeline: a block a step, and the verdicts on the last fits."""
-    title = f"{found.name} on {printable(found.data)}"
-    values = ", ".join(f"{name} = {number(x)}" for name, x in found.values.items())
+    title = f"{result.name} on {printable(result.data)}"
+    values = ", ".join(f"{name} = {number(x)}" for name, x in result.values.items())
     out.print(Text(title, style="bold") + Text(f", {values}" if values else ""), soft_wrap=True)
-    for step in found.steps if details else found.steps[-1:]:
-        _show_step(step, found, out)
-    if found.draws:
+    for step in result.steps if details else result.steps[-1:]:
+        _show_step(step, result, out)
+    if result.draws:
         out.print(
-            f"{100 * found.level:g} % intervals: noise drawn {found.draws} times and carried through"
+            f"{100 * result.level:g} % intervals: noise drawn {result.draws} times and carried through"
         )
-    verdicts = [fit.verdict for fit in found.fits]
+    verdicts = [fit.verdict for fit in result.fits]
     for verdict in dict.fromkeys(verdicts):
         line = Text("verdict: ") + Text(verdict, style=STYLES[verdict])
         many = f", {verdicts.count(verdict)} of {len(verdicts)} fits" if len(verdicts) > 1 else ""
         out.print(line + Text(many))
 
 
-def _show_step(step: StepResult, found: PipelineResult, out: Console) -> None:
+def _show_step(step: StepResult, result: PipelineResult, out: Console) -> None:
     out.print()
-    by = f" by {', '.join(step.by)}" if step.by else ""
+    grouping = f" by {', '.join(step.by)}" if step.by else ""
     fitted = len(step.groups) - len(step.left_out)
-    line = f": {fitted} of {len(step.groups)} groups{by}, {step.rows:,} rows"
+    line = f": {fitted} of {len(step.groups)} groups{grouping}, {step.rows:,} rows"
     out.print(Text(step.law, style="bold") + Text(printable(line)), soft_wrap=True)
     if step.where:
         out.print(Text(f"  where {printable(', '.join(step.where))}"), soft_wrap=True)
@@ -67,19 +67,19 @@ def _show_step(step: StepResult, found: PipelineResult, out: Console) -> None:
             f"  its rows scatter {step.scatter**0.5:.2g} times as far as their errors say,"
             " and its own errors have grown by that"
         )
-    level = INTERVAL.format(100 * found.level)
-    fits = iter(found.fits if step is found.steps[-1] else ())
+    level = INTERVAL.format(100 * result.level)
+    fits = iter(result.fits if step is result.steps[-1] else ())
     rows = [
         _row(group, step.output, None if group.left_out else next(fits, None), level)
         for group in step.groups
     ]
     labels = [*step.groups[0].labels]
     names = dict.fromkeys(name for group in step.groups for name in _parameters(group))
-    ahead = [step.output, *([level] if found.draws else [])]
+    ahead = [step.output, *([level] if result.draws else [])]
     headers = [*labels, "rows", *names, *(ahead if step.at else [])]
-    show_rows(headers, [[row.get(h, "") for h in headers] for row in rows[:MOST]], out)
-    if len(rows) > MOST:
-        out.print(f"  and {len(rows) - MOST} more groups; --save-tables DIR has all")
+    show_rows(headers, [[row.get(h, "") for h in headers] for row in rows[:MAX_GROUPS_SHOWN]], out)
+    if len(rows) > MAX_GROUPS_SHOWN:
+        out.print(f"  and {len(rows) - MAX_GROUPS_SHOWN} more groups; --save-tables DIR has all")
 
 
 def _row(group: Group, output: str, fit: Fit | None, level: str) -> dict[str, str]:
@@ -87,8 +87,8 @@ def _row(group: Group, output: str, fit: Fit | None, level: str) -> dict[str, st
     row = {name: printable(label) for name, label in group.labels.items()}
     row["rows"] = f"{group.rows:,}" if not group.left_out else "left out"
     errors = fit.intervals.errors if fit else {}
-    own = zip(_parameters(group), group.parameters.items(), strict=True)
-    row |= {header: _with_error(x, errors.get(name)) for header, (name, x) in own}
+    parameters = zip(_parameters(group), group.parameters.items(), strict=True)
+    row |= {header: _with_error(x, errors.get(name)) for header, (name, x) in parameters}
     if group.predicted is not None:
         row[output] = _with_error(group.predicted, group.error)
     if group.ends is not None:
@@ -109,14 +109,14 @@ def _without(name: str, labels: list[str]) -> str:
     base, bracket, subscripts = name.partition("[")
     if not bracket:
         return name
-    left = list(labels)
-    kept = []
+    remaining = list(labels)
+    others = []
     for subscript in subscripts.rstrip("]").split(", "):
-        if subscript in left:
-            left.remove(subscript)
+        if subscript in remaining:
+            remaining.remove(subscript)
         else:
-            kept.append(subscript)
-    return f"{base}[{', '.join(kept)}]" if kept else base
+            others.append(subscript)
+    return f"{base}[{', '.join(others)}]" if others else base
 
 
 def _with_error(value: float, error: float | None) -> str:

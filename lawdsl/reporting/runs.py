@@ -19,12 +19,12 @@ STYLES = {"done": "green", "diverged": "red", "oom": "red", "failed": "red"}
 def show_plan(plan: Mapping[str, Any], out: Console) -> None:
     """Runs, tokens, passes over the corpora, FLOP, time and disk, before a sweep starts."""
     runs = plan["runs"]
-    left = [run for run in runs if run["seconds"]]
+    unfinished = [run for run in runs if run["seconds"]]
     title = f"{plan['name']}: {counted(runs)} in {printable(plan['folder'])}"
     out.print(Text(title, style="bold"), soft_wrap=True)
     out.print(f"  {_by_status(run['status'] for run in runs)}; {plan['jobs']} at once")
-    if left:
-        flop = size(sum(run["flop"] for run in left))
+    if unfinished:
+        flop = size(sum(run["flop"] for run in unfinished))
         out.print(f"  {duration(plan['seconds'])} for {flop}FLOP ({plan['rate']})", soft_wrap=True)
         free = size(plan["free"])
         out.print(f"  {size(plan['disk'])}B of disk at most, {free}B are free", soft_wrap=True)
@@ -44,16 +44,16 @@ def _models(runs: Iterable[Mapping[str, Any]]) -> Iterable[str]:
 
 
 def _of_model(name: str, runs: Iterable[Mapping[str, Any]]) -> tuple[object, ...]:
-    own = [run for run in runs if run["model"] == name]
-    left = [run for run in own if run["seconds"]]
+    model_runs = [run for run in runs if run["model"] == name]
+    unfinished = [run for run in model_runs if run["seconds"]]
     return (
         name,
-        size(own[0]["N"]),
-        len(own),
-        len(left),
-        size(sum(run["tokens"] for run in own)),
-        size(sum(run["flop"] for run in own)),
-        duration(sum(run["seconds"] for run in left)) if left else "",
+        size(model_runs[0]["N"]),
+        len(model_runs),
+        len(unfinished),
+        size(sum(run["tokens"] for run in model_runs)),
+        size(sum(run["flop"] for run in model_runs)),
+        duration(sum(run["seconds"] for run in unfinished)) if unfinished else "",
     )
 
 
@@ -64,9 +64,9 @@ def _supply(corpus: Mapping[str, Any]) -> tuple[object, ...]:
 
 def show_outcomes(outcomes: Iterable[Mapping[str, Any]], out: Console) -> None:
     """What became of the runs: counted, and in a table those that are not done."""
-    found = list(outcomes)
-    out.print(_by_status(outcome["status"] for outcome in found))
-    rest = [o for o in found if o["status"] not in ("done", "left")]
+    listed = list(outcomes)
+    out.print(_by_status(outcome["status"] for outcome in listed))
+    rest = [o for o in listed if o["status"] not in ("done", "left")]
     if rest:
         rows = [
             (o["label"], o["status"], _or_none(o["step"]), printable(o["message"])) for o in rest

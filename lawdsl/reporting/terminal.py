@@ -34,10 +34,10 @@ STYLES = {
     "warning": "bold yellow",
 }
 
-WIDEST = 100_000  # columns of a line in a file or a pipe: no cell is cut off or folded
-WORD = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
-LONGEST = 400  # characters of one line of a proof, half of them from its end
-ROUNDED = 1e-7  # relative: a gradient below is that of a minimum
+PIPE_WIDTH = 100_000  # columns of a line in a file or a pipe: no cell is cut off or folded
+VERDICT_WIDTH = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
+MAX_PROOF_CHARACTERS = 400  # characters of one line of a proof, half of them from its end
+GRADIENT_RTOL = 1e-7  # relative: a gradient below is that of a minimum
 
 
 class Stream(Console):
@@ -51,22 +51,22 @@ def console() -> Console:
     """Standard output. Piped, it is as wide as its lines need, and without colour."""
     if sys.stdout.isatty():
         return Stream(highlight=False, soft_wrap=False)
-    return Stream(highlight=False, width=WIDEST, color_system=None)
+    return Stream(highlight=False, width=PIPE_WIDTH, color_system=None)
 
 
 def say(diagnostics: Iterable[Diagnostic]) -> None:
     """Diagnostics to standard error, the first of them in full, the rest counted."""
     err = Stream(stderr=True, highlight=False, soft_wrap=True)
-    found = list(diagnostics)
-    for diagnostic in found[:MAX_SHOWN_DIAGNOSTICS]:
+    listed = list(diagnostics)
+    for diagnostic in listed[:MAX_SHOWN_DIAGNOSTICS]:
         head, _, rest = render(diagnostic).partition("\n")
         label, _, message = head.partition(":")
         line = Text(label, style=STYLES.get(diagnostic.severity, "")) + Text(":" + message)
         err.print(line)
         if rest:
             err.print(Text(rest))
-    if len(found) > MAX_SHOWN_DIAGNOSTICS:
-        err.print(f"… and {len(found) - MAX_SHOWN_DIAGNOSTICS} more")
+    if len(listed) > MAX_SHOWN_DIAGNOSTICS:
+        err.print(f"… and {len(listed) - MAX_SHOWN_DIAGNOSTICS} more")
 
 
 def number(value: float) -> str:
@@ -91,8 +91,8 @@ def show_laws(
     for law in laws:
         formula = law.declarations.output.formula
         assert formula is not None
-        shown = f"{law.declarations.output.text} = {print_formula(formula)}"
-        table.add_row(law.name, Text(printable(law.title)), Text(shown))
+        equation = f"{law.declarations.output.text} = {print_formula(formula)}"
+        table.add_row(law.name, Text(printable(law.title)), Text(equation))
     out.print(table)
     out.print()
     show_rows(["question", "title"], [[n, printable(t)] for n, t in questions.items()], out)
@@ -116,18 +116,18 @@ def printable_lines(text: str) -> str:
     return "".join(printable(line) + "\n" for line in text.splitlines())
 
 
-def shortened(shown: str) -> str:
+def shortened(text: str) -> str:
     """A text with its middle left out, where it is longer than a person reads."""
-    if len(shown) <= LONGEST:
-        return shown
-    left = len(shown) - LONGEST
-    half = LONGEST // 2
-    return f"{shown[:half]} … {left} characters left out, --json has them … {shown[-half:]}"
+    if len(text) <= MAX_PROOF_CHARACTERS:
+        return text
+    omitted = len(text) - MAX_PROOF_CHARACTERS
+    half = MAX_PROOF_CHARACTERS // 2
+    return f"{text[:half]} … {omitted} characters left out, --json has them … {text[-half:]}"
 
 
 def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool = True) -> None:
     """One claim: its verdict, and under it the proof, condition, witness or blame."""
-    word = Text(f"{verdict.word.upper():{WORD}}", style=STYLES[verdict.verdict])
+    word = Text(f"{verdict.word.upper():{VERDICT_WIDTH}}", style=STYLES[verdict.verdict])
     line = word + Text(verdict.claim)
     beside = Text()
     if not verdict.ok:
@@ -137,7 +137,7 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
     if beside:
         line += Text(" " * (width - len(verdict.claim) + 2)) + beside
     out.print(line, soft_wrap=True)
-    indent = " " * (WORD + 2)
+    indent = " " * (VERDICT_WIDTH + 2)
     if verdict.condition is not None:
         kind = "exactly where" if verdict.exact else "where"
         out.print(Text(f"{indent}{kind} {shortened(verdict.condition)}"), soft_wrap=True)
@@ -147,9 +147,9 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
     if verdict.face is not None:
         out.print(Text(f"{indent}equality only at {shortened(verdict.face)}"), soft_wrap=True)
     if verdict.verdict == "refuted":
-        place = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
+        witness = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
         out.print(
-            Text(indent + (f"at {place}: " if place else "") + shortened(verdict.value or "")),
+            Text(indent + (f"at {witness}: " if witness else "") + shortened(verdict.value or "")),
             soft_wrap=True,
         )
         if verdict.never:
@@ -177,13 +177,13 @@ def show_fit(fit: Fit, out: Console) -> None:
     out.print(f"  R² {m.r2:.6f} (log {m.r2_log:.6f}), mean absolute error {m.mae:.6g}")
     out.print(f"  {a.agreed} of {a.starts} starts agree; {fit.stopped}")
     best = fit.optimality
-    flat = best.gradient < ROUNDED
+    flat = best.gradient < GRADIENT_RTOL
     gradient = "gradient 0 to rounding" if flat else f"gradient {best.gradient:.1e}"
     out.print(f"  {gradient}, least curvature {best.curvature:.2g}")
     _show_parameters(fit, out)
     _show_claims(fit, out)
-    for found in fit.data.inflections:
-        line = f"inflection ratio: {found.text}; below it {found.trend}"
+    for inflection in fit.data.inflections:
+        line = f"inflection ratio: {inflection.text}; below it {inflection.trend}"
         out.print(Text(line, style=STYLES["caution"]), soft_wrap=True)
     out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
 
@@ -201,37 +201,37 @@ def show_data(law: FittedLaw, data: FittedData, out: Console) -> None:
     if data.weights:
         out.print(Text(f"  rows are weighted by {printable(data.weights)}"), soft_wrap=True)
     if data.groups:
-        told = ", ".join(map(printable, data.runs))
-        out.print(Text(f"  rows of {data.groups:,} training runs ({told})"), soft_wrap=True)
+        run_columns = ", ".join(map(printable, data.runs))
+        out.print(Text(f"  rows of {data.groups:,} training runs ({run_columns})"), soft_wrap=True)
 
 
 def _show_parameters(fit: Fit, out: Console) -> None:
     """A line a parameter: value, standard error, interval, and what is special about it."""
-    known = fit.intervals
+    intervals = fit.intervals
     rows = []
     for name, p in fit.parameters.items():
         notes = [f"on its {p.at_bound} bound"] if p.at_bound else []
         notes += [] if p.identified else ["not identified"]
-        error = f"± {known.errors[name]:.2g}" if name in known.errors else ""
-        ends = known.ends.get(name)
+        error = f"± {intervals.errors[name]:.2g}" if name in intervals.errors else ""
+        ends = intervals.ends.get(name)
         rows.append((name, p.value, error, interval(*ends) if ends else "", ", ".join(notes)))
     for name, h in fit.held.items():
         note = "fixed" if h.formula is None else f"= {h.formula}"
-        ends = known.ends.get(name)
-        error = f"± {known.errors[name]:.2g}" if name in known.errors else ""
+        ends = intervals.ends.get(name)
+        error = f"± {intervals.errors[name]:.2g}" if name in intervals.errors else ""
         rows.append((name, h.value, error, interval(*ends) if ends else "", note))
-    headers = ["parameter", "value", "", interval_of(known), " "]
+    headers = ["parameter", "value", "", interval_of(intervals), " "]
     if not any(row[-1] for row in rows):
         headers = headers[:-1]
     show_rows(headers, [row[: len(headers)] for row in rows], out)
-    if known.failed:
-        out.print(f"{known.failed} of {known.resamples} resamples did not end in a minimum")
+    if intervals.failed:
+        out.print(f"{intervals.failed} of {intervals.resamples} resamples did not end in a minimum")
 
 
-def interval_of(known: Intervals) -> str:
+def interval_of(intervals: Intervals) -> str:
     """What intervals are called at the head of a table."""
-    by = "" if known.by == "rows" else f", by {known.by}"
-    return f"{100 * known.level:g} % interval ({known.method}{by})"
+    per_run = "" if intervals.by == "rows" else f", by {intervals.by}"
+    return f"{100 * intervals.level:g} % interval ({intervals.method}{per_run})"
 
 
 def interval(low: float, high: float) -> str:
@@ -246,11 +246,13 @@ def _show_claims(fit: Fit, out: Console) -> None:
     """What the law's claims are for the fitted values: those that hold counted, others in full."""
     if fit.law.added:
         out.print(Text(f"enforced: {', '.join(fit.law.added)}"), soft_wrap=True)
-    held = [c for c in fit.claims if c.verdict == "certified"]
-    if held:
-        faces = [f"{c.claim} but for {c.face}" for c in held if c.face]
+    certified = [c for c in fit.claims if c.verdict == "certified"]
+    if certified:
+        faces = [f"{c.claim} but for {c.face}" for c in certified if c.face]
         beside = f" ({'; '.join(faces)})" if faces else ""
-        line = f"certified on the whole domain: {len(held)} of {len(fit.claims)} claims{beside}"
+        line = (
+            f"certified on the whole domain: {len(certified)} of {len(fit.claims)} claims{beside}"
+        )
         out.print(Text(line, style=STYLES["certified"]), soft_wrap=True)
     for claim in fit.claims:
         if claim.verdict != "certified":

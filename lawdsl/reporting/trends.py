@@ -17,34 +17,34 @@ if TYPE_CHECKING:
 HEADERS = ("claim", "compared", "pairs", "as claimed", "too small", "against", "s.e.", "verdict")
 
 
-def show_trends(found: Trends, out: Console, *, details: bool = True) -> None:
+def show_trends(trends: Trends, out: Console, *, details: bool = True) -> None:
     """The counts for each claim, and for those with exceptions where these are."""
-    data = f"{found.rows:,} rows of {found.data}"
-    if found.where:
-        data += f" where {', '.join(found.where)}"
-    out.print(Text(f"{found.law} and {printable(data)}", style="bold"), soft_wrap=True)
-    if found.dropped:
-        out.print(f"  {found.dropped:,} bad rows were left out")
-    held = ", ".join(map(printable, (*found.by, *found.held)))
-    if held:
-        out.print(Text(f"  held equal: {held}"), soft_wrap=True)
-    out.print(f"  {_noise(found)}", soft_wrap=True)
-    if found.trends:
-        show_rows(HEADERS, [row for trend in found.trends for row in _rows(trend)], out)
-    for trend in found.trends if details else ():
+    data = f"{trends.rows:,} rows of {trends.data}"
+    if trends.where:
+        data += f" where {', '.join(trends.where)}"
+    out.print(Text(f"{trends.law} and {printable(data)}", style="bold"), soft_wrap=True)
+    if trends.dropped:
+        out.print(f"  {trends.dropped:,} bad rows were left out")
+    equal_columns = ", ".join(map(printable, (*trends.by, *trends.held)))
+    if equal_columns:
+        out.print(Text(f"  held equal: {equal_columns}"), soft_wrap=True)
+    out.print(f"  {_noise(trends)}", soft_wrap=True)
+    if trends.trends:
+        show_rows(HEADERS, [row for trend in trends.trends for row in _rows(trend)], out)
+    for trend in trends.trends if details else ():
         if any(series.against for series in trend.series):
-            _show_exceptions(trend, found.unit, out)
+            _show_exceptions(trend, trends.unit, out)
 
 
-def _noise(found: Trends) -> str:
+def _noise(trends: Trends) -> str:
     """What is too small to tell."""
-    noises = [series.noise for trend in found.trends for series in trend.series]
+    noises = [series.noise for trend in trends.trends for series in trend.series]
     limits = sorted(noise.limit for noise in noises if noise.limit is not None)
     if not limits:
         return "how much of a difference is noise is not known"
-    given = any(noise.source == "column" for noise in noises)
+    from_column = any(noise.source == "column" for noise in noises)
     ends = dict.fromkeys(f"{limit:.3g}" for limit in (limits[0], limits[-1]))
-    source = "as the table gives them" if given else "from repeats"
+    source = "as the table gives them" if from_column else "from repeats"
     return f"too small to tell: within {' to '.join(ends)} standard errors, {source}"
 
 
@@ -87,22 +87,22 @@ def _show_exceptions(trend: Trend, unit: str, out: Console) -> None:
         _show_inflection(trend.inflection, out)
 
 
-def _show_inflection(found: Inflection, out: Console) -> None:
+def _show_inflection(inflection: Inflection, out: Console) -> None:
     """The share below which a claim fails: the one that is safe, and those of all places."""
-    below = f"; below it {found.trend}"
-    if found.low is None:
-        below = f": {found.places[0].why}" if len(found.places) == 1 else ""
-    out.print(Text(f"  inflection ratio: {found.text}{below}"), soft_wrap=True)
-    if found.noise == "scatter":
+    below = f"; below it {inflection.trend}"
+    if inflection.low is None:
+        below = f": {inflection.places[0].why}" if len(inflection.places) == 1 else ""
+    out.print(Text(f"  inflection ratio: {inflection.text}{below}"), soft_wrap=True)
+    if inflection.noise == "scatter":
         out.print("  there are no repeats: its interval leaves out how far runs lie apart")
-    if len(found.places) > 1:
+    if len(inflection.places) > 1:
         rows = [
             (
                 printable(one.at),
                 "-" if one.estimate is None else f"{one.estimate:.3g}",
                 one.why if one.low is None else f"{one.low:.3g} to {one.high:.3g}",
             )
-            for one in found.places
+            for one in inflection.places
         ]
-        interval = f"{100 * found.level:g} % interval"
-        show_rows(("", f"{found.share} at inflection", interval), rows, out)
+        interval = f"{100 * inflection.level:g} % interval"
+        show_rows(("", f"{inflection.share} at inflection", interval), rows, out)

@@ -16,26 +16,26 @@ from lawdsl.reporting.terminal import number
 HEADERS = ("model", "tokens", "loss", "median perplexity", "worst from")
 
 
-def show_set(found: Mapping[str, Any], out: Console) -> None:
+def show_set(selection: Mapping[str, Any], out: Console) -> None:
     """What was drawn, what the models made of it, what is kept.
 
     Args:
-        found: what selection.json says, with the tokens and the folder of the set.
+        selection: what selection.json says, with the tokens and the folder of the set.
     """
-    cut = f"{found['cut']:,} cut, "
-    out.print(_drawn(found, cut), soft_wrap=True)
-    if found["models"]:
+    cut = f"{selection['cut']:,} cut, "
+    out.print(_drawn(selection, cut), soft_wrap=True)
+    if selection["models"]:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for header in HEADERS:
             table.add_column(header, justify="left" if header == "model" else "right")
-        for model in found["models"]:
+        for model in selection["models"]:
             table.add_row(*_row(model))
         out.print(table)
-        dropped, models = f"{found['dropped']:,} dropped", len(found["models"])
+        dropped, models = f"{selection['dropped']:,} dropped", len(selection["models"])
         out.print(f"{dropped}: among the worst under {models} models", soft_wrap=True)
-    kept = f"{found['kept']:,} kept of {found['left']:,}"
-    out.print(f"{kept}: {found['tokens']:,} tokens", soft_wrap=True)
-    folder = printable(found["folder"])
+    kept_count = f"{selection['kept']:,} kept of {selection['left']:,}"
+    out.print(f"{kept_count}: {selection['tokens']:,} tokens", soft_wrap=True)
+    folder = printable(selection["folder"])
     out.print(
         Text(f"wrote {folder}; make training corpora with `lawdsl corpus --against`"),
         soft_wrap=True,
@@ -49,13 +49,13 @@ def show_forecast(plan: Mapping[str, Any], out: Console) -> None:
         name, tokens = printable(model["name"]), f"{model['tokens']:,} tokens"
         out.print(Text(f"{name}: {tokens}, {_time(model['seconds'])}"), soft_wrap=True)
     if plan["models"]:
-        whole = f"about {_time(plan['seconds'])} in all"
-        out.print(f"{whole}, and the time to load the models", soft_wrap=True)
+        total_time = f"about {_time(plan['seconds'])} in all"
+        out.print(f"{total_time}, and the time to load the models", soft_wrap=True)
 
 
-def _drawn(found: Mapping[str, Any], cut: str = "") -> str:
-    short = f"({cut}{found['short']:,} too short left out)"
-    return f"{found['documents']:,} documents, {found['samples']:,} samples {short}"
+def _drawn(selection: Mapping[str, Any], cut: str = "") -> str:
+    short = f"({cut}{selection['short']:,} too short left out)"
+    return f"{selection['documents']:,} documents, {selection['samples']:,} samples {short}"
 
 
 def _row(model: Mapping[str, Any]) -> tuple[str, ...]:
