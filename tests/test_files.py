@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import lawdsl
-from lawdsl.cli.files import write as write_law
+from lawdsl.cli.options import write as write_law
 from lawdsl.core import files
 
 

@@ -22,16 +22,21 @@ import click
 from lawdsl import __version__
 from lawdsl.cli import (
     check,
+    collect,
     compare,
     corpus,
     demo,
-    files,
+    explain,
     fit,
+    fmt,
+    laws,
     measure,
     mixtures,
+    new,
     pipeline,
     predict,
     run,
+    show,
     solve,
     trends,
     validation,
@@ -59,7 +64,11 @@ def cli() -> None:
 
 
 for room in (
-    files,
+    laws,
+    show,
+    new,
+    fmt,
+    explain,
     check,
     trends,
     measure,
@@ -72,6 +81,7 @@ for room in (
     corpus,
     validation,
     run,
+    collect,
     demo,
 ):
     for command in room.COMMANDS:

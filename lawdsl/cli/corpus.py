@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.files import write
-from lawdsl.cli.options import as_json, finish, tell
+from lawdsl.cli.options import as_json, finish, tell, write
 from lawdsl.cli.progress import Bar, progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lawdsl.cli.files import write
 from lawdsl.cli.options import (
     STARTS_OF_EACH,
     Changes,
@@ -18,6 +17,7 @@ from lawdsl.cli.options import (
     finish,
     fit_option,
     tell,
+    write,
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError

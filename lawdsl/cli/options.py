@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share."""
+"""Options, arguments and output that several commands share."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.options import OPTIONS, option
 from lawdsl.reporting.json_document import document
@@ -327,6 +329,19 @@ def tell(message: str) -> None:
     """A message to standard error, after what was printed before it."""
     sys.stdout.flush()
     click.echo(message, err=True)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        LawdslError: it cannot be written.
+    """
+    try:
+        files.write(path, text)
+    except OSError as error:
+        message = f"the file cannot be written: {error.strerror}"
+        raise LawdslError(Diagnostic("L0313", message, place=str(path))) from None
 
 
 def finish(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.files import write
 from lawdsl.cli.options import (
     as_json,
     bindings,
@@ -20,6 +19,7 @@ from lawdsl.cli.options import (
     tell,
     time_limit,
     value_in,
+    write,
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError

@@ -189,7 +189,7 @@ def write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:
     import csv
     import io
 
-    from lawdsl.cli.files import write
+    from lawdsl.cli.options import write
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,0 +1,69 @@
+"""The command collect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lawdsl.cli.options import as_json, finish
+from lawdsl.core.optional_packages import needs
+
+
+@click.command("collect")
+@click.argument("sources", nargs=-1, required=True, metavar="FOLDER|SWEEP.toml...")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="Where to write the table: .parquet, .csv or .sqlite.",
+)
+@click.option(
+    "--with-step-0",
+    is_flag=True,
+    help="Keep the losses before training as rows too; no law of D can be fitted to these.",
+)
+@click.option(
+    "--note", "notes", multiple=True, metavar="TEXT", help="Say it at the table's top: its source."
+)
+@as_json
+def collect(
+    sources: tuple[str, ...], output: str, with_step_0: bool, notes: tuple[str, ...], as_json: bool
+) -> int:
+    """Make the table that laws are fitted to from the folders of runs.
+
+    A row is an evaluation, a column a variable of the laws: N, D, r_CORPUS, L_VALIDATION, step, and
+    what else is known of it. Rows of runs that diverged or are not finished are there with their
+    status. Of a SWEEP.toml, the runs that it asks for now.
+    """
+    needs("pydantic")
+    from lawdsl.runners.tables.collect import collect as collected
+    from lawdsl.runners.tables.files import check_form, write_table
+    from lawdsl.runners.tables.recommendation import advise
+
+    path = Path(output)
+    check_form(path)
+    table = collected([Path(source) for source in sources], step_0=with_step_0, notes=notes)
+    write_table(path, table)
+    result = {
+        "path": str(path),
+        "runs": table.runs,
+        "rows": table.rows,
+        "columns": list(table.columns),
+        "notes": list(table.notes),
+    }
+    domains = [d for d in table.columns.get("domain", ()) if d]
+
+    def show() -> None:
+        click.echo(f"wrote {path}: {table.rows:,} evaluations of {table.runs:,} runs")
+        advice = advise(table, path, domains[0]) if domains else None
+        if advice and advice.why:
+            click.echo(advice.why)
+        if advice and advice.command:
+            click.echo(f"next: {advice.command}")
+
+    return finish("collect", result, table.warnings, ok=True, as_json=as_json, show=show)
+
+
+COMMANDS = (collect,)

@@ -1,0 +1,48 @@
+"""The command laws."""
+
+from __future__ import annotations
+
+import click
+
+from lawdsl.cli.options import as_json, finish
+
+
+@click.command("laws")
+@as_json
+def laws(as_json: bool) -> int:
+    """List the laws, questions and pipelines that ship with lawdsl."""
+    from lawdsl.language.library import question, shipped
+    from lawdsl.language.printer import print_formula
+    from lawdsl.law.law import Law, load
+    from lawdsl.reporting.terminal import console, show_laws
+
+    shipped_laws, pipelines = [load(name) for name in shipped()], list(shipped("pipeline"))
+    questions = {name: question(name)[0].title for name in shipped("question")}
+
+    def row(law: Law) -> dict[str, object]:
+        formula = law.declarations.output.formula
+        assert formula is not None
+        return {
+            "name": law.name,
+            "title": law.title,
+            "formula": f"{law.declarations.output.text} = {print_formula(formula)}",
+            "sources": list(law.sources),
+            "variables": law.declarations.names("variable"),
+            "parameters": law.declarations.names("parameter"),
+        }
+
+    return finish(
+        "laws",
+        {
+            "laws": [row(law) for law in shipped_laws],
+            "questions": [{"name": name, "title": title} for name, title in questions.items()],
+            "pipelines": pipelines,
+        },
+        (),
+        ok=True,
+        as_json=as_json,
+        show=lambda: show_laws(shipped_laws, questions, pipelines, console()),
+    )
+
+
+COMMANDS = (laws,)

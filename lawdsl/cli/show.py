@@ -1,0 +1,64 @@
+"""The command show."""
+
+from __future__ import annotations
+
+import click
+
+from lawdsl.cli.options import Changes, as_json, changes, finish
+
+
+@click.command("show")
+@click.argument("law")
+@click.option("--latex", is_flag=True, help="Print the law as LaTeX only.")
+@changes
+@as_json
+def show(
+    law: str,
+    latex: bool,
+    changes: Changes,
+    as_json: bool,
+) -> int:
+    """Print a law and its exact derivatives, or a question and what it is to be told.
+
+    LAW is the name of a shipped law or question, or a file.
+    """
+    from lawdsl.language import library
+
+    if library.section_of(library.locate(law)) == "question":
+        if latex or changes.any:
+            raise click.UsageError("a question is shown as it is written")
+        from lawdsl.cli.solve import needs
+
+        parsed, warned = library.question(law)
+        return needs(parsed, "show", warned, name=law, as_json=as_json)
+    from lawdsl.law.text import text
+    from lawdsl.proof.identifiability import findings, freedom
+    from lawdsl.reporting.terminal import console, show_law
+
+    read = changes.law(law)
+    unidentifiable = freedom(read)
+    quantities = (*read.variables, *read.parameters)
+    result = {
+        "name": read.name,
+        "title": read.title,
+        "sources": list(read.sources),
+        "text": read.declarations.text.text,
+        "latex": read.latex(),
+        "output": read.output,
+        "domains": {q.name: q.domain for q in quantities},
+        "derivatives": {q.name: text(read.derivative(q.name)) for q in quantities},
+        "symmetries": [symmetry.to_json() for symmetry in unidentifiable.symmetries],
+        "digest": read.digest,
+    }
+
+    def printed() -> None:
+        if latex:
+            click.echo(read.latex())
+        else:
+            show_law(read, console())
+
+    warnings = [] if latex else findings(read, unidentifiable, text=read.declarations.text)
+    return finish("show", result, warnings, ok=True, as_json=as_json, show=printed)
+
+
+COMMANDS = (show,)
