@@ -181,7 +181,7 @@ def _of_row(name: str, row: Function) -> Callable[[Interval], Interval]:
             return INFINITY if side > 0 else MINUS_INFINITY
         return end(BALLS) if callable(end) else arb(end)
 
-    def at(x: Any) -> Any:
+    def at_end(x: Any) -> Any:
         if x.is_finite() and not (without_zero and x == 0):
             return value(x)
         return bound(row.monotone if x > 0 else -row.monotone)
@@ -189,7 +189,11 @@ def _of_row(name: str, row: Function) -> Callable[[Interval], Interval]:
     def monotone(x: Interval) -> Interval:
         if not everywhere and x.low < 0:
             raise NoInterval
-        return cut(at(x.low), at(x.high)) if row.monotone > 0 else cut(at(x.high), at(x.low))
+        return (
+            cut(at_end(x.low), at_end(x.high))
+            if row.monotone > 0
+            else cut(at_end(x.high), at_end(x.low))
+        )
 
     def by_ball(x: Interval) -> Interval:
         if not everywhere and x.low < 0:
@@ -243,10 +247,10 @@ def _step(before: int, after: int) -> Callable[[Interval], Interval]:
 
 
 def _of_function(name: str, row: Function) -> Callable[[Interval], Interval]:
-    own = {"abs": _absolute, "tan": _tan}
+    rules = {"abs": _absolute, "tan": _tan}
     if row.steps is not None:
         return _step(*row.steps)
-    return own[name] if name in own else _of_row(name, row)
+    return rules[name] if name in rules else _of_row(name, row)
 
 
 OPERATIONS: dict[str, Callable[..., Interval]] = {

@@ -139,17 +139,17 @@ def _derivative(part: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 
 def _by_row(term: sp.Expr) -> sp.Expr:
     """With the functions that SymPy derives by their rows."""
-    for function, (own, *_) in BY_ROW.items():
+    for function, (derived_by_row, *_) in BY_ROW.items():
         if term.has(function):
-            term = term.replace(function, own)
+            term = term.replace(function, derived_by_row)
     return term
 
 
 def _by_name(part: sp.Expr) -> sp.Expr:
     """With SymPy's own functions, so that equal parts are computed once."""
-    for function, (own, *_) in BY_ROW.items():
-        if part.has(own):
-            part = part.replace(own, function)
+    for function, (derived_by_row, *_) in BY_ROW.items():
+        if part.has(derived_by_row):
+            part = part.replace(derived_by_row, function)
     return part
 
 
