@@ -26,7 +26,7 @@ KINKS = (sp.Max, sp.Min, sp.Abs)
 BRANCH = "branch"  # with which the names of the new constraints begin
 TIE = 1e-6  # of what the difference of two branches varies by: branches so near meet
 WEIGHT_RTOL = 1e-6  # of the weights of all branches: a smaller one is 0 to rounding
-OPTIMUM_VALUE_RTOL = (
+KINK_VALUE_RTOL = (
     1e-6  # of the unit of the objective, and of the value: a search at a kink is no better
 )
 MAX_RESIDUAL = 1e-7  # of a converged search
@@ -152,9 +152,9 @@ def _is_as_good(problem: NlpProblem, solution: NlpSolution, smooth: NlpSolution)
     """Whether the smooth problem has an optimum that is one of the original: else a kink is not in
     epigraph form, or other branches lead there."""
     value = float(problem.functions.at(smooth.x[: len(solution.x)])[0][0])
-    rounding = OPTIMUM_VALUE_RTOL * (solution.unit + abs(solution.value))
+    rounding = KINK_VALUE_RTOL * (solution.unit + abs(solution.value))
     return (
-        abs(smooth.value - value) <= OPTIMUM_VALUE_RTOL * rounding
+        abs(smooth.value - value) <= KINK_VALUE_RTOL * rounding
         and value <= solution.value + rounding
         and smooth.residual <= MAX_RESIDUAL
     )
