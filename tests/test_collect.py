@@ -392,7 +392,7 @@ def test_a_table_of_a_later_schema_is_refused_in_every_form(
 ):
     path, runs = tmp_path / f"runs.{form}", ran()
     with monkeypatch.context() as patch:
-        patch.setattr(collecting, "SCHEMA", 12)
+        patch.setattr(collecting, "RUN_TABLE_SCHEMA", 12)
         write_table(path, collect([runs]))
     with pytest.raises(LawdslError, match="D0101.*it is of schema 12, known is 1"):
         read_table(path)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +21,7 @@ from lawdsl.cli.options import (
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.formats.csv_text import csv_text
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
@@ -202,7 +201,7 @@ def _written(result: PipelineResult, output: str | None, folder: str | None) -> 
             for file, columns in tables.items():
                 if columns:
                     path = Path(folder) / file
-                    write(path, _csv(columns))
+                    write(path, csv_text((), columns, zip(*columns.values(), strict=True)))
                     written.append(str(path))
     return written
 
@@ -215,14 +214,6 @@ def _fit_files(result: PipelineResult, path: Path) -> list[tuple[Path, Fit | Fit
         return [(path, result.fits[0])]
     many = enumerate(result.fits, start=1)
     return [(path.with_suffix(f".{number}{path.suffix}"), fit) for number, fit in many]
-
-
-def _csv(columns: dict[str, list[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
 
 
 COMMANDS = (pipeline,)

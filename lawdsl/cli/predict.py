@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, bindings, finish, tell, value_in
+from lawdsl.cli.options import as_json, bindings, finish, tell, value_in, write
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
@@ -186,16 +186,11 @@ def _rest(shares: tuple[float, ...]) -> float:
 
 
 def write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:
-    import csv
-    import io
+    """Write a table as CSV, floats to their last digit."""
+    from lawdsl.data.formats.csv_text import csv_text
 
-    from lawdsl.cli.options import write
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(headers)
-    writer.writerows([[repr(x) if isinstance(x, float) else x for x in row] for row in rows])
-    write(path, text.getvalue())
+    cells = [[repr(x) if isinstance(x, float) else x for x in row] for row in rows]
+    write(path, csv_text((), headers, cells))
 
 
 COMMANDS = (predict,)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +9,7 @@ from typing import Any
 
 from lawdsl import __version__
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.formats.csv_text import csv_text
 from lawdsl.designing.domains import Domain, fraction_text
 from lawdsl.fitting.options import is_whole
 
@@ -51,7 +50,7 @@ class Mixtures:
             for number, shares in enumerate(self.shares, start=1)
         ]
         notes = (*self.how, f"largest shares: {caps}")
-        return csv_text(notes, (MIXTURE_COLUMN, *self.columns), rows)
+        return csv_text(map(one_line, notes), (MIXTURE_COLUMN, *self.columns), rows)
 
     def to_json(self) -> dict[str, Any]:
         """The mixtures as plain data; the keys are stable."""
@@ -120,14 +119,9 @@ def unreachable_domains(domains: Iterable[Domain], grid: int) -> Iterator[Diagno
             yield Diagnostic("M0105", message, "warning", help=help)
 
 
-def csv_text(notes: Iterable[str], header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table as CSV, with lines of notes above it."""
-    text = io.StringIO()
-    text.writelines(f"# {' '.join(note.split())}\n" for note in notes)
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
+def one_line(note: str) -> str:
+    """A note without line ends, as a comment line of a table needs it."""
+    return " ".join(note.split())
 
 
 def _share_text(share: Fraction) -> str:

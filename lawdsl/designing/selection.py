@@ -21,12 +21,13 @@ from lawdsl.comparing.common_rows import CommonRows, common_rows
 from lawdsl.comparing.cross_validation import best_fit
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
+from lawdsl.data.formats.csv_text import csv_text
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.melt import labelled
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.designing.groups import ErrorOfRows, Rows, group_errors, sample_groups
-from lawdsl.designing.result import MIXTURE_COLUMN, csv_text
+from lawdsl.designing.result import MIXTURE_COLUMN, one_line
 from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.diagnose import too_little
 from lawdsl.fitting.fit import in_one_step
@@ -83,7 +84,7 @@ class SelectedMixtures:
         table = self.table
         header = [f"{c} [{u}]" if (u := table.units.get(c)) else c for c in table.columns]
         rows = zip(*(table.texts(name) for name in table.columns), strict=True)
-        return csv_text((*table.notes, *self.how), header, list(rows))
+        return csv_text(map(one_line, (*table.notes, *self.how)), header, list(rows))
 
     def to_json(self) -> dict[str, Any]:
         """The selection as plain data; the keys are stable."""

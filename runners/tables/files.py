@@ -6,7 +6,6 @@ that is damaged, or that another lawdsl has written, is made again.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import sqlite3
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import write_bytes
+from lawdsl.data.formats.csv_text import csv_text
 from lawdsl.data.formats.sqlite import NOTES, RUNS
 from lawdsl.data.read import METADATA_KEY, RUN_TABLE_SCHEMA
 
@@ -58,12 +58,8 @@ def check_form(path: Path) -> None:
 
 def _csv(table: RunsTable) -> bytes:
     """Comments, a line of names, a line a row; what is not known is empty."""
-    text = io.StringIO()
-    text.writelines(f"# {note}\n" for note in table.notes)
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows(zip(*table.columns.values(), strict=True))
-    return text.getvalue().encode()
+    rows = zip(*table.columns.values(), strict=True)
+    return csv_text(table.notes, table.columns, rows).encode()
 
 
 def _parquet(table: RunsTable) -> bytes:
