@@ -61,6 +61,14 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         copies = "" if rows == problem.rows else "different "
         message = f"{rows} {copies}rows, {count} parameters: {spare} left to test the law"
         return [Diagnostic("F0102", message, "warning", help=help)]
+    effective = _effective_rows(problem.weights, problem.rows)
+    if effective - count < SPARE - ROUNDED:
+        message = (
+            f"the weights leave {effective:.3g} effective rows of {problem.rows}, {count} parameters: "
+            "too few to test the law"
+        )
+        help = "weight the rows less unevenly, measure more, or fit a smaller law"
+        return [Diagnostic("F0102", message, "warning", help=help)]
     total = problem.rows if problem.weights is None else float(np.sum(problem.weights))
     if total - count < SPARE - ROUNDED:
         message = (
@@ -69,14 +77,6 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         help = (
             "a weight is a number of rows: multiply the weights until they sum to that of the table"
         )
-        return [Diagnostic("F0102", message, "warning", help=help)]
-    effective = _effective_rows(problem.weights, problem.rows)
-    if effective - count < SPARE - ROUNDED:
-        message = (
-            f"the weights leave {effective:.3g} effective rows of {problem.rows}, {count} parameters: "
-            "too few to test the law"
-        )
-        help = "weight the rows less unevenly, measure more, or fit a smaller law"
         return [Diagnostic("F0102", message, "warning", help=help)]
     settings = _settings(problem.columns, count)
     if len(problem.columns) and settings <= count:  # a constant has no form to be tested
