@@ -1,1 +1,1 @@
-"""How well a fit knows its parameters: delta method, bootstrap, profile."""
+"""Fit -> intervals and covariance of its parameters: delta method, bootstrap, profile likelihood."""

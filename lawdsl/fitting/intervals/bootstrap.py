@@ -1,6 +1,9 @@
-"""Intervals by the bootstrap: the fit repeated on rows, or runs, that are drawn again.
+"""Fit -> intervals by the bootstrap: the fit repeated on rows, or training runs, drawn again.
 
-Many resamples are fitted as one array, each with its own weights, beginning at the fit.
+Resample b minimises Σ v_bi·rho(r_i), v_bi from the exponential distribution of mean 1, or for a row
+that stands for w_i rows the sum of w_i such, Gamma(w_i) (the Bayesian bootstrap; Rubin (1981),
+Annals of Statistics 9). Many resamples are fitted as one array,
+each with its own weights, beginning at the fit.
 """
 
 from __future__ import annotations
@@ -22,11 +25,11 @@ from lawdsl.fitting.two_step import Straightest
 
 Array = NDArray[np.float64]
 
-SETTLED = 1e-9  # relative: an end of an interval need not be known to the last digit
+SETTLED = 1e-9  # relative: an end of an interval is not needed to the last digit
 LEAST_LEFT = 1e-3  # of a row's error, after the fit
 NEAREST = 0.9  # of the resamples: the share whose covariance is taken
-ROUNDS = 10  # of looking for these
-TOGETHER = 3_000_000  # numbers in the slopes of the resamples that are fitted at once
+ROUNDS = 10  # concentration steps towards that share
+TOGETHER = 3_000_000  # numbers in the Jacobians of the resamples fitted at once: bounds memory
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,10 @@ class Resamples:
 
     Attributes:
         theta: their parameters, shape (resamples, parameters).
-        settled: which of them ended in a minimum.
-        units: how many rows or runs there were to draw from.
-        short: for each parameter, how many times too little the resamples scatter, shape
-            (parameters,).
+        settled: which of them ended in a minimum, shape (resamples,).
+        units: how many rows or runs were drawn from.
+        short: for each parameter, the factor by which the resamples underestimate its standard
+            error, shape (parameters,).
         by_run: whether runs were drawn.
     """
 
@@ -49,28 +52,41 @@ class Resamples:
     by_run: bool
 
     def ends(self, level: float, parameters: int) -> tuple[Array, Array]:
-        """Ends of the intervals, shape (parameters,): percentiles.
+        """Lower and upper ends of the percentile intervals, each of shape (parameters,).
 
-        Few units make resamples scatter too little; the percentiles are taken further out to make
-        up for it (the expanded percentile interval; Hesterberg 2015).
+        With few units the resamples scatter too little. So the percentiles are those of
+        Phi(-t·short), t the quantile of Student's t (the expanded percentile interval; Hesterberg
+        (2015), The American Statistician 69).
+
+        Args:
+            level: 0.95 for 95 % intervals.
+            parameters: how many of them do not lie on a bound.
         """
         return self._percentiles(student_quantile((1 + level) / 2, self._freedom(parameters)))
 
     def errors(self) -> Array:
-        """Standard errors of the parameters, from the middle of the resamples: a few that leave a
-        parameter open would make any standard deviation infinite."""
+        """Standard errors of the parameters, shape (parameters,): half the width of the central 68
+        % of the resamples. A few resamples that leave a parameter open would make any standard
+        deviation infinite."""
         low, high = self._percentiles(1.0)
         with np.errstate(invalid="ignore"):
             return (high - low) / 2
 
     def spread(self, names: Sequence[str], parameters: int) -> Covariance | None:
-        """How the errors of the parameters go together: the covariance of the resamples of which the
-        determinant is least among such shares of them (Rousseeuw and Van Driessen 1999), as normal
-        errors would have it. None where too few ended in a minimum.
+        """The covariance of the parameters over the resamples, by the minimum covariance
+        determinant.
+
+        Of all subsets of 90 % of the resamples it takes one whose covariance has a small
+        determinant, found by concentration steps (Rousseeuw and Van Driessen (1999), Technometrics
+        41), and scales it to be consistent for normal errors.
 
         Args:
             names: of the parameters.
             parameters: how many of them do not lie on a bound.
+
+        Returns:
+            The covariance; None where too few resamples ended in a minimum, or parameters are too
+            many.
         """
         found = self.theta[self.settled & np.isfinite(self.theta).all(axis=1)]
         count = int(NEAREST * len(found))
@@ -89,7 +105,7 @@ class Resamples:
         rank = int(np.sum(wide))
         trimmed = (
             chi2_cdf(chi2_quantile(NEAREST, rank), rank + 2) / NEAREST
-        )  # what is left of a variance
+        )  # variance of a normal distribution trimmed to the nearest 90 %, relative to the whole
         size = np.sqrt(1 / trimmed / (count - 1)) * float(np.median(self.short))
         factor = size * widths[wide, None] * directions[wide] * scale
         nothing = np.empty((0, len(names)))
@@ -110,7 +126,7 @@ class Resamples:
         return self.theta[np.isfinite(self.theta).all(axis=1)]
 
 
-@np.errstate(all="ignore")  # a step may lead where a law overflows
+@np.errstate(all="ignore")  # a step may reach points where a law overflows
 def bootstrap(
     problem: Problem,
     theta: Array,
@@ -122,17 +138,18 @@ def bootstrap(
 ) -> Resamples:
     """Fit resamples of the rows, or of the runs.
 
-    A resample gives each an exponential weight (Rubin 1981; Xu et al. 2020) instead of a number of
-    draws: none is lost altogether, so that a small table still determines all parameters.
+    A resample gives each unit an exponential weight (Rubin (1981), Annals of Statistics 9; Xu et
+    al. (2020), The American Statistician 74) instead of a number of draws. No unit is lost
+    altogether, so a small table still determines all parameters.
 
     Args:
         problem: the fit.
         theta: the fitted parameters, shape (parameters,), where each resample begins.
         resamples: how many.
         seed: of the draws; the same seed gives the same resamples.
-        groups: which training run each row is of, shape (rows,): runs are drawn whole.
-        progress: called with how many are done, and of how many.
-        before: what a parameter is chosen by, in each resample again, before the others are fitted.
+        groups: the training run of each row, shape (rows,): runs are drawn whole.
+        progress: called with the number of resamples done, and their total.
+        before: how a parameter is chosen before the others are fitted, repeated in each resample.
     """
     rows = np.ones(problem.rows) if problem.weights is None else problem.weights
     if groups is None:
@@ -149,7 +166,7 @@ def bootstrap(
         weights = rng.gamma(copies, size=(last - first, count))[:, units] * within
         some = slice(first, last)
         found[some], settled[some] = _fitted(problem, theta, weights, loose, before)
-        if loose is not None:  # those that break a bound are fitted again under it
+        if loose is not None:  # resamples that violate a bound are fitted again with it
             outside = [k for k in range(first, last) if not keeps(problem.transforms, found[k])]
             if outside:
                 own = weights[np.array(outside) - first]
@@ -162,9 +179,10 @@ def bootstrap(
 
 
 def _short(problem: Problem, theta: Array, rows: Array) -> Array:
-    """How many times too little resamples of rows scatter, were the law linear: a fit draws each row
-    towards itself by the row's leverage, and only what is left of its error is drawn again. With a
-    Huber loss only rows within delta draw. What resamples do to runs is small beside the rest."""
+    """The factor by which resamples of rows underestimate standard errors, in the linearised law. A
+    fit draws each row towards itself by the row's leverage h, and only the share 1 - h of its error
+    is drawn again. With a Huber loss only rows within delta have leverage. The effect on resamples
+    of runs is small beside their other errors."""
     transforms = relaxed(problem.transforms) or problem.transforms
     own = replace(problem, transforms=transforms)
     (residual,), (slopes,) = own.residuals_and_slopes(to_free(transforms, theta[None]))

@@ -1,8 +1,9 @@
-"""The least objective for one parameter held at a value, within bounds that depend on others.
+"""Fit + one fixed parameter -> the least objective under bounds that depend on other parameters.
 
-Where C > C0 and C0 depends on other parameters, the constraint is either inactive at the constrained
-minimum or active. So the minimum is computed without the constraint, and on it (C = C0), and the best
-feasible point is taken: enumeration of the active sets (Nocedal and Wright 2006, ch. 16).
+Where C > C0 and C0 depends on other parameters, the constraint is either inactive at the
+constrained minimum or active. So the minimum is computed without the constraint, and on it (C =
+C0), and the best feasible point is taken: enumeration of active sets (Nocedal and Wright (2006),
+Numerical Optimization, chapter 16).
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ from lawdsl.fitting.transforms import Transform, Transforms, room, to_free, to_p
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-SETTLED = 1e-9  # relative: an end of an interval need not be known to the last digit
+SETTLED = 1e-9  # relative: an end of an interval is not needed to the last digit
 MOST = 27  # active sets that are tried: those that differ least from that of the fit
-ENUMERATED = 100_000  # active sets of which those are chosen
-ON_IT = 1e-9  # relative: so near to its bound a parameter keeps it
+ENUMERATED = 100_000  # active sets among which those tried are chosen
+ON_IT = 1e-9  # relative: a violation of a bound below this is rounding
 
 
 @dataclass(frozen=True)
 class _Way:
-    """The fit with some parameters on bounds that depend on others.
+    """The fit with some parameters on bounds that depend on others: one active set.
 
     Attributes:
-        problem: the fit along these bounds, and without the other ones.
+        problem: the fit on these bounds, and without the other ones.
         on: number of a parameter -> its free number on the bound.
     """
 
@@ -47,13 +48,13 @@ class Constrained:
     """A fit with bounds that depend on other parameters.
 
     Args:
-        problem: the same fit without them.
-        whole: the fit.
+        problem: the fit without these bounds.
+        whole: the fit with all bounds.
         theta: its parameters, shape (parameters,).
 
     Attributes:
-        left_out: how many active sets are not tried. The least objective may lie on one of them, so
-            that it is lower than the one that is computed, and an interval wider.
+        left_out: how many active sets are not tried. The least objective may lie on one of them;
+            then it is lower than the one that is computed, and an interval wider.
     """
 
     def __init__(self, problem: Problem, whole: Problem, theta: Array) -> None:
@@ -80,13 +81,16 @@ class Constrained:
             yield _Way(replace(self.problem, transforms=Transforms(each)), on)
 
     def least(self, free: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The best points with one free number each as it is in the start, and the objective;
-        infinite where none was found.
+        """The best feasible points with one free number fixed in each, and the objective there.
 
         Args:
-            free: the starts, in the free numbers of the fit without the bounds, shape
-                (starts, parameters).
-            numbers: of the parameter that stays in each, shape (starts,).
+            free: the starts, in the free numbers of the fit without the bounds, shape (starts,
+                parameters).
+            numbers: the number of the parameter that is fixed in each start, shape (starts,).
+
+        Returns:
+            Parameters, shape (starts, parameters), and objectives, shape (starts,); inf where no
+            feasible point was found.
         """
         best, losses = free.copy(), np.full(len(free), np.inf)
         for way in self.ways:
@@ -107,7 +111,7 @@ class Constrained:
         return best, losses
 
     def _along(self, way: _Way, free: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The best parameters on some bounds, and the objective there."""
+        """The best parameters of one active set, and the objective there."""
         theta = to_parameters(self.problem.transforms, free)
         start = to_free(way.problem.transforms, theta)
         fixed = np.zeros(free.shape, dtype=bool)
@@ -127,8 +131,13 @@ def _on_bounds(limits: Transforms, theta: Array) -> list[bool]:
 
 
 def keeps(limits: Transforms, theta: Array, but: int | None = None) -> bool:
-    """Whether parameters of shape (parameters,) keep the bounds that depend on others, or lie on
-    them; those of one of the parameters left out."""
+    """Whether parameters satisfy the bounds that depend on other parameters, up to rounding.
+
+    Args:
+        limits: the transforms, one per parameter.
+        theta: the parameters, shape (parameters,).
+        but: number of a parameter whose bounds are not checked; None to check all.
+    """
     values = {t.name: float(x) for t, x in zip(limits, theta, strict=True)}
     distances = room(limits, values)
     return all(
@@ -139,7 +148,12 @@ def keeps(limits: Transforms, theta: Array, but: int | None = None) -> bool:
 
 
 def opened(problem: Problem, number: int) -> Problem:
-    """The fit with one parameter left untransformed: on its bound its free number is infinite."""
+    """Return the fit with one parameter untransformed: on its bound its free number is infinite.
+
+    Args:
+        problem: the fit.
+        number: of the parameter.
+    """
     each = [
         Transform(t.name, None, None) if i == number else t
         for i, t in enumerate(problem.transforms)

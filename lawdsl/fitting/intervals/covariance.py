@@ -1,9 +1,10 @@
-"""How the errors of a fit go together: what carries the noise of its rows to any function of the
-parameters.
+"""Fit -> Covariance: the joint errors of its parameters, which give the error of any function of
+them.
 
-It is linear at the fit, in the parameters themselves, and those that lie on a bound count as free:
-without them the errors of what is predicted would come out too small. What no row sees is kept
-apart, for it has no error that a number could say.
+It is that of the linearised fit, tau²·(JᵀWJ)⁻¹ with J the Jacobian of the residuals, in the
+parameters themselves. Parameters on a bound count as free: without them the errors of predictions
+would be too small. Directions that no row determines are stored apart, since their error is
+infinite.
 """
 
 from __future__ import annotations
@@ -23,24 +24,25 @@ from lawdsl.fitting.problem import Problem
 Array = NDArray[np.float64]
 
 MOST = 100  # parameters: of more the covariance is not kept
-RANK = 1e-12  # of the widest direction: what is narrower is rounding
-UNSEEN = 1e-6  # relative: what is left of a gradient in directions in which the rows see anything
-ALONE = 1e-9  # what all other runs say of a direction, relative: below, it is nothing
+RANK = 1e-12  # relative to the largest singular value: smaller ones are rounding
+UNSEEN = 1e-6  # relative: the part of a gradient in the null space that rounding may cause
+ALONE = 1e-9  # information of all other runs about a direction, relative: less is rounding
 TINY = 1e-300
 SAME = 1e-4  # unit vectors that differ by less span one direction
 
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
-    """The errors of the parameters of a fit, together.
+    """The covariance of the parameters of a fit, as a factor and a null space.
 
     Attributes:
         names: the parameters, in the law's order.
         sqrt_factor: F with FᵀF the covariance of the parameters, in the law's units; shape (k, p).
-            Directions that the rows do not determine are left out of it.
-        null_space: an orthonormal basis of those, of parameters divided by their `scale`, shape (m, p).
-        scale: the change of each parameter that by itself moves the rows by 1 (weighted sum of
-            squares of their residuals), shape (p,); 1 for one that moves none.
+            Directions that the rows do not determine are not in it.
+        null_space: an orthonormal basis of those directions, of parameters divided by their
+            `scale`, shape (m, p).
+        scale: the change of each parameter that by itself changes the weighted sum of squares of
+            the residuals by 1, shape (p,); 1 for one without any effect.
         dof: degrees of freedom: value ± quantile(level)·error is the interval.
     """
 
@@ -61,28 +63,29 @@ class Covariance:
 
     @property
     def factor(self) -> Array:
-        """`sqrt_factor`, by the name that it has in files."""
+        """`sqrt_factor`, under its name in files."""
         return self.sqrt_factor
 
     @property
     def unseen(self) -> Array:
-        """`null_space`, by the name that it has in files."""
+        """`null_space`, under its name in files."""
         return self.null_space
 
     @property
     def covariance(self) -> Array:
-        """Of the parameters, in the law's units, shape (p, p)."""
+        """The covariance matrix FᵀF of the parameters, in the law's units, shape (p, p)."""
         matrix: Array = self.sqrt_factor.T @ self.sqrt_factor
         return matrix
 
     def errors(self, gradient: Array) -> Array:
-        """Standard errors of functions of the parameters.
+        """Standard errors of functions of the parameters by the delta method: error_i = |F·g_i|.
 
         Args:
             gradient: of each function by the parameters, in the law's units, shape (points, p).
 
         Returns:
-            Shape (points,); inf where the rows do not determine the function, or it has no slope.
+            Shape (points,); inf where the rows do not determine the function, or its gradient is
+            not finite.
         """
         with np.errstate(all="ignore"):
             errors = np.linalg.norm(gradient @ self.sqrt_factor.T, axis=1)
@@ -92,17 +95,18 @@ class Covariance:
         return np.where(np.isfinite(errors), errors, np.inf)
 
     def quantile(self, level: float) -> float:
-        """How many errors the ends of an interval of that level are away: Student's t."""
+        """The half width of an interval of a level in standard errors: a quantile of Student's t."""
         return float(student_quantile((1 + level) / 2, self.dof))
 
     def draws(self, count: int, seed: int) -> Array:
-        """Deviations of the parameters from the fit, by the multivariate t: those of any linear
-        function of them have the quantiles of its interval. They may leave the domain; along what
-        the rows do not determine nothing is drawn.
+        """Draw deviations of the parameters from the fit, by the multivariate t distribution.
+
+        A linear function of the draws has the quantiles of its interval. Draws may leave the domain
+        of the parameters. Nothing is drawn along directions that the rows do not determine.
 
         Args:
             count: how many.
-            seed: the same seed draws the same.
+            seed: of the draws; the same seed gives the same draws.
 
         Returns:
             Shape (count, p), in the law's units.
@@ -125,10 +129,10 @@ class Covariance:
 
     @classmethod
     def of_json(cls, content: Mapping[str, Any]) -> Covariance:
-        """What `to_json` made this of.
+        """Rebuild a covariance from the plain data of `to_json`.
 
         Raises:
-            ValueError, TypeError, LookupError, AttributeError: it made no such data.
+            ValueError, TypeError, LookupError, AttributeError: data of another form.
         """
         names = read(tuple[str, ...], content["names"])
         factor, unseen = (_matrix(content[key], len(names)) for key in ("factor", "unseen"))
@@ -153,23 +157,25 @@ def _matrix(rows: Any, width: int) -> Array:
     return matrix
 
 
-@np.errstate(all="ignore")  # a law may be so steep that its slopes overflow
+@np.errstate(all="ignore")  # the slopes of a steep law may overflow
 def spread(
     problem: Problem, theta: Array, names: Sequence[str], fitted: int, groups: Groups = None
 ) -> Covariance | None:
-    """The spread of a fit.
+    """The covariance of the parameters of a fit.
 
-    By rows the noise is taken to be alike on all of them; by runs nothing is.
+    By rows it is tau²·(JᵀWJ)⁻¹, the noise being alike on all rows (Huber (1981), Robust Statistics,
+    chapter 7). By runs it is the cluster-robust one of `leaving_out_runs`, which assumes nothing
+    about the noise within a run.
 
     Args:
         problem: the fit.
         theta: the fitted parameters, shape (parameters,).
         names: of the parameters.
-        fitted: how many of them do not lie on a bound: what the noise's degrees of freedom lack.
-        groups: which training run each row is of, shape (rows,).
+        fitted: how many of them do not lie on a bound: subtracted from the degrees of freedom.
+        groups: the training run of each row, shape (rows,).
 
     Returns:
-        None for more parameters than are kept.
+        The covariance; None for more than 100 parameters.
     """
     if len(names) > MOST:
         return None
@@ -191,7 +197,7 @@ def spread(
 
 
 def of_rows(names: Sequence[str], slopes: Array, weights: Array | None = None) -> Covariance:
-    """The spread for noise that is known to have standard deviation 1 on a row of weight 1.
+    """The covariance (JᵀWJ)⁻¹ for noise of standard deviation 1 on a row of weight 1.
 
     Args:
         names: of the parameters.
@@ -209,16 +215,18 @@ def of_rows(names: Sequence[str], slopes: Array, weights: Array | None = None) -
 
 @dataclass(frozen=True, eq=False)
 class Decomposed:
-    """The singular value decomposition of a scaled Jacobian, without what rounding hides of it. The
-    product of the Jacobian with itself is never formed: that squares its condition number, so that
-    rounding would hide directions of width 1e-8 already.
+    """The singular value decomposition of a scaled Jacobian, without directions that rounding
+    hides.
+
+    JᵀJ is never formed: that squares the condition number, so that rounding would hide directions
+    of width 1e-8 already.
 
     Attributes:
         left: left singular vectors, shape (rows, rank).
         factor: directions divided by their widths, shape (rank, p): the inverse of JᵀJ is
             factorᵀ·factor.
         lost: an orthonormal basis of the directions that rounding hides, shape (p - rank, p).
-        narrowest: the least width that is left, relative to the largest; 1 where none is.
+        narrowest: the smallest width kept, relative to the largest; 1 where none is.
     """
 
     left: Array
@@ -228,12 +236,13 @@ class Decomposed:
 
     @property
     def rank(self) -> int:
+        """The number of directions that rounding does not hide."""
         return len(self.factor)
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
-        """The parameters that take part in a direction that rounding hides, shape (p,): a variance
-        of them cannot be computed."""
+        """The parameters with a share in a direction that rounding hides, shape (p,): their
+        variance cannot be computed."""
         return np.any(np.abs(self.lost) > UNSEEN, axis=0)
 
 
@@ -243,7 +252,9 @@ def decomposed(root: Array) -> Decomposed:
     Args:
         root: finite numbers, shape (rows, p).
     """
-    wide = len(root) < root.shape[1]  # its null space belongs to what is lost
+    wide = (
+        len(root) < root.shape[1]
+    )  # with fewer rows than parameters the full factor contains the null space
     left, widths, directions = np.linalg.svd(root, full_matrices=wide)
     rank = int(np.sum(widths > RANK * np.max(widths, initial=0.0)))
     factor = directions[:rank] / widths[:rank, None]
@@ -252,7 +263,8 @@ def decomposed(root: Array) -> Decomposed:
 
 
 def lengths(columns: Array) -> Array:
-    """Euclidean lengths of columns whose squares may overflow, shape (columns,)."""
+    """Euclidean lengths of columns whose squares may overflow, shape (columns,): each column is
+    divided by its largest absolute value first."""
     largest = np.max(np.abs(columns), axis=0, initial=0.0)
     unit = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
     norms: Array = unit * np.linalg.norm(columns / unit, axis=0)
@@ -262,23 +274,24 @@ def lengths(columns: Array) -> Array:
 def leaving_out_runs(
     noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]
 ) -> tuple[Array, Array]:
-    """Where the fit moves when runs are left out, for its covariance where only runs are independent.
+    """The change of the fit when each run is left out, for a covariance with independent runs only.
 
-    It is that of the jackknife, which leaves out one run after the other, each fit being one Newton
-    step away (CR3; Bell and McCaffrey 2002): the plain sum over the runs comes out too small where
-    they are few, for a fit follows each of them.
+    The covariance is that of the jackknife over n runs, each fit being one Newton step away: move_k
+    = (JᵀWJ - J_kᵀW_kJ_k)⁻¹·J_kᵀpsi_k/mean(psi'), covariance (n - 1)/n·Σ move_k·move_kᵀ (CR3; Bell
+    and McCaffrey (2002), Survey Methodology 28). The plain sum over the runs is too small where
+    they are few, because a fit follows each of them.
 
     Args:
         noise: of the rows.
-        slopes: of the residuals by the parameters, or free numbers, each divided by its size in all
-            rows; shape (rows, p).
-        root: the same times the roots of the rows' weights.
-        groups: which training run each row is of, shape (rows,).
+        slopes: of the residuals by the parameters, or free numbers, each column divided by its
+            length; shape (rows, p).
+        root: these slopes times the square roots of the rows' weights.
+        groups: the training run of each row, shape (rows,).
 
     Returns:
         The moves, whose sum of squares is the covariance, shape (runs, p); and the directions, of
-        length 1, that the rest does not determine without some run, shape (directions, p): how far
-        that run is off along them, no other says.
+        length 1, that some run alone determines, shape (directions, p): the other runs do not tell
+        its error along them.
     """
     runs = np.unique(groups)
     seen = decomposed(root)
@@ -304,5 +317,6 @@ def _basis(directions: Array) -> Array:
 
 
 def _cleaned(slopes: Array) -> Array:
-    """Slopes of parameters that are infinite on some row count as none: they determine nothing."""
+    """Slopes with the columns of parameters that are infinite on some row set to 0: these
+    parameters determine nothing."""
     return np.where(np.isfinite(slopes).all(axis=0), slopes, 0.0)

@@ -1,4 +1,8 @@
-"""Intervals by the delta method: from the slopes at the fit alone, in no time."""
+"""Fit -> intervals by the delta method, from the Jacobian at the fit alone.
+
+In free numbers u the interval is u_j ± t·sqrt(C_jj), C = tau²·(JᵀWJ)⁻¹ and t a quantile of
+Student's t; its ends are mapped to the parameters (Seber and Wild (1989), Nonlinear Regression).
+"""
 
 from __future__ import annotations
 
@@ -14,26 +18,28 @@ from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
 Array = NDArray[np.float64]
 
-ENDLESS = 1e100  # times the value, or 1: ends beyond are set by no data
-NAMED = 1e-2  # of a direction that one run alone determines: a parameter with less is not in it
+ENDLESS = 1e100  # times the value, or 1: ends further out are overflow, not information in the data
+NAMED = (
+    1e-2  # share of a direction that one run alone determines: below it a parameter is not involved
+)
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """How far the estimates scatter, by theory.
+    """Standard errors and intervals of the parameters, from the linearised fit.
 
     Attributes:
         free: the free numbers of the fit, shape (parameters,).
-        covariance: of the free numbers, shape (parameters, parameters); nan where held, and where
-            rounding hides what the rows say.
+        covariance: of the free numbers, shape (parameters, parameters); nan for parameters on a
+            bound or undetermined, and where rounding hides what the rows determine.
         inflation: for each parameter, the variance with independent runs over that with independent
-            rows, shape (parameters,); 1 where runs are not asked for. Below 1 for a parameter that
-            is seen within each run, whose rows share most of their error.
+            rows, shape (parameters,); 1 without runs. Below 1 for a parameter that is determined
+            within each run, whose rows share most of their error.
         errors: standard errors of the parameters, shape (parameters,).
-        low, high: ends of the intervals, shape (parameters,); nan where there is none.
-        far: how many standard errors, of the free numbers, they are away.
-        narrowest: what the rows see least of the directions that rounding leaves, relative to what
-            they see most: the inverse of the condition number of the scaled Jacobian.
+        low, high: ends of the intervals, shape (parameters,); nan for parameters without one.
+        far: the half width of the intervals, in standard errors of the free numbers.
+        narrowest: the smallest singular value of the scaled Jacobian that is above rounding,
+            relative to the largest: the inverse of its condition number.
     """
 
     free: Array
@@ -46,20 +52,20 @@ class Scatter:
     narrowest: float
 
 
-@np.errstate(all="ignore")  # a step may lead where a law overflows
+@np.errstate(all="ignore")  # a step may reach points where a law overflows
 def delta(
     problem: Problem, theta: Array, on_bound: NDArray[np.bool_], level: float, groups: Groups = None
 ) -> Scatter:
-    """Intervals that are symmetric in the free numbers: for A > 0 in log A.
+    """Compute intervals that are symmetric in the free numbers: for A > 0 in log A.
 
-    By rows the noise is taken to be alike on all of them; by runs nothing is.
+    By rows the noise is taken to be alike on all of them; by runs nothing is assumed within a run.
 
     Args:
         problem: the fit; no bound may depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
-        on_bound: those that lie on a bound, or that the data do not determine.
+        on_bound: parameters on a bound, or undetermined by the data, shape (parameters,).
         level: 0.95 for 95 % intervals.
-        groups: which training run each row is of, shape (rows,).
+        groups: the training run of each row, shape (rows,).
     """
     free = to_free(problem.transforms, theta[None])[0]
     (residual,), (slopes,) = problem.residuals_and_slopes(free[None])
@@ -97,11 +103,15 @@ def delta(
 
 
 def endless(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
-    """Lower and upper ends of intervals, infinite where no data have set them.
+    """Set the ends of intervals that no data determine to infinity.
 
     Args:
-        low, high: the ends.
-        values: the estimates, which may be large themselves in the unit of the table.
+        low, high: the ends, shape (parameters,).
+        values: the estimates, shape (parameters,), which may be large themselves in the unit of the
+            table.
+
+    Returns:
+        Lower and upper ends, each of shape (parameters,).
     """
     with np.errstate(over="ignore"):
         most = ENDLESS * np.maximum(1.0, np.abs(values))
@@ -109,7 +119,7 @@ def endless(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
 
 
 def _by_run(noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]) -> Array:
-    """The covariance of the free numbers where only runs are independent, by the jackknife. What
+    """The covariance of the free numbers with independent runs, by the jackknife. A parameter that
     one run alone determines has an infinite variance."""
     moved, directions = leaving_out_runs(noise, slopes, root, groups)
     covariance = moved.T @ moved

@@ -1,8 +1,8 @@
-"""What the residuals of a fit say of their noise, as the theory of M-estimators needs it.
+"""Residuals -> the noise of a fit, as the theory of M-estimators needs it.
 
-For a loss rho with slope psi the estimates have the covariance tau²·(JᵀWJ)⁻¹, tau² being
-mean(psi²)/mean(psi')² (Huber 1981, ch. 7), and twice a rise of the objective, divided by
-mean(psi²)/mean(psi'), is chi-squared.
+For a loss rho with slope psi the estimates have the covariance tau²·(JᵀWJ)⁻¹, tau² =
+mean(psi²)/mean(psi')² (Huber (1981), Robust Statistics, chapter 7). Twice a rise of the objective,
+divided by mean(psi²)/mean(psi'), is chi-squared.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lawdsl.fitting.problem import Problem, rho_curvature, rho_slope
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64] | None
 
-SILVERMAN = 1.84  # of a window in which residuals are counted: his rule for a box (1986, 3.4.2)
+SILVERMAN = 1.84  # half width of a box kernel in sigma·n^-1/5: Silverman (1986), section 3.4.2
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,10 @@ class Noise:
 
     Attributes:
         slope: psi of each residual times its weight, shape (rows,).
-        square: mean(psi²) of errors: residuals are smaller, as far as rows draw the fit.
+        square: mean(psi²) of the errors, with the degrees of freedom that the fit takes from the
+            residuals.
         curvature: mean(psi').
-        freedom: degrees of freedom that are left.
+        freedom: residual degrees of freedom.
     """
 
     slope: Array
@@ -40,26 +41,28 @@ class Noise:
 
     @property
     def tau2(self) -> float:
+        """The variance factor tau² = mean(psi²)/mean(psi')² of the estimates."""
         return self.square / self.curvature**2
 
     def quantile(self, level: float) -> float:
-        """Student's t for an interval of that level."""
+        """The quantile of Student's t for a two-sided interval of a level."""
         return float(student_quantile((1 + level) / 2, float(self.freedom)))
 
     def rise(self, level: float) -> float:
-        """How far the objective rises to the ends of an interval of that level."""
+        """The rise of the objective at the ends of a profile interval:
+        t²·mean(psi²)/(2·mean(psi'))."""
         return self.quantile(level) ** 2 * self.square / self.curvature / 2
 
 
 def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups = None) -> Noise:
-    """The noise, from the residuals of a fit.
+    """Estimate the noise from the residuals of a fit.
 
     Args:
         problem: the fit.
         residual: shape (rows,).
         parameters: how many were fitted.
-        groups: which training run each row is of, shape (rows,): rows of one run are not
-            independent, so that only the runs count.
+        groups: the training run of each row, shape (rows,): rows of one run are not independent, so
+            the degrees of freedom are those of the runs.
     """
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     rows = round(float(np.sum(weights)))  # a weight says how many rows a row stands for
@@ -75,7 +78,7 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     else:
         curvature = rho_curvature(residual, problem.objective, exact=True)
         mean_curvature = max(float(np.sum(weights * curvature)) / float(np.sum(weights)), 1e-300)
-    drawing = mean_curvature / row.max_curvature  # the share of the rows that draw the fit
+    drawing = mean_curvature / row.max_curvature  # the share of the rows with leverage
     mean = float(np.sum(weights * slope**2)) / max(rows - drawing * parameters, 1.0)
     return Noise(weights * slope, mean, mean_curvature, max(freedom, 1))
 
@@ -83,10 +86,10 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
 def _share_within(residual: Array, weights: Array, delta: float, parameters: int) -> float:
     """The share of errors within delta.
 
-    Where delta is far below the noise few lie there, so that the share follows from that of a wider
-    window, as it would for Gaussian errors. The window narrows with the rows, as Silverman's does.
-    A fit draws residuals towards 0: those that would vanish without noise, one a parameter, are
-    taken out of the window as far as the density at its edge says.
+    Where delta is far below the noise, few residuals lie within it. So the share is that of a wider
+    window, converted as for Gaussian errors. The window narrows with the number of rows, as in
+    Silverman's rule. A fit draws residuals towards 0: those that would vanish without noise, one
+    per parameter, are subtracted from the window in proportion to the density at its edge.
     """
     used = weights > 0
     size, weights = np.abs(residual[used]), weights[used]

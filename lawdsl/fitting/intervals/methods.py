@@ -1,4 +1,4 @@
-"""The intervals of a fit, by the method that is asked for."""
+"""Fit + options -> Known: intervals and covariance of its parameters, by the method of the options."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 
 SPARE = 3  # rows or runs that a bootstrap needs beyond the parameters
-NO_ROOM = 1e-100  # between an end of an interval and a bound: no data have set that end
-COLLINEAR = 1e-7  # of the widest direction: a search that squares it for each resample loses it
-FAILED = 0.05  # of the resamples: more that end nowhere are worth a word
+NO_ROOM = 1e-100  # distance of an end from a bound below which the data do not determine that end
+COLLINEAR = (
+    1e-7  # inverse condition number below which the normal equations of the resamples are singular
+)
+FAILED = 0.05  # of the resamples: if more do not converge, a warning says so
 
 
 @dataclass(frozen=True)
 class Known:
-    """How well the data determine a fit.
+    """How well the data determine the parameters of a fit.
 
     Attributes:
         intervals: of the parameters.
-        spread: how their errors go together, where that can be said.
-        lower: parameters at which the objective is lower than at the fit, where the search for
-            intervals has found some.
-        notes: what there is to say.
+        spread: the covariance of their errors; None where it cannot be computed.
+        lower: parameters with a lower objective than the fit, if the search for intervals met some.
+        notes: diagnostics.
     """
 
     intervals: Intervals
@@ -56,18 +57,19 @@ def intervals(
     groups: Groups = None,
     first: Straightest | None = None,
 ) -> Known:
-    """Intervals of the parameters of a fit, and how their errors go together.
+    """Compute intervals of the parameters of a fit, and their covariance.
 
     Args:
         law: the law.
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
-        on_bound: those that lie on a bound: they stay there and have no interval.
-        undetermined: those that the data do not determine: they have no interval, but what they leave open
-            counts in those of the others.
+        on_bound: those that lie on a bound, shape (parameters,): they stay there and have no
+            interval.
+        undetermined: those that the data do not determine, shape (parameters,): they have no
+            interval, but their uncertainty enters those of the others.
         options: of the fit: the method, level, resamples, seed and progress of the intervals.
-        groups: which training run each row is of, shape (rows,).
-        first: what a parameter is chosen by before the others are fitted.
+        groups: the training run of each row, shape (rows,).
+        first: how a parameter is chosen before the others are fitted.
     """
     loose = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
     names = [q.name for q in law.parameters]
@@ -136,8 +138,8 @@ def intervals(
 
 
 def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
-    """The fit without the bounds that depend on other parameters, but for those it lies on: along
-    them a parameter moves with the others."""
+    """The fit without the bounds that depend on other parameters, except those on which it lies:
+    there a parameter moves with the others."""
     free = relaxed(problem.transforms)
     if free is None:
         return problem
@@ -148,7 +150,8 @@ def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
 def _too_few(
     problem: Problem, parameters: int, options: FitOptions, groups: Groups
 ) -> list[Diagnostic] | None:
-    """Why there can be no intervals, if there can be none: nothing to say where it is said already."""
+    """Why there can be no intervals; empty where another finding says so, None where there can be
+    some."""
     rows = problem.rows if problem.weights is None else float(np.sum(problem.weights))
     if rows <= parameters:
         return []  # F0102 says so
@@ -191,7 +194,7 @@ def _undetermined(names: list[str], groups: Groups) -> list[Diagnostic]:
 def _chosen_before(
     problem: Problem, parameters: int, first: Straightest, groups: Groups
 ) -> Diagnostic:
-    """Why there are no intervals where a parameter was chosen by something else than the fit."""
+    """Why there are no intervals where a parameter was chosen by another criterion than the fit."""
     name = first.choice.name
     message = (
         f"{name} is chosen before the fit: only a bootstrap, which repeats both, gives intervals"
@@ -202,7 +205,7 @@ def _chosen_before(
 
 
 def _in_domain(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
-    """Ends that the data do not set are those of the domain."""
+    """Ends of intervals with those that the data do not determine set to the ends of the domain."""
     low, high = low.copy(), high.copy()
     for i, transform in enumerate(problem.transforms):
         if transform.coupled:

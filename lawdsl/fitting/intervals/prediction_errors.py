@@ -1,7 +1,8 @@
-"""How far off a fit is where it predicts, by the delta method: from the slopes at the fit alone.
+"""Fit + points -> standard errors of its predictions, by the delta method.
 
-It is the noise of the rows that is carried to the prediction, as if the law were right there: how
-wrong it is so far out, no row says.
+error_i = sigma·sqrt(g_iᵀ·(JᵀWJ)⁻¹·g_i), with g_i the gradient of the prediction by the parameters.
+These are errors from the noise of the rows, given that the law is right at the points: the rows do
+not tell how wrong an extrapolated law is.
 """
 
 from __future__ import annotations
@@ -33,16 +34,19 @@ class Predictions:
     log: bool
 
     def errors(self, variance: float) -> Array:
-        """Standard errors of the values in the law's unit, shape (points,), for noise of that
-        variance on a row of weight 1."""
+        """Standard errors of the values in the law's unit, shape (points,).
+
+        Args:
+            variance: of the noise of a row of weight 1, in the scale of the residuals.
+        """
         return np.sqrt(variance) * self.reach * (self.values if self.log else 1.0)
 
 
-@np.errstate(all="ignore")  # a law may have no value so far out
+@np.errstate(all="ignore")  # an extrapolated law may have no value
 def predictions(problem: Problem, theta: Array, columns: Array) -> Predictions:
-    """A fitted law at points, and how far the noise of its rows reaches there.
+    """Evaluate a fitted law at points, with the errors that the noise of its rows causes there.
 
-    Parameters that lie on a bound count as free: the errors would come out too small without them.
+    Parameters on a bound count as free: without them the errors would be too small.
 
     Args:
         problem: the fit.
@@ -56,6 +60,11 @@ def predictions(problem: Problem, theta: Array, columns: Array) -> Predictions:
 
 
 def elsewhere(problem: Problem, columns: Array) -> Problem:
-    """The same law at other points, of shape (variables, points), where nothing was measured."""
+    """Return the law of a fit at other points, without measurements.
+
+    Args:
+        problem: the fit.
+        columns: the variables at the points, shape (variables, points), in the law's units.
+    """
     target = np.ones(columns.shape[1])
     return replace(problem, model=problem.model.on(columns), target=target, weights=None)

@@ -1,5 +1,10 @@
-"""Intervals by profile likelihood: how far a parameter can go before no choice of the others keeps
-the objective within what noise explains. All ends are looked for at once, as one array."""
+"""Fit -> intervals by profile likelihood: the values of a parameter that the data do not reject.
+
+The profile of theta_j is F(v) = min of the objective over the other parameters with theta_j = v. An
+interval ends where F(v) - F(theta*) = t²·mean(psi²)/(2·mean(psi')), t a quantile of Student's t
+(Bates and Watts (1988), Nonlinear Regression Analysis and Its Applications, chapter 6). All ends
+are searched for at once, as one array.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +22,11 @@ from lawdsl.fitting.transforms import room, to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-ROUNDS = 12  # of looking for an end
-CLOSE = 1e-3  # how near to the end, relative to the half width of the interval
-FARTHEST = 3.0  # times the last distance from the fit: the next look goes no further
-WIDEST = 40.0  # of a free number: beyond, the data set no end
-LOWER = 1e-6  # relative: a minimum that much lower than the fit is another one
+ROUNDS = 12  # evaluations of the profile for one end
+CLOSE = 1e-3  # tolerance of an end, relative to the half width of the interval
+FARTHEST = 3.0  # times the last distance from the fit: limit of the next step
+WIDEST = 40.0  # of a free number: further out the data determine no end
+LOWER = 1e-6  # relative: an objective that much lower is another minimum, not rounding
 
 
 @dataclass(frozen=True)
@@ -29,11 +34,12 @@ class Profile:
     """Ends of profile intervals.
 
     Attributes:
-        low, high: shape (parameters,); nan for a parameter that is held, infinite or the bound
-            itself where the data set no end.
-        lower: parameters at which the objective is lower than at the fit, if there are any.
-        left_out: how many sets of active bounds were not tried, on which an interval might end
-            further out.
+        low, high: shape (parameters,); nan for a parameter without interval, infinite or the bound
+            itself where the data determine no end.
+        lower: parameters with a lower objective than the fit, shape (parameters,); None if none was
+            met.
+        left_out: how many sets of active bounds were not tried; on one of them an interval might be
+            wider.
     """
 
     low: Array
@@ -42,7 +48,7 @@ class Profile:
     left_out: int = 0
 
 
-@np.errstate(all="ignore")  # a step may lead where a law overflows
+@np.errstate(all="ignore")  # a step may reach points where a law overflows
 def profile(
     problem: Problem,
     theta: Array,
@@ -51,17 +57,16 @@ def profile(
     groups: Groups = None,
     whole: Problem | None = None,
 ) -> Profile:
-    """Profile intervals.
+    """Compute profile intervals.
 
     Args:
         problem: the fit; no bound may depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
-        held: those that lie on a bound, or that the data do not determine: they have no interval,
-            unless the whole fit is given: then one on a bound that is a number has an interval that
-            begins there.
+        held: parameters on a bound, or undetermined by the data, shape (parameters,): they have no
+            interval. If `whole` is given, a parameter on a numeric bound has one that begins there.
         level: 0.95 for 95 % intervals.
-        groups: which training run each row is of, shape (rows,).
-        whole: the fit with the bounds that depend on other parameters, which are kept.
+        groups: the training run of each row, shape (rows,).
+        whole: the fit with the bounds that depend on other parameters, which are enforced.
     """
     spread = delta(problem, theta, held, level, groups)
     base = float(problem.losses(spread.free[None])[0])
@@ -97,8 +102,8 @@ def profile(
 
 
 def _inwards(whole: Problem, theta: Array, number: int) -> tuple[float, float] | None:
-    """The number that bounds a parameter which lies on it, and the direction into its domain; None
-    of another parameter."""
+    """The numeric bound on which a parameter lies, and the direction into its domain; None for a
+    parameter that lies on none."""
     transform = whole.transforms[number]
     if transform.coupled or transform.lower is transform.upper:
         return None
@@ -124,17 +129,17 @@ def _from_bound(
 
 
 class _Ends:
-    """The search for ends, and its state: one row an end.
+    """The state of the search for the ends of intervals: one row per end.
 
     Args:
         problem: the fit.
         free: its free numbers, shape (parameters,).
-        width: about how far each goes, shape (parameters,).
+        width: an estimate of the half width of each interval, shape (parameters,).
         base: the objective of the fit.
-        rise: what it rises by to the ends of each parameter, shape (parameters,).
+        rise: the rise of the objective at the ends of each interval, shape (parameters,).
         bounds: the fit with bounds that depend on other parameters, if there are any.
-        widest: distance beyond which the data set no end; of a parameter without bounds, in widths
-            where those are above 1.
+        widest: the distance beyond which the data determine no end; for a parameter without bounds
+            in half widths, where these are above 1.
     """
 
     def __init__(
@@ -149,7 +154,7 @@ class _Ends:
     ) -> None:
         self.problem, self.fit, self.base, self.bounds = problem, free, base, bounds
         self.width = np.where(np.isfinite(width) & (width > 0), width, 1.0)
-        # a parameter without bounds is its own free number: how far it goes depends on its unit
+        # without bounds the free number is the parameter itself, whose scale depends on its unit
         unbounded = np.array([t.lower is t.upper and not t.coupled for t in problem.transforms])
         self.rises = rise
         self.widest_of = np.where(unbounded, widest * np.maximum(1.0, self.width), widest)
@@ -158,22 +163,24 @@ class _Ends:
 
     @property
     def lowest_theta(self) -> Array:
-        """The parameters of the lowest objective that the search has met."""
+        """The parameters with the lowest objective that the search has met."""
         return to_parameters(self.problem.transforms, self.lowest_free[None])[0]
 
     def look(self, numbers: NDArray[np.int64], side: Array) -> None:
-        """Look for ends.
+        """Search for ends.
 
         Args:
             numbers: of the parameters, shape (ends,).
-            side: -1 or 1 for the end below or above, shape (ends,).
+            side: -1 or 1 for the lower or upper end, shape (ends,).
         """
         self.number, self.centre = numbers, self.fit[numbers]
-        # the root of the rise is nearly linear in the distance: 1 at the end that is looked for
+        # sqrt(rise) is nearly linear in the distance; here it is scaled to 1 at the end
         self.rise = self.rises[numbers]
         self.widest = self.widest_of[numbers]
         self.away = 2.0 * side * np.minimum(self.width[numbers], self.widest / 4)
-        self.inside = np.zeros(len(side))  # distances with a rise too small, and too large
+        self.inside = np.zeros(
+            len(side)
+        )  # the bracket: largest distance with too small a rise, smallest with too large a rise
         self.inside_root = np.zeros(len(side))
         self.outside = np.full(len(side), np.nan)
         self.outside_root = np.full(len(side), np.nan)
@@ -192,7 +199,8 @@ class _Ends:
             self.low[j], self.high[j] = np.fmin(self.low[j], low), np.fmax(self.high[j], high)
 
     def step(self) -> bool:
-        """Look once at every end that is not found yet; whether any is left."""
+        """Evaluate the profile once for every end that has not converged; return whether any is
+        left."""
         going = self.going
         if not len(going):
             return False
@@ -221,7 +229,7 @@ class _Ends:
         return True
 
     def _least(self, start: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The best points with one free number each as it is in the start, and the objective."""
+        """The best points with one free number fixed at its start, and the objective there."""
         if self.bounds is not None:
             return self.bounds.least(start, numbers)
         fixed = np.zeros(start.shape, dtype=bool)

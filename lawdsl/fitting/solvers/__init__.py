@@ -1,1 +1,1 @@
-"""Minimisers of a fitting problem, from cheap and rough to exact."""
+"""Problem + starts -> local minima: two batched stages, multistart over them, and a trust region."""

@@ -1,6 +1,7 @@
-"""From many starts at once to the minima they lead to.
+"""Problem + starts -> the local minimum that each start leads to.
 
-Two solvers, each on all starts as one array: one takes them near the minima, one to the last digit. Starts that have come to the same predictions go on as one.
+Two solvers, each on all starts as one array: `irls` takes them near the minima, `newton` to the
+last digit. Between the two, starts with equal predictions are merged, since they are in one basin.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ def descend(
     progress: Callable[[int, int], None] | None = None,
     solvers: tuple[Solver, Solver] = SOLVERS,
 ) -> list[Solution]:
-    """Follow starts downhill.
+    """Follow starts downhill to local minima.
 
     Args:
         problem: the fit.
-        free: free numbers, shape (starts, parameters).
-        progress: called with how many starts are done, and of how many.
-        solvers: from anywhere to near the minima, and from there to them.
+        free: starts as free numbers, shape (starts, parameters).
+        progress: called with the number of starts done, and their total.
+        solvers: the solver from anywhere to near the minima, and the one from there to the minima.
 
     Returns:
-        Where each start led, in their order. Starts that come to the same predictions are in one
-        basin, and go on as one.
+        The solution of each start, in the order of the starts. Starts that reach the same
+        predictions are in one basin and share one solution.
     """
     coarse, fine = solvers
     objectives = [
@@ -54,7 +55,9 @@ def descend(
     rough, losses = free.copy(), np.full(len(free), np.inf)
     for first in range(0, len(free), TOGETHER):
         last = min(first + TOGETHER, len(free))
-        for number, search in enumerate(objectives):  # the smooth bowl may lie elsewhere
+        for number, search in enumerate(
+            objectives
+        ):  # the widened loss may have its minimum elsewhere
             some = np.arange(first + number, last, 2)
             if not len(some):
                 continue
@@ -116,9 +119,19 @@ def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:
 
 
 def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
-    """The last digits of a fit by squares, shape (parameters,).
+    """Refine the last digits of a fit by Gauss-Newton steps.
 
-    Gauss-Newton by orthogonal factors keeps the digits that second derivatives lose.
+    Each step solves min over s of |sqrt(w)·(r + J·s)|² by orthogonal factors of J. The normal
+    equations would square the condition number of J, and so lose digits that this keeps (Nocedal
+    and Wright (2006), Numerical Optimization, section 10.3).
+
+    Args:
+        problem: the fit.
+        free: free numbers near a minimum, shape (parameters,).
+        steps: the largest number of steps.
+
+    Returns:
+        Free numbers, shape (parameters,).
     """
     best, loss = free, float(problem.losses(free[None])[0])
     previous = np.inf
@@ -128,7 +141,7 @@ def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
             break
         size = float(np.max(np.abs(step) / (np.abs(best) + 1e-300)))
         trial = best + step
-        # at the last digits the objective is noise: there the steps' sizes say who is nearer
+        # near rounding the objective is noise: the size of the step tells which point is nearer
         if size >= previous or not problem.losses(trial[None])[0] <= loss * (1 + POLISHED):
             break
         best, previous = trial, size

@@ -1,8 +1,14 @@
-"""The first stage of a search: from anywhere to near the minima.
+"""Problem + starts -> points near local minima: the first stage of a search.
 
-It moves only the parameters in which the law is not linear, solves for the others at every step
-(Gauss-Newton with damping; Ruhe and Wedin 1980), and takes Huber's delta as wide as the residuals
-are, so that it sees a smooth bowl. Starts that no longer can reach the best are given up.
+The search moves only the parameters in which the law is nonlinear, and solves for the linear ones
+at every step (variable projection; Ruhe and Wedin (1980), SIAM Review 22). The step of the others
+is that of damped Gauss-Newton on reweighted squares,
+
+    (D⁻¹ JᵀWJ D⁻¹ + damping·I)·(D·s) = -D⁻¹ g,    W = diag(w_i·psi(r_i)/r_i),    D² = diag(JᵀWJ),
+
+which is Levenberg's and Marquardt's (Nocedal and Wright (2006), Numerical Optimization, section
+10.3). Huber's delta is set to the scale of the residuals, so that the objective is smooth. Starts
+that can no longer reach the best one are given up.
 """
 
 from __future__ import annotations
@@ -30,20 +36,35 @@ Chosen = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 STEPS = 200
-ROUGH = 0.003  # relative fall of the loss in a step, below which a start has settled
+ROUGH = 0.003  # relative decrease of the loss in a step below which a start has converged
 PATIENCE = 3  # steps before a start may be given up
-HOPE = 12.0  # so many times its last fall a start must suffice to reach the best one
-NEAR = 1.3  # times the best loss: what the second stage still looks at
+HOPE = 12.0  # a start is given up if so many times its last decrease do not reach the best loss
+NEAR = 1.3  # times the best loss: starts below it always go to the second stage
 LONGEST = 2.0  # step of a free number: a factor of e^2 in what has one bound
-CRAWLING = 1e-3  # damping that makes small steps, whose small falls say nothing
-DAMPING = (1e-4, 1e-2)  # of every second start: hardly any is fast, some leads further
+CRAWLING = (
+    1e-3  # damping above which steps are short, so that a small decrease is no sign of convergence
+)
+DAMPING = (
+    1e-4,
+    1e-2,
+)  # alternating: little damping converges fast, more damping converges from further away
 EASED, STIFFENED = 0.1, 10.0
 LEAST, MOST = 1e-6, 1e9  # damping
-WIDTH = 1.345  # Huber's delta in standard errors of the residuals, where most count as squares
+WIDTH = (
+    1.345  # Huber's delta in standard deviations: 95 % efficient for Gaussian errors (Huber (1981))
+)
 
 
 def widen_delta(problem: Problem, free: Array) -> Objective:
-    """The objective with Huber's delta as wide as the residuals of the best of some points are."""
+    """Return the objective with Huber's delta widened to the scale of the residuals.
+
+    The scale is 1.345·1.4826·median(|r_i|) at the best of the points: 1.4826 makes the median
+    absolute residual the standard deviation of Gaussian errors.
+
+    Args:
+        problem: the fit.
+        free: points, shape (points, parameters).
+    """
     row = problem.objective.row
     if not row.parameters:
         return problem.objective
@@ -54,13 +75,18 @@ def widen_delta(problem: Problem, free: Array) -> Objective:
 
 
 def irls(problem: Problem, starts: Array, options: SolverOptions = DEFAULTS) -> list[Solution]:
-    """Near the minima, as far as damped steps by reweighted squares lead; see `Solver`.
+    """Move starts near the minima by damped steps of reweighted least squares; see `Solver`.
 
-    It ends where a step lowers the loss by less than a share of 0.003, or by the tolerance of the
-    options, and gives up starts that cannot reach the best one.
+    A start ends where a step lowers the loss by less than a share of 0.003, or of the tolerance of
+    the options. Starts that cannot reach the best one are given up.
+
+    Args:
+        problem: the fit.
+        starts: free numbers, shape (starts, parameters).
+        options: of the search.
 
     Raises:
-        ValueError: free numbers are to be fixed, which this solver cannot.
+        ValueError: the options fix free numbers, which this solver does not support.
     """
     if options.fixed is not None:
         raise ValueError("reweighted least squares move all free numbers")
@@ -87,7 +113,8 @@ def irls(problem: Problem, starts: Array, options: SolverOptions = DEFAULTS) -> 
 
 
 class _Irls:
-    """The state of the first stage: one row a start; some things only of those still going."""
+    """The state of the first stage, one row per start; weights and derivatives of active starts
+    only."""
 
     def __init__(
         self, problem: Problem, free: Array, objective: Objective, enough: float = ROUGH
@@ -114,7 +141,7 @@ class _Irls:
         self._go_on(np.isfinite(self.losses))
 
     def step(self, number: int) -> bool:
-        """One step of every start that is still going; whether any is."""
+        """Take one step of every active start; return whether any start was active."""
         going = self.going
         if not len(going):
             return False
@@ -141,7 +168,7 @@ class _Irls:
         gradient: Array,
         hessian: Array,
     ) -> None:
-        """Go to the points that are better."""
+        """Move to the points with a lower loss."""
         weights = self._reweighted(state)
         if better.all():
             accepted = self.going
@@ -161,7 +188,7 @@ class _Irls:
         self.fall[accepted] = fall[better]
 
     def _stop(self, better: Mask, number: int) -> None:
-        """Leave out starts that have settled, are stuck, or have no hope of reaching the best."""
+        """Drop starts that have converged, are stuck, or cannot reach the best loss."""
         going = self.going
         loss, fall, damping = self.losses[going], self.fall[going], self.damping[going]
         settled = better & (fall <= self.enough * loss) & (damping < CRAWLING)
@@ -187,13 +214,15 @@ class _Irls:
         self.problem = self.problem.of_starts(remaining)
 
     def _step(self, damping: Array) -> Array:
-        """The damped step of the parameters that are not linear, the others following."""
+        """The damped step of the nonlinear parameters; the linear ones are solved for afterwards."""
         if not self.moving.any():
             return np.zeros_like(self.gradient)
         size = np.sqrt(np.maximum(diagonal(self.hessian), 1e-300))
         scaled = self.hessian / (size[:, :, None] * size[:, None, :])
         gradient = self.gradient / size
-        if self.held.any():  # what is on its bound stays there, instead of paying for others
+        if (
+            self.held.any()
+        ):  # a parameter on its bound stays there, and its column takes no part in the step
             scaled[self.held[:, :, None] | self.held[:, None, :]] = 0.0
             diagonal(scaled)[...] += self.held
             gradient[self.held] = 0.0
@@ -208,8 +237,8 @@ class _Irls:
     def _solved(
         self, free: Array, weights: Array | None
     ) -> tuple[Array, Array, Mask, ResidualState, Evaluation, Turn]:
-        """Points with the linear parameters solved for: free numbers, parameters, what lies on a
-        bound, the model beside the data, and what derivatives are made of."""
+        """Points with the linear parameters solved for: free numbers, parameters, which of them lie
+        on a bound, the residual state, and what the derivatives are computed from."""
         problem = self.problem
         theta, chain = turned(problem.transforms, free, second=False)
         evaluation = Evaluation(problem, theta, 1)
@@ -236,11 +265,11 @@ class _Irls:
 
 
 def longest(problem: Problem) -> Array:
-    """The longest step of each free number."""
+    """The longest step of each free number, shape (parameters,); inf for parameters without bounds."""
     bounded = [t.lower is not None or t.upper is not None for t in problem.transforms]
     return np.where(bounded, LONGEST, np.inf)
 
 
 def moving(problem: Problem) -> Mask:
-    """Which parameters the search moves: those that are not solved for."""
+    """Which parameters the search moves: those that are not solved for, shape (parameters,)."""
     return ~np.isin(np.arange(problem.parameters), problem.linear)

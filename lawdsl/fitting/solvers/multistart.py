@@ -1,4 +1,8 @@
-"""The best parameters for a table: starts, their descents, more starts while few agree."""
+"""Law + problem -> Optimum: the best minimum over many starts, with more starts while few agree.
+
+Each start is followed to its local minimum (`descent`). While fewer than five starts agree on the
+best minimum, the engine adds starts in growing rounds.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ Starts = int | str | Mapping[str, float] | Array
 ROUNDS = (24, 72, 288, 1152)  # starts that the engine adds while too few agree
 ENOUGH = 5  # starts that agree on the best minimum
 FURTHER = 600  # evaluations of the best start, where it has not settled
-FLAT = 1e-12  # of the measurements: what moves them less has no effect
+FLAT = 1e-12  # relative to the measurements: a smaller change of predictions is rounding
 LOGARITHMIC = 6  # starts for the logarithm of the law
 SAME = 1e-6  # relative difference of objectives that counts as the same minimum
 ALONE = SolverOptions(gradient=False)
@@ -39,18 +43,18 @@ LONG = 4000  # rows beyond which starts are compared on a sample, and only the b
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best minimum that was found.
+    """The best minimum over all starts.
 
     Attributes:
         theta: the parameters, shape (parameters,).
-        free: the free numbers they come from.
+        free: their free numbers, shape (parameters,).
         loss: the objective there.
-        agreement: how many starts there were, and how many led there.
+        agreement: how many starts there were, and how many reached this minimum.
         converged: whether it is a minimum.
         reason: why the search stopped.
-        searched: what the starts have minimised: the fit, or a part of its rows, or without the
-            bounds that depend on other parameters.
-        reached: where each start led, in the free numbers of that.
+        searched: the problem that the starts minimised: the fit itself, the fit on a sample of the
+            rows, or without the bounds that depend on other parameters.
+        reached: the solution of each start, in the free numbers of `searched`.
         outside: how many declared starts lie outside the domain.
     """
 
@@ -65,7 +69,7 @@ class Optimum:
     outside: int = 0
 
 
-@np.errstate(all="ignore")  # a step may lead where a law overflows
+@np.errstate(all="ignore")  # a step may reach points where a law overflows
 def optimum(
     law: Law,
     problem: Problem,
@@ -74,17 +78,18 @@ def optimum(
     progress: Callable[[int, int], None] | None = None,
     solvers: tuple[Solver, Solver] = SOLVERS,
 ) -> Optimum:
-    """The best parameters.
+    """Find the parameters that minimise the objective, theta* = argmin Σ w_i·rho(r_i(theta)).
 
     Args:
         law: the law.
         problem: its fit.
-        starts: how many, `auto` for as many as it takes until several agree, `declared`, or one;
-            as an array one that the engine has come to, which is put inside the domain.
+        starts: how many; `auto` adds starts until several agree; `declared` takes those of the
+            file; a mapping is one start. An array is one start of the engine itself, which is moved
+            into the domain.
         seed: of the draws; the same seed gives the same optimum.
-        progress: called with how many starts are done, and of how many.
-        solvers: from anywhere to near the minima, and from there to them. One start that is given
-            goes down a trust region.
+        progress: called with the number of starts done, and their total.
+        solvers: the solver from anywhere to near the minima, and the one from there to the minima.
+            A single start given by the user is followed by a trust region instead.
 
     Raises:
         LawdslError: the law has no value on the data at any start.
@@ -137,13 +142,15 @@ def _optimum(
 
 
 def _followed(problem: Problem, best: Solution) -> Solution:
-    """From where Newton's method ran out of steps: a trust region goes on along a curved valley."""
+    """The solution of a trust region that goes on where Newton's method ran out of steps, along a
+    curved valley."""
     (further,) = trust_region(problem, best.point[None], replace(ALONE, evaluations=FURTHER))
     return further if further.loss <= best.loss else best
 
 
 def _polished(problem: Problem, best: Solution, steps: int) -> Solution:
-    """To the last digits, parameters that run off to a bound being put where rounding ends."""
+    """The solution refined to the last digits; parameters that diverge towards a bound are put
+    where rounding ends."""
     polished = polish(problem, diagnose.on_bounds(problem, best.point, best.loss), steps)
     loss = float(problem.losses(polished[None])[0])
     if loss <= best.loss * (1 + POLISHED):
@@ -152,8 +159,8 @@ def _polished(problem: Problem, best: Solution, steps: int) -> Solution:
 
 
 def _agreed(problem: Problem, reached: Sequence[Solution]) -> int:
-    """How many starts led to the best minimum: to its objective and to its predictions. Where the law
-    is flat in all its parameters a start shows nothing but itself."""
+    """How many starts reached the best minimum: its objective and its predictions. Where no
+    parameter changes the law, a start counts for itself only."""
     best = min(reached, key=lambda d: d.loss)
     limit = best.loss + max(SAME * abs(best.loss), problem.exact)
     equal = [d for d in reached if d.loss <= limit]
@@ -166,7 +173,7 @@ def _agreed(problem: Problem, reached: Sequence[Solution]) -> int:
 
 
 def _is_flat(problem: Problem, free: Array) -> bool:
-    """Whether no parameter that is searched for moves the predictions at a point."""
+    """Whether no parameter that is searched for changes the predictions at a point."""
     moving = [i for i in range(problem.parameters) if i not in problem.linear]
     if not moving:
         return False
@@ -196,8 +203,8 @@ def _by_chosen(
     more: bool,
     solvers: tuple[Solver, Solver],
 ) -> list[Solution]:
-    """Descents of starts that the engine chooses, until several of them agree; with more that the
-    logarithm of the law gives, where they cost nearly nothing."""
+    """Descents of starts that the engine chooses, until several of them agree; with the starts that
+    the logarithm of the law gives, where these cost little."""
     form = with_solved_factors(law, problem) or problem
     reached: list[Solution] = []
     for number, count in enumerate(rounds):
@@ -218,8 +225,8 @@ def _by_chosen(
 def _by_logarithms(
     law: Law, problem: Problem, seed: int, solvers: tuple[Solver, Solver]
 ) -> list[Solution]:
-    """Descents from where the logarithm of the law fits that of the data best: it is linear in more
-    parameters, and what is alike in logarithms is nearly so in the law."""
+    """Descents from the best fits of the logarithm of the law to that of the data: the logarithm is
+    linear in more parameters, and its optimum is usually close to that of the law."""
     logs = of_logarithms(law, problem)
     if logs is None:
         return []

@@ -1,8 +1,8 @@
-"""The second stage of a search: from near the minima to them, to the last digit.
+"""Problem + points near minima -> minima to the last digit: the second stage of a search.
 
-Newton's method with exact second derivatives. After every step the linear parameters are solved for
-again, exactly: the valleys of these objectives are curved in them, and Huber's kinks hold up what
-does not follow the curve.
+Newton's method with exact second derivatives, H·s = -g with the modified Hessian of `newton_step`.
+After every step the linear parameters are solved for exactly: the valleys of these objectives are
+curved in them, and the kinks of a Huber loss stop a step that does not follow the curve.
 """
 
 from __future__ import annotations
@@ -31,18 +31,24 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 STEPS = 60
-ENOUGH = 1e-2  # of the fall foreseen: what the linear parameters may leave
-SETTLED = 1e-14  # relative fall that Newton's method foresees at the minimum
+ENOUGH = 1e-2  # of the predicted decrease: error allowed to the linear parameters
+SETTLED = 1e-14  # relative decrease predicted by Newton's method at which a start has converged
 AGAIN, WIDENED = 5, 3.0  # how often Huber's delta is widened, and how far
 NARROWED = 0.25  # of Huber's delta, from one step to the next
-STUCK = 1e4  # damping at which no step leads lower
-EXACTLY_SETTLED = 1e-9  # the same where the fit is exact, of the loss that is rounding
-NEARBY = 1e-5  # a step so short needs no second look where next to no fall is foreseen
+STUCK = 1e4  # damping at which no step lowers the loss
+EXACTLY_SETTLED = 1e-9  # as SETTLED, for exact fits: relative to the loss that rounding alone makes
+NEARBY = 1e-5  # a step so short is taken unchecked where the predicted decrease is negligible
 NOISE = 1e-14  # relative: of an objective summed from rounded residuals
 
 
 def newton(problem: Problem, starts: Array, options: SolverOptions = DEFAULTS) -> list[Solution]:
-    """To the minima, from near them; see `Solver`. The tolerance is relative to the loss."""
+    """Move starts from near the minima to the minima; see `Solver`.
+
+    Args:
+        problem: the fit.
+        starts: free numbers near minima, shape (starts, parameters).
+        options: of the search; the tolerance is relative to the loss.
+    """
     problem = of_objective(problem, options)
     tolerance = SETTLED if options.tolerance is None else options.tolerance
     limit = STEPS if options.evaluations is None else options.evaluations - 1
@@ -72,18 +78,19 @@ def newton_batch(
     settled_at: float = SETTLED,
     limit: int = STEPS,
 ) -> tuple[Array, Array, Mask, NDArray[np.int64]]:
-    """`newton` as arrays.
+    """Run `newton` on arrays.
 
     Args:
         problem: the fit.
         free: starts near minima, shape (starts, parameters).
-        fixed: the free numbers that stay as they are, of the same shape.
-        settled_at: the relative fall of the loss that no longer matters.
-        limit: of steps; below the usual one the search ends there, and the loss is not widened.
+        fixed: free numbers that are not changed, of the same shape.
+        settled_at: the relative decrease of the loss below which a start has converged.
+        limit: the largest number of steps. Below the usual number the search ends there, and
+            Huber's delta is not widened for starts that have not converged.
 
     Returns:
-        Free numbers, losses, whether each start ended in a minimum, and how many evaluations it
-        took.
+        Free numbers, shape (starts, parameters); losses, whether each start ended in a minimum, and
+        its number of evaluations, each of shape (starts,).
     """
     fixed = np.zeros(free.shape, dtype=bool) if fixed is None else fixed
     with np.errstate(all="ignore"):
@@ -114,7 +121,7 @@ def newton_batch(
 def _by_newton(
     problem: Problem, free: Array, now: Objective, fixed: Mask, settled_at: float, limit: int
 ) -> tuple[Array, Array, Mask, NDArray[np.int64]]:
-    """Newton's method, Huber's delta narrowing from a wide one to the problem's own."""
+    """Newton's method, with Huber's delta narrowing from a wide one to that of the problem."""
     search = _Newton(problem, free, now, fixed, settled_at)
     for _ in range(limit):
         if not search.step():
@@ -123,7 +130,7 @@ def _by_newton(
 
 
 class _Newton:
-    """The state of the second stage: one row a start; some things only of those still going."""
+    """The state of the second stage, one row per start; derivatives of active starts only."""
 
     def __init__(
         self, problem: Problem, free: Array, now: Objective, fixed: Mask, settled_at: float
@@ -140,7 +147,7 @@ class _Newton:
         self.state, self.local_model = iterate.state, iterate.local_model()
 
     def step(self) -> bool:
-        """One step of every start that is still going; whether any is."""
+        """Take one step of every active start; return whether any start was active."""
         step, foreseen = newton_step(
             self.local_model, self.damping[self.going], self.longest, self.moving
         )
@@ -178,7 +185,7 @@ class _Newton:
         return True
 
     def _settle(self, tiny: Mask, step: Array) -> None:
-        """The last step of some starts, unless it is long and leads uphill."""
+        """Take the last step of some starts, unless it is long and increases the loss."""
         done, step = self.going[tiny], step[tiny]
         step[~np.isfinite(step)] = 0.0
         self.settled[done] = True
@@ -191,7 +198,7 @@ class _Newton:
         self._go_on(~tiny)
 
     def _narrow(self) -> None:
-        """Huber's delta nearer to the problem's own."""
+        """Narrow Huber's delta towards that of the problem."""
         delta = max(self.now.delta * NARROWED, self.problem.objective.delta)
         self.now = replace(self.now, delta=delta)
         self.damping[:] = 0.0
@@ -210,12 +217,12 @@ class _Newton:
 
 
 class _Iterate:
-    """Some points, and all that is known of them.
+    """Some points, and the model, its residual state and its derivatives there.
 
     Args:
         problem: the fit.
         free: the points, shape (starts, parameters).
-        fixed: which free numbers stay as they are, of the same shape; None for none.
+        fixed: which free numbers are not changed, of the same shape; None for none.
     """
 
     def __init__(self, problem: Problem, free: Array, fixed: Mask | None) -> None:
@@ -229,7 +236,8 @@ class _Iterate:
     def follow(
         self, now: Objective, enough: Array, share: float = 0.0, before: ResidualState | None = None
     ) -> None:
-        """Take the linear parameters to the minimum, but for a fall that is enough, or a share."""
+        """Move the linear parameters to their minimum, up to a decrease of `enough`, or of `share`
+        of the loss."""
         problem, linear = self.problem, self.problem.model.linear
         if not linear:
             self.state = problem.residual_state(self.points.value(self.theta), now)
@@ -258,7 +266,8 @@ class _Iterate:
             problem.transforms.turn_again(self.turn, self.theta, linear)
 
     def local_model(self) -> LocalModel:
-        """The objective near the points, for steps that leave out what is held."""
+        """The objective near the points, for steps that leave out fixed parameters and those on a
+        bound."""
         model = self.problem.local_model_at(
             self.points, self.theta, self.turn, self.state, self.exact
         )
@@ -268,14 +277,29 @@ class _Iterate:
 def newton_step(
     model: LocalModel, damping: Array, longest: Array, moving: Mask
 ) -> tuple[Array, Array]:
-    """A step that leads downhill wherever the second derivatives bend, and the fall it foresees.
+    """The Newton step with a positive definite Hessian, and the decrease of the loss that it
+    predicts.
 
-    Only the parameters that are moving are damped and kept from long steps: the linear ones are
-    solved for afterwards.
+    With H = D·V·diag(lambda)·Vᵀ·D, D² = diag(|H|), the step is s =
+    -D⁻¹·V·diag(1/|lambda|)·Vᵀ·D⁻¹·g. Negative eigenvalues change their sign, so that the step is a
+    descent direction where the objective is not convex (Nocedal and Wright (2006), Numerical
+    Optimization, section 3.4). Damping is added to the scaled Hessian, and bounds on the step, of
+    the moving parameters only: the linear ones are solved for afterwards.
+
+    Args:
+        model: the objective at the points.
+        damping: shape (starts,).
+        longest: the longest step of each free number, shape (parameters,).
+        moving: which free numbers are not solved for, shape (parameters,).
+
+    Returns:
+        Steps, shape (starts, parameters), and predicted decreases, shape (starts,).
     """
     gradient, hessian = model.gradient, model.hessian
     steep = np.abs(diagonal(hessian))
-    steep = np.maximum(steep, np.abs(gradient) / longest)  # where nothing bends: that far
+    steep = np.maximum(
+        steep, np.abs(gradient) / longest
+    )  # without curvature the step has the longest length
     size = np.sqrt(np.maximum(steep, 1e-14 * np.max(steep, axis=1, keepdims=True) + 1e-300))
     scaled = hessian / (size[:, :, None] * size[:, None, :])
     pull = gradient / size

@@ -1,7 +1,7 @@
-"""What solvers of a fitting problem take and give, one shape for all: (Problem, starts, options) -> Solutions.
+"""(Problem, starts, options) -> Solutions: the signature that all solvers share.
 
-Starts go through a solver as one array; none has an effect on where another leads, but where the
-options say that hopeless ones are given up.
+Starts go through a solver as one array. No start affects where another leads, except that a solver
+may give up starts that cannot reach the best one.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ NO_VALUE = "the law has no value there"
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """How a solver is to search; None leaves it to the solver.
+    """How a solver searches; None leaves the choice to the solver.
 
     Attributes:
         objective: in place of the problem's own.
-        fixed: free numbers that stay as they are, shape (starts, parameters).
-        tolerance: a relative fall of the objective that no longer matters.
-        evaluations: of the model, for each start, at most.
-        gradient: whether the length of the gradient is computed, which takes an evaluation.
+        fixed: free numbers that are not changed, shape (starts, parameters).
+        tolerance: the relative decrease of the objective at which a search ends.
+        evaluations: the largest number of evaluations of the model for each start.
+        gradient: whether to compute the length of the gradient, which takes an evaluation.
     """
 
     objective: Objective | None = None
@@ -48,14 +48,14 @@ DEFAULTS = SolverOptions()
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a start has led.
+    """The end of the search from one start.
 
     Attributes:
         point: the free numbers reached, shape (parameters,).
         loss: the objective there; inf where the law has no value, or the start was given up.
         converged: whether a minimum was reached.
         reason: why the search stopped.
-        gradient_norm: the length of the gradient by the free numbers; nan where nobody asked.
+        gradient_norm: the length of the gradient by the free numbers; nan if not requested.
         evaluations: how often the model was evaluated for this start, with derivatives.
     """
 
@@ -72,15 +72,26 @@ Solver = Callable[[Problem, Array, SolverOptions], Sequence[Solution]]
 
 
 def of_objective(problem: Problem, options: SolverOptions) -> Problem:
-    """The problem with the objective of the options, if they have one."""
+    """Return the problem with the objective of the options, if they have one.
+
+    Args:
+        problem: the fit.
+        options: of the search.
+    """
     objective = options.objective
     return problem if objective is None else replace(problem, objective=objective)
 
 
 def gradient_norms(problem: Problem, points: Array, options: SolverOptions) -> Array:
-    """The length of the gradient at each point, shape (starts,); nan where nobody asked.
+    """Compute the length of the gradient at each point.
 
-    Free numbers that are fixed count 0.
+    Args:
+        problem: the fit.
+        points: free numbers, shape (starts, parameters).
+        options: of the search; fixed free numbers count as 0.
+
+    Returns:
+        Shape (starts,); nan if the options do not request it.
     """
     if not options.gradient:
         return np.full(len(points), np.nan)

@@ -1,8 +1,9 @@
-"""Values for a search to begin with, in the sizes of a law's terms on the data.
+"""Law + columns -> starting values scaled to the terms of the law on the data.
 
-In exp(a + b*x) only b times the spread of x matters, in exp(-((x - d)/w)^2) a peak lies where the data
-are and is not wider than they reach. So the formula is read from the inside: a term inside a function
-is given a size of order 1, whatever that makes its coefficient, and a place is drawn among the data.
+In exp(a + b*x) only b times the spread of x matters; in exp(-((x - d)/w)^2) a peak lies within the
+data and is not wider than their range. So the expression is read from the inside out: each term
+inside a function gets a size of order 1, which sets its coefficient, and a location is drawn among
+the data.
 """
 
 from __future__ import annotations
@@ -24,21 +25,22 @@ Array = NDArray[np.float64]
 ROWS = 64  # on which terms are measured
 SMALL, LARGE = 0.03, 30.0  # spread of a term inside a function, over the rows
 MANY = 5.0  # the largest spread of a sum of many terms
-ALIKE = 1e-9  # relative: sums of terms that move less are left alone
-CENTRE = 3.5  # the middle of what an exponential is taken of lies within ± this
+ALIKE = 1e-9  # relative: sums of terms that vary less are rounding and are not scaled
+CENTRE = 3.5  # the centre of an exponent is drawn within ± this: exp(3.5) is about 33
 
 
 def in_terms(law: Law, columns: Array, values: Array, rng: np.random.Generator) -> Array | None:
-    """Values of the parameters in the sizes of the law's terms.
+    """Draw values of the parameters, scaled to the terms of the law.
 
     Args:
         law: the law, without index sets that are computed on arrays.
         columns: its variables, shape (variables, rows).
-        values: of the parameters where the formula says nothing of sizes, shape (draws, parameters).
+        values: of the parameters whose scale the expression does not set, shape (draws,
+            parameters).
         rng: of the draws.
 
     Returns:
-        Values of the same shape; None where the formula says nothing of any.
+        Values, shape (draws, parameters); None where the expression sets no scale at all.
     """
     signed = frozenset(q.symbol for q in law.parameters if not q.bounds)
     if not _tells(law.expression, frozenset(q.symbol for q in law.parameters), signed):
@@ -53,8 +55,8 @@ def in_terms(law: Law, columns: Array, values: Array, rng: np.random.Generator) 
 def _tells(
     expression: sp.Expr, parameters: frozenset[sp.Symbol], signed: frozenset[sp.Symbol]
 ) -> bool:
-    """Whether a formula sets the scale of any parameter: inside a function, in an exponent that depends
-    on the data, or as a location of parameters of any sign."""
+    """Whether an expression sets the scale of any parameter: inside a function, in an exponent that
+    depends on the data, or as a location of parameters of any sign."""
     for node in sp.preorder_traversal(expression):
         symbols = node.free_symbols
         if isinstance(node, ANALYTIC) and symbols & parameters:
@@ -68,7 +70,7 @@ def _tells(
 
 
 class _Reading:
-    """A formula, read from the inside; some parameters have got their values."""
+    """An expression read from the inside out, and the parameters that have values so far."""
 
     def __init__(self, law: Law, columns: Array, values: Array, rng: np.random.Generator) -> None:
         self.values, self.rng, self.settled = values, rng, set[sp.Symbol]()
@@ -79,7 +81,7 @@ class _Reading:
         self.cache = [*columns, *(np.array(value) for _, value in settings)]
 
     def visit(self, node: sp.Basic) -> None:
-        """Settle the parameters in a part of the formula."""
+        """Draw the parameters in a part of the expression."""
         if not node.free_symbols & self.numbers.keys():
             return
         if isinstance(node, ANALYTIC):
@@ -100,7 +102,7 @@ class _Reading:
         return bool(symbols & self.numbers.keys() and symbols - self.numbers.keys())
 
     def _argument(self, argument: sp.Expr) -> None:
-        """Settle the coefficients of the terms inside a function."""
+        """Draw the coefficients of the terms inside a function."""
         terms, constants = list(sp.Add.make_args(argument)), []
         functions: dict[sp.Symbol, sp.Expr] = {}
         for term in terms:
@@ -130,8 +132,8 @@ class _Reading:
         return bool(rest.free_symbols) and not rest.free_symbols & self.numbers.keys()
 
     def _together(self, functions: dict[sp.Symbol, sp.Expr]) -> None:
-        """Give the sum of several functions of the data a size: alike ones, as log(x) and its square,
-        would else be drawn large and cancel by chance alone."""
+        """Scale the sum of several functions of the data: similar ones, such as log(x) and its
+        square, would otherwise be drawn large and cancel by chance alone."""
         if len(functions) < 2:
             for term in functions.values():
                 self._coefficient(term)
@@ -152,7 +154,7 @@ class _Reading:
             self._settle(symbol, value)
 
     def _coefficient(self, term: sp.Expr) -> None:
-        """Give a term a size by one of its factors."""
+        """Scale a term by drawing one of its factors."""
         for factor in sp.Mul.make_args(term):
             symbol, power = factor.as_base_exp()
             if symbol not in self.numbers or symbol in self.settled or not power.is_number:
@@ -171,7 +173,7 @@ class _Reading:
             return
 
     def _place(self, total: sp.Add) -> None:
-        """Settle what is compared with the data: d in x - d."""
+        """Draw what is compared with the data: d in x - d."""
         data, pure = sp.S.Zero, []
         for term in total.args:
             factor, symbol = term.as_independent(*self.numbers, as_Add=False)
@@ -190,14 +192,14 @@ class _Reading:
             self._settle(symbol, -self.rng.uniform(low, high, len(self.values)) / float(factor))
 
     def _on_rows(self, formula: sp.Expr) -> Array:
-        """A part of the formula for all draws, shape (draws, rows)."""
+        """The values of a part of the expression for all draws, shape (draws, rows)."""
         tape = compile_tape([formula], [*self.inputs, *self.numbers])
         inputs = [*self.cache, *(column[:, None] for column in self.values.T)]
         shape = (len(self.values), self.cache[0].shape[0] if self.cache else 1)
         return np.broadcast_to(evaluate(tape, inputs)[0], shape)
 
     def _settle(self, symbol: sp.Symbol, value: Array) -> None:
-        """Take values where they lie in the domain."""
+        """Accept values where they lie in the domain."""
         number = self.numbers[symbol]
         value = _mirrored(self.quantities[number], value)
         usable = np.isfinite(value) & _inside(self.quantities[number], value)
@@ -206,7 +208,12 @@ class _Reading:
 
 
 def symbol_of(term: sp.Expr, parameters: Mapping[sp.Symbol, int]) -> sp.Symbol:
-    """The one parameter in a term."""
+    """Return the one parameter in a term.
+
+    Args:
+        term: with exactly one parameter.
+        parameters: symbol -> its number.
+    """
     (symbol,) = term.free_symbols & parameters.keys()
     return symbol
 

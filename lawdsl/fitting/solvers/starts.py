@@ -1,7 +1,8 @@
-"""Where a fit begins: starts chosen from what the law's expression shows, or those of the file.
+"""Law + problem -> starts: chosen from the structure of the law, declared in its file, or given.
 
 A parameter in which the law is linear needs no start: for given others it is solved for. So only
-the others are drawn, at a size that fits their place in the formula, and the best draws are kept.
+the others are drawn, at a scale that fits their position in the expression, and the best draws are
+kept.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ROWS = 1000  # rows on which candidates are compared
 
 
 def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
-    """Starts chosen by the engine.
+    """Choose starts for a search.
 
     Args:
         law: the law.
@@ -40,7 +41,8 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
         seed: of the draws.
 
     Returns:
-        Free numbers, shape (up to count, parameters), the most promising first.
+        Free numbers, shape (up to count, parameters), in increasing order of the objective but for
+        the last quarter, which is drawn from all candidates.
     """
     rng = np.random.default_rng(seed)
     problem = problem.sample(ROWS, seed)
@@ -99,7 +101,7 @@ def _families(law: Law, draws: int, rng: np.random.Generator) -> Array:
 
 
 def _within(q: Quantity, value: Array, rng: np.random.Generator) -> Array:
-    """Values of any sign as values inside a domain, as far as numbers bound it."""
+    """Map values of any sign into a domain, on the sides on which numbers bound it."""
     lower = [float(b.limit) for b in q.bounds if b.lower and b.limit.is_number]
     upper = [float(b.limit) for b in q.bounds if not b.lower and b.limit.is_number]
     if lower and upper:
@@ -115,16 +117,20 @@ def _in_exponent(expression: sp.Expr, symbol: sp.Symbol) -> bool:
 
 
 def declared_starts(law: Law, problem: Problem) -> tuple[Array, int]:
-    """The starts that the file declares: its points, and the cross of its grids.
+    """The starts that the file declares: its points, and the product of its grids.
 
     A parameter that no `start` names begins at a value of order 1 inside its domain.
 
+    Args:
+        law: the law.
+        problem: its fit.
+
     Returns:
-        Free numbers, shape (starts, parameters), and how many declared starts were left out
-        because they lie outside the law's domain.
+        Free numbers, shape (starts, parameters), and how many declared starts were excluded because
+        they lie outside the law's domain.
 
     Raises:
-        LawdslError: the law declares none.
+        LawdslError: the law declares no starts.
     """
     declared = list(_points(law)) + list(_grid(law))
     if not declared:
@@ -146,7 +152,12 @@ def declared_starts(law: Law, problem: Problem) -> tuple[Array, int]:
 
 
 def given_start(law: Law, problem: Problem, start: Mapping[str, float]) -> Array:
-    """One start given by the caller, shape (1, parameters).
+    """The start given by the caller, as free numbers of shape (1, parameters).
+
+    Args:
+        law: the law.
+        problem: its fit.
+        start: parameter -> value.
 
     Raises:
         LawdslError: an unknown parameter, or a value outside its domain.
@@ -169,7 +180,13 @@ def given_start(law: Law, problem: Problem, start: Mapping[str, float]) -> Array
 
 
 def placed(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
-    """Parameter values at a start, or None where they lie outside the domain."""
+    """Parameter values at a declared start, shape (parameters,); None where they lie outside the
+    domain.
+
+    Args:
+        law: the law.
+        point: parameter -> its value, as an expression.
+    """
     substitutions: dict[sp.Symbol, sp.Expr] = {
         q.symbol: sp.Float(q.value, 17) for q in law.settings if q.value is not None
     }

@@ -1,9 +1,10 @@
-"""The parameters in which a law is linear: solved for exactly, the others being as they are.
+"""Problem + nonlinear parameters -> the best linear parameters, under their bounds.
 
-For given exponents E + A/N^alpha + B/D^beta is a linear model in E, A and B, so a search needs to
-move only the exponents (variable projection; Golub and Pereyra 1973). Their bounds are kept: A > 0,
-and C > C0 where C0 is linear in them too. Floating-point errors are not held back here: searches
-pass through places where a law overflows.
+For given exponents E + A/N^alpha + B/D^beta is a linear model in E, A and B, so a search moves the
+exponents only: min over u of F(u), with F(u) = min over s of Σ w_i·rho(o_i(u) + X_i(u)·s - y_i)
+(variable projection; Golub and Pereyra (1973), SIAM Journal on Numerical Analysis 10). Bounds hold:
+A > 0, and C > C0 where C0 is linear in the linear parameters too. Floating-point errors are not
+suppressed here: the caller does that, since searches pass through points where a law overflows.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ Mask = NDArray[np.bool_]
 
 REFINEMENTS, REFINED = 30, 1e-15  # Newton steps; relative fall at which they end
 SHORTEST = 1e-3  # share of a step that leads uphill
-ROUNDS = 8  # of exchanging held and free parameters
+ROUNDS = 8  # of exchanging parameters at 0 and free ones
 RIDGE = 1e-13  # relative: of the diagonal, so that equal columns can be solved for
 
 
 @dataclass(frozen=True)
 class _Room:
-    """The linear parameters as offset + turn·s, in which a bound is s >= 0.
+    """The linear parameters as offset + turn·s, in which each bound is s >= 0.
 
     Attributes:
-        bounded: which s are, shape (m,).
+        bounded: which s have the bound, shape (m,).
         offset: shape (starts, m); None where the parameters are s themselves.
         turn: shape (starts, m, m).
     """
@@ -65,16 +66,20 @@ class _Room:
 def solved(
     problem: Problem, evaluation: Evaluation, theta: Array, weights: Array | None = None
 ) -> tuple[Array, Mask]:
-    """Parameters with the linear ones set to their least-squares values under their bounds, and
-    which of the linear ones lie on a bound, shape (starts, linear).
+    """Set the linear parameters to their weighted least-squares values under their bounds.
 
-    Residuals are relative where the objective is of logarithms: for small ones that is the same.
+    They minimise Σ w_i·(o_i + X_i·s - y_i)², by the normal equations. Where the objective is of
+    logarithms, residuals are relative ones: log(f/y) is f/y - 1 to first order.
 
     Args:
         problem: the fit.
         evaluation: the model at theta.
         theta: parameters, shape (starts, parameters).
         weights: of the squared residuals, shape (starts, rows).
+
+    Returns:
+        Parameters, shape (starts, parameters), and which linear ones lie on a bound, shape (starts,
+        linear).
     """
     scale = problem.scale if weights is None else problem.scale * weights
     room = _room(problem.transforms, theta, problem.linear)
@@ -102,24 +107,26 @@ def refined(
     share: float = REFINED,
     before: ResidualState | None = None,
 ) -> tuple[Array, Mask, ResidualState]:
-    """Parameters with the linear ones at the minimum of the objective itself, under their bounds.
+    """Move the linear parameters to the minimum of the objective itself, under their bounds.
 
-    Newton's method, which for a Huber loss ends after finitely many steps. A parameter that a step
-    would take below its bound stays on it, and is let go when the objective would fall.
+    Newton's method with an active set, which for a Huber loss ends after finitely many steps, as
+    the loss is piecewise quadratic. A parameter that a step would take below its bound stays on it,
+    and is released when that lowers the objective.
 
     Args:
         problem: the fit.
         evaluation: the model at theta.
-        theta: parameters, shape (starts, parameters); the linear ones are where it begins.
+        theta: parameters, shape (starts, parameters); the linear ones are the start of the search.
         objective: in place of the problem's own.
-        enough: a fall of the objective that no longer matters, shape (starts,).
-        fixed: which of the linear ones stay as they are, shape (starts, linear).
-        share: the same, relative to the objective.
-        before: the model beside the data where the others have just been, near which it begins.
+        enough: a decrease of the objective that ends the search, shape (starts,).
+        fixed: which of the linear ones are not changed, shape (starts, linear).
+        share: a relative decrease of the objective that ends the search.
+        before: the residual state at the previous nonlinear parameters, near which the search
+            starts.
 
     Returns:
-        The parameters, which of the linear ones lie on a bound, shape (starts, linear), and the
-        model beside the data.
+        The parameters, shape (starts, parameters); which of the linear ones lie on a bound, shape
+        (starts, linear); and the residual state.
     """
     linear = problem.model.linear
     room = _room(problem.transforms, theta, problem.linear)
@@ -135,7 +142,7 @@ def refined(
 
 
 class _Refining:
-    """The s of the least objective for predictions base + s·columns, with s >= 0 where bounded."""
+    """Minimise the objective over s for predictions base + s·columns, with s >= 0 where bounded."""
 
     def __init__(
         self,
@@ -150,7 +157,7 @@ class _Refining:
         self.columns, self.base, self.fixed = columns, base, fixed
 
     def run(self, s: Array, enough: Array, share_enough: float) -> tuple[Array, ResidualState]:
-        """From some s, shape (starts, m), to the best, and the model beside the data there."""
+        """Minimise from some s, shape (starts, m); return the best s and the residual state there."""
         state = self._state(s)
         running = np.arange(len(s))
         soft, share = np.zeros(len(s), dtype=bool), np.ones(len(s))
@@ -175,7 +182,7 @@ class _Refining:
                 continue
             s = np.where(better[:, None], trial, s)
             state = state.where(better, trial_state)
-            # far from the minimum Huber's loss hardly bends: there, by reweighted squares
+            # far from the minimum a Huber loss has little curvature: reweighted squares step further
             share = np.where(better, 1.0, np.where(soft, share * 0.3, 1.0))
             soft = ~better
         if finished is None:
@@ -184,7 +191,7 @@ class _Refining:
         return finished
 
     def kept(self, s: Array, before: ResidualState) -> Array:
-        """The s at which these columns keep the balance that there was before, at other columns."""
+        """The s at which these columns keep the gradient that the previous columns had."""
         gradient_of_rows, curvature = before.derivatives(self.problem, exact=True)
         change = combined(s, self.columns, self.base) - before.value
         gradient = (self.columns @ (gradient_of_rows + curvature * change)[:, :, None])[:, :, 0]
@@ -203,7 +210,7 @@ class _Refining:
         self.problem = self.problem.of_starts(on)
 
     def _step(self, state: ResidualState, s: Array, soft: Mask) -> tuple[Array, Array]:
-        """Newton's step under the bounds, and the fall it foresees."""
+        """Newton's step under the bounds, and the decrease that it predicts."""
         slopes, curvature = state.derivatives(self.problem, exact=True)
         if soft.any():
             curvature = np.where(
@@ -218,7 +225,7 @@ class _Refining:
         stiff = (columns * curvature[:, None]) @ np.swapaxes(columns, 1, 2)
         on_bound = bounded & (s <= 0) & (gradient >= 0)
         step = _held_step(stiff, gradient, s, on_bound, self.fixed)
-        while True:  # what a step would take below its bound goes to it, and the others follow
+        while True:  # a parameter that the step takes below its bound is set to it, and the step is solved again
             below = bounded & ~on_bound & (s + step < 0)
             if self.fixed is not None:
                 below &= ~self.fixed
@@ -237,17 +244,17 @@ def _put(
 
 
 def solve_each(matrices: Array, right: Array) -> Array:
-    """Solutions of linear systems, one for each start.
+    """Solve a linear system for each start.
 
-    A matrix with a negative second derivative in it may be singular to the last bit. Then all are
-    solved one by one, the singular ones by least squares.
+    A matrix with negative curvature may be singular to the last bit. Then all systems are solved
+    one by one, the singular ones by least squares.
 
     Args:
         matrices: shape (starts, n, n).
         right: shape (starts, n).
 
     Returns:
-        Shape (starts, n); nan where a system has no finite numbers.
+        Shape (starts, n); nan where a system has a number that is not finite.
     """
     try:
         return np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0])
@@ -262,7 +269,7 @@ def solve_each(matrices: Array, right: Array) -> Array:
 def _held_step(
     stiff: Array, gradient: Array, s: Array, on_bound: Mask, fixed: Mask | None
 ) -> Array:
-    """Newton's step where some parameters go to 0, and others stay where they are."""
+    """Newton's step where some parameters go to 0, and others are not changed."""
     size = np.sqrt(np.abs(diagonal(stiff))) + 1e-150
     scaled = stiff / (size[:, :, None] * size[:, None, :])
     aim = -gradient / size
@@ -281,7 +288,7 @@ def _held_step(
 
 
 def _room(transforms: Transforms, theta: Array, linear: tuple[int, ...]) -> _Room:
-    """Where the linear parameters may be."""
+    """The transformation of the linear parameters in which their bounds are s >= 0."""
     limits = [transforms[number].lower or transforms[number].upper for number in linear]
     bounded = np.array([limit is not None for limit in limits], dtype=bool)
     if transforms.plain(list(linear)):
@@ -306,10 +313,11 @@ def _room(transforms: Transforms, theta: Array, linear: tuple[int, ...]) -> _Roo
 
 
 def _least(gram: Array, aim: Array, bounded: Mask) -> Array:
-    """The least s·gram·s/2 - aim·s with s >= 0 where bounded, for each start.
+    """Minimise s·gram·s/2 - aim·s over s >= 0 where bounded, for each start.
 
-    Parameters below 0 are held there, held ones that would rise are let go, all at once (block
-    pivoting; Portugal, Júdice and Vicente 1994); what does not end so is solved one by one.
+    Parameters below 0 are set to 0, those at 0 with a negative gradient are released, all at once
+    (block pivoting; Portugal, Júdice and Vicente (1994), Mathematics of Computation 63). Starts
+    that do not end so are solved one by one.
     """
     size = np.sqrt(np.maximum(diagonal(gram), 1e-300))
     gram = gram / (size[:, :, None] * size[:, None, :])
