@@ -1,4 +1,8 @@
-"""Law + rows + objective -> the problem of fitting it: which model computes it, and in what."""
+"""Law + rows + objective -> Problem: the compiled model of the law, its data and its parameters.
+
+A law with many parameters in index sets is computed on arrays; any other law is compiled to a tape,
+as its logarithm where that is linear in more parameters.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +28,13 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-WRITTEN_OUT = 16  # parameters up to which a law with index sets is written out to be computed
+WRITTEN_OUT = 16  # parameters up to which a law with index sets is written out, term by term
 
 
 def problem_of(
     law: Law, columns: Array, target: Array, objective: Objective, weights: Array | None = None
 ) -> Problem:
-    """The problem of fitting a law.
+    """Build the problem of fitting a law.
 
     Args:
         law: the law.
@@ -48,9 +52,14 @@ def problem_of(
 
 
 def with_solved_factors(law: Law, problem: Problem) -> Problem | None:
-    """The fit reparametrised for a search: e^S is solved for where the law is linear in e^S.
+    """Reparametrise a fit for a search: e^S is a linear parameter where the law is linear in e^S.
 
-    Its free numbers are those of the fit itself. None where there is no such parameter.
+    Args:
+        law: the law.
+        problem: its fit.
+
+    Returns:
+        A problem with the free numbers of the fit itself; None where no parameter can be replaced.
     """
     if law.declarations.schema is not None or problem.exponential:
         return None
@@ -70,7 +79,16 @@ def with_solved_factors(law: Law, problem: Problem) -> Problem | None:
 
 
 def of_logarithms(law: Law, problem: Problem) -> Problem | None:
-    """The fit of the logarithm, where that is linear in more than the law; None where it is not."""
+    """Build the fit of the logarithm of the law to that of the data.
+
+    Args:
+        law: the law.
+        problem: its fit, with an objective of raw residuals.
+
+    Returns:
+        The problem; None where the logarithm is not linear in more parameters than the law, or a
+        measured value is not positive.
+    """
     if problem.objective.log or law.declarations.schema is not None:
         return None
     if not np.all(problem.target > 0) or not has_logarithm(law):
@@ -108,7 +126,7 @@ def _posed(
 
 
 def rest_shares(law: Law) -> dict[str, list[str]]:
-    """Shares that are 1 minus the others -> these."""
+    """Map each share that is 1 minus others to the names of these others."""
     schema, instance = law.declarations.schema, law.declarations.instance
     if schema is None or instance is None:
         return {}
@@ -122,8 +140,8 @@ def rest_shares(law: Law) -> dict[str, list[str]]:
 
 
 def on_arrays(law: Law) -> bool:
-    """Whether a law with index sets is computed on arrays, an axis for each index: one with few
-    parameters has second derivatives where it is written out."""
+    """Whether a law with index sets is computed on arrays, with an axis for each index. One with
+    few parameters is written out instead, which gives it second derivatives."""
     return law.declarations.schema is not None and len(law.parameters) > WRITTEN_OUT
 
 
@@ -133,7 +151,12 @@ def is_large(law: Law) -> bool:
 
 
 def array_model(law: Law, columns: Array) -> ArrayModel:
-    """A law with index sets, at labels, on the rows of a table, shape (variables, rows)."""
+    """Compile a law with index sets on the rows of a table.
+
+    Args:
+        law: with its labels.
+        columns: its variables, shape (variables, rows).
+    """
     schema = law.declarations.schema
     assert schema is not None
     leaves = Leaves(

@@ -1,4 +1,4 @@
-"""What is to be said of the fits of many labels: each thing once, with the labels that it is true of."""
+"""Fits of many labels -> their diagnostics, each one once, with the labels that it concerns."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.result import Fit
 from lawdsl.language.printer import with_subscripts
 
-LISTED = 8  # labels that a place names
+LISTED = 8  # labels that the place of a diagnostic lists
 ELEMENT = re.compile(r"(\w+)\[([^\[\]]+)\]")  # t[github, web]
 
 
 def gathered(parts: Sequence[Fit]) -> list[Diagnostic]:
-    """The diagnostics of several fits, in the order in which they come up.
+    """Merge the diagnostics of several fits, in the order in which they first occur.
 
-    Those that are equal but for the label of the rows are one: what is said of `t[github, web]` and
-    of `t[books, web]` is said of `t[i, web]`.
+    Diagnostics that differ in the label of the rows only are merged: those about `t[github, web]`
+    and about `t[books, web]` become one about `t[i, web]`.
     """
     parts_by_finding: dict[Diagnostic, list[tuple[str, Diagnostic]]] = {}
     for part in parts:
@@ -28,12 +28,17 @@ def gathered(parts: Sequence[Fit]) -> list[Diagnostic]:
 
 
 def label_of(part: Fit) -> str:
-    """The label of the rows of a part; empty where it is all there is."""
+    """The label of the rows of a part; empty where the rows are of all labels."""
     return part.law.instance.text if part.law.instance else ""
 
 
 def general(text: str, part: Fit) -> str:
-    """A text about the parameters of a part, with indices in place of the part's labels."""
+    """Replace the labels of a part by their indices in a text about its parameters.
+
+    Args:
+        text: with names of parameters, `t[github, web]`.
+        part: the fit that the text is about.
+    """
     if part.law.instance is None or not part.law.instance.at:
         return text
     names = {*part.parameters, *part.held}
@@ -44,7 +49,12 @@ def general(text: str, part: Fit) -> str:
 
 
 def general_name(name: str, labels: Mapping[str, str]) -> str:
-    """`t[github, web]` -> `t[i, web]` where i is github."""
+    """Replace labels by their indices in the name of a parameter: `t[github, web]` -> `t[i, web]`.
+
+    Args:
+        name: of the parameter.
+        labels: index -> label.
+    """
     base, _, rest = name.partition("[")
     subscripts = rest.removesuffix("]").split(", ") if rest else []
     for index, label in labels.items():
@@ -65,7 +75,7 @@ def _general(d: Diagnostic, part: Fit) -> Diagnostic:
 def _told(
     general: Diagnostic, labelled: Sequence[tuple[str, Diagnostic]], parts: int
 ) -> Diagnostic:
-    """One diagnostic for all labels that it is true of."""
+    """One diagnostic for all labels that it concerns."""
     labels = [label for label, _ in labelled]
     if len(labelled) == 1:
         return replace(labelled[0][1], place=", ".join(filter(None, (labels[0], general.place))))
@@ -74,7 +84,12 @@ def _told(
 
 
 def listed(labels: Sequence[str], parts: int) -> str:
-    """Labels in words, of so many."""
+    """List labels as text, at most eight by name.
+
+    Args:
+        labels: to list.
+        parts: the number of all labels; "all N labels" if these are all.
+    """
     if len(labels) == parts > 1:
         return f"all {parts} labels"
     more = f" and {len(labels) - LISTED} more" if len(labels) > LISTED else ""

@@ -1,4 +1,5 @@
-"""Fit a law to a table: the best parameters, and all that can be said of them."""
+"""Law + table + options -> Fit or Fits: the parameters that minimise the objective, and their
+errors."""
 
 from __future__ import annotations
 
@@ -124,10 +125,17 @@ def fit(
 
 
 def in_one_step(law: Law, objective: str | None, delta: float | None) -> Objective:
-    """The same for what fits parts of a table again and again, and does not choose anew in each.
+    """The objective for fits to parts of a table, which cannot repeat a choice of parameters in
+    each part.
+
+    Args:
+        law: the law.
+        objective: as `fit` takes it; None for the law's own.
+        delta: Huber's delta; None for the objective's own.
 
     Raises:
-        LawdslError: the same; or a parameter that is chosen before the others are fitted.
+        LawdslError: an unknown objective, a delta that is not above 0, or a law with a parameter
+            that is chosen before the others are fitted.
     """
     chosen = chosen_objective(law, objective, delta)
     if chosen.choice is not None:
@@ -139,14 +147,20 @@ def in_one_step(law: Law, objective: str | None, delta: float | None) -> Objecti
 
 
 def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Objective:
-    """The law's objective, or another one of the four kinds; `squared` alone is squared(raw).
+    """The law's objective, or another one in its place; `squared` alone is squared(raw).
+
+    Args:
+        law: the law.
+        objective: huber(log), huber(raw), squared(log), squared(raw) or one of the other losses;
+            None for the law's own.
+        delta: Huber's delta; None for the objective's own.
 
     Raises:
-        LawdslError: no such objective, or a delta that is not above 0.
+        LawdslError: an unknown objective, or a delta that is not above 0.
     """
     chosen = law.objective
     if chosen.choice is not None and chosen.choice.name not in {q.name for q in law.parameters}:
-        chosen = replace(chosen, choice=None)  # it is held: there is nothing to choose
+        chosen = replace(chosen, choice=None)  # the parameter is fixed: no choice is left
     if objective is not None:
         name = SHORT.get(objective, objective)
         if name not in OBJECTIVES:

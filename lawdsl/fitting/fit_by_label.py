@@ -1,8 +1,10 @@
-"""Fit a law with index sets: the rows of each label by themselves wherever the law allows it.
+"""Law with index sets + table -> Fits: the rows of each label by themselves where the law allows
+it.
 
-`L[i] = c[i] + k[i]*exp(sum(t[i, j]*r[j] for j))` is as many laws as there are labels of i: no
-parameter is of two of them. So each is a small problem of its own. What labels share is fitted at
-once, with a variable for each label that is 1 in its rows.
+`L[i] = c[i] + k[i]*exp(sum(t[i, j]*r[j] for j))` has a law for each label of i, without a common
+parameter: the objective is a sum of terms with separate parameters, so each label is a small
+problem of its own. Labels that share parameters are fitted together, with an indicator variable for
+each label that is 1 in its rows.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
     """Fit a law with index sets to a table.
 
     Args:
-        law: the law, changed as the fit is to have it.
+        law: the law, with the changes that the options ask for.
         table: the measurements of all labels.
-        objective: what is minimised: the law's own, or what the options say instead.
-        options: the others.
+        objective: what is minimised.
+        options: of the fit.
 
     Raises:
         LawdslError: a law or table that cannot be used.
@@ -92,7 +94,12 @@ def _rests(labelled_rows: Labelled) -> dict[str, tuple[float, float]]:
 
 
 def parts_of(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
-    """The labels of the rows of each part that has no parameter in common with the others."""
+    """Iterate over the parts of a table that have no parameter in common: the labels of their rows.
+
+    Args:
+        law: with index sets.
+        instance: the labels of each set.
+    """
     declared = law.declarations
     alone = [index for index in row_indices(declared) if _apart(law, instance, index)]
     yield from instance.assignments(declared, alone)
@@ -110,7 +117,13 @@ def _apart(law: Law, instance: Instance, index: str) -> bool:
 
 
 def within(progress: Progress | None, number: int, parts: int) -> Progress | None:
-    """The progress of one of several parts as that of all."""
+    """Report the progress of one of several parts as that of all of them.
+
+    Args:
+        progress: called with the number of steps done, and their total; None for no reports.
+        number: of the part, from 0.
+        parts: how many parts there are.
+    """
     if progress is None:
         return None
     return lambda done, of: progress(number * of + done, parts * of)
@@ -119,7 +132,7 @@ def within(progress: Progress | None, number: int, parts: int) -> Progress | Non
 def _placed(
     diagnostic: Diagnostic, labels_of_rows: Mapping[str, str], others: Sequence[str]
 ) -> Diagnostic:
-    """A message about the rows of a label. One of too few rows may have been misspelt."""
+    """A diagnostic with the label of its rows as place. A label with too few rows may be misspelt."""
     label = ", ".join(labels_of_rows.values())
     place = f"{diagnostic.place}, {label}" if diagnostic.place and label else diagnostic.place
     alike = nearest(label, others) if diagnostic.code == "D0110" else None

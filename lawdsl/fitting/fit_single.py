@@ -1,4 +1,8 @@
-"""Fit a law without index sets to a table: the best parameters, and all that can be said of them."""
+"""Law without index sets + table + options -> Fit.
+
+In order: bind the columns, minimise the objective from many starts, compute intervals, diagnose the
+fit, and decide the law's claims for the fitted values.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +46,17 @@ from lawdsl.proof.identifiability import Freedom, findings, freedom
 Array = NDArray[np.float64]
 
 ROUNDS = 3  # of fits, each with further bounds, to keep all claims
-ELSEWHERE = 3  # points at which it is asked what the data can see at all
+ELSEWHERE = 3  # further points at which identifiability is tested: a fit may end at a special one
 
 
 def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fit:
     """Fit a law without index sets.
 
     Args:
-        law: the law, changed as the fit is to have it.
+        law: the law, with the changes that the options ask for.
         table: the measurements.
-        objective: what is minimised: the law's own, or what the options say instead.
-        options: the others.
+        objective: what is minimised.
+        options: of the fit.
 
     Raises:
         LawdslError: a law or table that cannot be used.
@@ -93,13 +97,13 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
 
 @dataclass(frozen=True)
 class _First:
-    """A parameter that was chosen before the fit, which holds it.
+    """A parameter that was chosen before the fit, in which it is fixed.
 
     Attributes:
-        by: what it was chosen by.
-        value: what was chosen.
-        law: the law in which it is free.
-        problem: the fit of that.
+        by: the criterion of the choice.
+        value: the value chosen.
+        law: the law in which the parameter is free.
+        problem: the fit of that law.
     """
 
     by: Straightest
@@ -113,20 +117,20 @@ class _First:
         return cls(by, by.value(), law, problem)
 
     def also(self, others: NDArray[Any], value: Any) -> NDArray[Any]:
-        """An array of the parameters that were fitted, and of this one."""
+        """An array of the parameters that were fitted, with the entry of this one inserted."""
         return np.insert(others, self.by.number, value)
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What is to be fitted.
+    """The inputs of one fit.
 
     Attributes:
         law: the law.
         problem: its fit.
         runs: the data.
-        unknowable: what no data could tell of the law.
-        options: how it is to be fitted.
+        unknowable: what no data could determine about the law.
+        options: of the fit.
         first: the parameter that was chosen before, if one was.
         inflections: the shares below which the rows break what the law claims.
     """
@@ -141,13 +145,13 @@ class _Task:
 
 
 def _fit_to(task: _Task, claims: bool) -> Fit:
-    """One fit, and what the law's claims are for it."""
+    """One fit, with the verdicts on the law's claims."""
     law, problem, options = task.law, task.problem, task.options
     seed, progress = options.seed, options.progress
-    with np.errstate(all="ignore"):  # searches pass through places where a law overflows
+    with np.errstate(all="ignore"):  # searches pass through points where a law overflows
         best = optimum(law, problem, options.starts, seed, progress)
         fit, lower = _fitted(task, best)
-        if lower is not None:  # the way to the end of an interval led to a better minimum
+        if lower is not None:  # the search for an interval met a lower objective
             other = optimum(law, problem, lower, seed)
             if other.loss < best.loss:
                 best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
@@ -156,7 +160,7 @@ def _fit_to(task: _Task, claims: bool) -> Fit:
 
 
 def _fitted(task: _Task, best: Optimum) -> tuple[Fit, Array | None]:
-    """What can be said of the best parameters; and better ones, if that has led to some."""
+    """The fit at the best parameters; and better parameters, if the search for intervals met some."""
     law, problem, theta = task.law, task.problem, best.theta
     names = [q.name for q in law.parameters]
     bound_notes, bounds = diagnose.at_bounds(law, problem, theta)
@@ -200,7 +204,7 @@ def _known(
     on_bound: NDArray[np.bool_],
     open_ones: NDArray[np.bool_],
 ) -> Known:
-    """What is known of the parameters, of one that was chosen before too."""
+    """The intervals and covariance of the parameters, including one that was chosen before the fit."""
     options, groups, first = task.options, task.runs.groups, task.first
     problem = task.problem if first is None else first.problem
     copied = groups is None and any(d.code == "D0114" for d in task.runs.warnings)
@@ -234,7 +238,7 @@ def _known(
 
 
 def _of_the_rows(task: _Task, best: Optimum, earlier: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Findings about the residuals; and the rows that make a fit fail, or that it may follow."""
+    """Findings about the residuals, and about rows that make the fit fail or that it may follow."""
     law, problem, runs = task.law, task.problem, task.runs
     findings: list[Diagnostic] = []
     failed = not best.converged or any(d.code == "F0112" for d in earlier)
@@ -276,7 +280,7 @@ def _determination(
 
 
 def _held(task: _Task, values: Mapping[str, float]) -> dict[str, Held]:
-    """The parameters that are held, with how one was chosen."""
+    """The parameters that are fixed or tied, with how one was chosen."""
     fixed = held_values(task.law, values)
     if task.first is not None:
         choice = task.first.by.choice
@@ -285,7 +289,7 @@ def _held(task: _Task, values: Mapping[str, float]) -> dict[str, Held]:
 
 
 def _of_the_search(task: _Task, best: Optimum, flat: bool) -> list[Diagnostic]:
-    """What there is to say of the data, the law and the way to the minimum."""
+    """Findings about the data, the law and the search for the minimum."""
     diagnostics = [*task.runs.warnings, *findings(task.law, task.unknowable, "error")]
     if task.first is not None:
         diagnostics += task.first.by.findings(task.first.value)
@@ -328,7 +332,7 @@ def _data(task: _Task) -> FittedData:
 
 
 def _elsewhere(task: _Task) -> Array:
-    """Other parameters, at which it is asked what the data can see at all."""
+    """Other parameters, at which identifiability is tested too."""
     sample = task.problem.sample(LONG, task.options.seed)
     starts = chosen_starts(task.law, sample, ELSEWHERE, task.options.seed)
     return to_parameters(task.problem.transforms, starts)

@@ -1,4 +1,4 @@
-"""What a law claims, decided for the fitted values, and bounds that make a fit keep it."""
+"""Law + fitted values -> certificates of its claims, and bounds under which a fit satisfies them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from lawdsl.proof.check import check
 from lawdsl.proof.decide import check_claim, claim_text
 from lawdsl.proof.verdict import Verdict
 
-SECONDS = 0.5  # for one claim
+SECONDS = 0.5  # time limit of the decision on one claim
 SHOULD_HOLD = ("proved", "inside", "conditional")  # expected of a claim that a fit should keep
 
 
 def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
-    """The verdict on each claim for fitted values, on the whole domain of the variables."""
+    """Decide each claim of a law for fitted values, on the whole domain of the variables.
+
+    Args:
+        law: the law.
+        values: parameter -> fitted value.
+    """
     return tuple(map(_certificate, check(law, values=values, seconds=SECONDS).claims))
 
 
@@ -28,7 +33,12 @@ def _certificate(verdict: Verdict) -> Certificate:
 
 
 def failures(law: Law, certificates_of_fit: Sequence[Certificate]) -> list[Diagnostic]:
-    """A warning for each claim that fails on the fitted values: which, where, and what to do."""
+    """A warning for each claim that fails for the fitted values: which, where, and what to do.
+
+    Args:
+        law: the law.
+        certificates_of_fit: of its claims.
+    """
     warnings = []
     for certificate in certificates_of_fit:
         if certificate.failed:
@@ -46,7 +56,13 @@ def failures(law: Law, certificates_of_fit: Sequence[Certificate]) -> list[Diagn
 
 
 def enforced(law: Law, found: Iterable[Certificate]) -> Law | None:
-    """The law with bounds that keep the claims that fail; None where no such bounds are known."""
+    """The law with bounds under which the claims that fail are proved; None where no such bounds
+    are known.
+
+    Args:
+        law: the law.
+        found: the certificates of its claims.
+    """
     changed = law
     for certificate in found:
         if certificate.failed:
@@ -56,7 +72,7 @@ def enforced(law: Law, found: Iterable[Certificate]) -> Law | None:
 
 
 def _bounds(law: Law, shown: str) -> tuple[str, ...]:
-    """The bounds of parameters under which a claim is proved; none of a law with index sets, whose
+    """The bounds of parameters under which a claim is proved; none for a law with index sets, whose
     labels no bound can name."""
     if law.declarations.instance is not None:
         return ()

@@ -1,4 +1,4 @@
-"""Parameters of a fit that were not fitted: fixed at a value, or tied to a formula of the others."""
+"""Law + fitted values -> the values of its fixed and tied parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lawdsl.law.law import Law
 
 
 def held_values(law: Law, values: Mapping[str, float]) -> dict[str, Held]:
-    """What the parameters that are held come to, in the order of their declarations.
+    """Evaluate the fixed and tied parameters of a law, in the order of their declarations.
 
     Args:
         law: a law with fixed or tied parameters.

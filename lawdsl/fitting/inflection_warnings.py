@@ -12,7 +12,11 @@ from lawdsl.data.trends.result import Inflection
 def below(found: Inflection, values: NDArray[np.float64]) -> list[Diagnostic]:
     """A warning where shares lie, or may lie, below an inflection ratio.
 
-    That is below the upper end of its interval, at places that may break what the law claims.
+    That is below the upper end of its interval, where the data may break what the law claims.
+
+    Args:
+        found: the inflection ratio of a share, with its interval.
+        values: of the share, shape (points,).
     """
     if found.low is None or found.high is None or not np.any(values < found.high):
         return []

@@ -1,4 +1,9 @@
-"""Residuals -> losses and their derivatives, as arrays, for an objective."""
+"""Residuals + objective -> losses rho(r) and their derivatives psi = rho' and psi' = rho'', as
+arrays.
+
+The formulas are the rows of the table of losses; Huber's is rho(r) = r²/2 for |r| <= delta, and
+delta·(|r| - delta/2) beyond (Huber (1964), Annals of Mathematical Statistics 35).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 class Arrays:
-    """The arithmetic of losses on arrays."""
+    """NumPy as the arithmetic in which the formulas of losses are evaluated."""
 
     minimum = staticmethod(np.minimum)
     maximum = staticmethod(np.maximum)
@@ -22,10 +27,15 @@ class Arrays:
 
     @staticmethod
     def ratio(x: Array, y: Array, at_zero: float, /) -> Array:
-        """x/y, or `at_zero` where y is 0."""
+        """Divide elementwise: x/y, or `at_zero` where y is 0.
+
+        Args:
+            x, y: of the same shape.
+            at_zero: the value where y is 0.
+        """
         return np.divide(x, y, out=np.full_like(x, at_zero), where=y != 0)
 
-    # what rows of other losses are made of
+    # further functions that the formulas of losses use
     abs = staticmethod(np.abs)
     exp = staticmethod(np.exp)
     log1p = staticmethod(np.log1p)
@@ -37,30 +47,72 @@ ARRAYS: Any = Arrays()
 
 
 def rho(residual: Array, objective: Objective) -> Array:
-    """The loss of each residual."""
+    """The loss rho(r) of each residual.
+
+    Args:
+        residual: of any shape.
+        objective: with the loss.
+
+    Returns:
+        An array of that shape.
+    """
     with np.errstate(all="ignore"):
         value: Array = objective.row.value(ARRAYS, residual, *objective.parameters)
         return value
 
 
 def rho_slope(residual: Array, objective: Objective) -> Array:
-    """The derivative of the loss by the residual."""
+    """The derivative psi(r) = rho'(r) of the loss by the residual.
+
+    Args:
+        residual: of any shape.
+        objective: with the loss.
+
+    Returns:
+        An array of that shape.
+    """
     slope: Array = objective.row.slope(ARRAYS, residual, *objective.parameters)
     return slope
 
 
 def value_and_slope(residual: Array, objective: Objective) -> tuple[Array, Array]:
-    """The loss of each residual and its derivative, at the cost of little more than one of them."""
+    """The loss of each residual and its derivative, computed together for little more than the cost
+    of one.
+
+    Args:
+        residual: of any shape.
+        objective: with the loss.
+
+    Returns:
+        Two arrays of that shape.
+    """
     return objective.row.value_and_slope(ARRAYS, residual, *objective.parameters)
 
 
 def rho_curvature(residual: Array, objective: Objective, exact: bool) -> Array:
-    """The second derivative of the loss by the residual, or the weight slope / residual."""
+    """The second derivative rho''(r) of the loss, or the weight rho'(r)/r of reweighted least
+    squares.
+
+    Args:
+        residual: of any shape.
+        objective: with the loss.
+        exact: the second derivative; else the weight, which is never negative.
+
+    Returns:
+        An array of that shape.
+    """
     return curvature_of(residual, rho_slope(residual, objective), objective, exact)
 
 
 def curvature_of(residual: Array, slope: Array, objective: Objective, exact: bool) -> Array:
-    """`rho_curvature` from residuals and slopes of the same shape."""
+    """The second derivative or weight of the loss, as `rho_curvature`, from known slopes.
+
+    Args:
+        residual: of any shape.
+        slope: the derivative of the loss at each residual, of that shape.
+        objective: with the loss.
+        exact: the second derivative rho''(r); else the weight rho'(r)/r.
+    """
     row = objective.row
     second = row.curvature if exact else row.weight
     curvature: Array = second(ARRAYS, residual, slope, *objective.parameters)
@@ -70,8 +122,9 @@ def curvature_of(residual: Array, slope: Array, objective: Objective, exact: boo
 def least_squares_loss(objective: Objective) -> str | Any:
     """The loss as `scipy.optimize.least_squares` takes it, of residuals divided by `f_scale`.
 
-    Its own name for it; else the function z -> (rho, rho', rho'') of z = r², shape (3, rows), with
-    2·loss = rho(r²): its first derivative is rho'(r)/r, its second (rho''(r) - rho'(r)/r)/(2·r²).
+    That is SciPy's name of the loss; else a function z -> (rho, rho', rho'') of z = r², shape (3,
+    rows), with 2·loss = rho(r²): its first derivative is rho'(r)/r, its second (rho''(r) -
+    rho'(r)/r)/(2·r²).
     """
     if objective.row.least_squares is not None:
         return objective.row.least_squares

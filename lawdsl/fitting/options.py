@@ -1,6 +1,6 @@
-"""The options of a fit: one record that says what each means, its limits, and how commands ask for it.
+"""The options of a fit, as one record: the meaning, limits and command-line form of each option.
 
-Names and numbers, known before any array is loaded.
+It contains names and numbers only, so commands can show their help before NumPy is loaded.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
 
 @dataclass(frozen=True)
 class Option:
-    """What an option of a fit means, beside its name, type and default.
+    """The meaning of an option of a fit, beside its name, type and default.
 
     Attributes:
         doc: for the documentation of functions.
-        help: for the help of commands; None for what no command asks for.
+        help: for the help of commands; None for an option without a command-line form.
         metavar: how its value is shown in that help; None for what its type says.
-        choices: the texts that it may be; None where it is no choice.
-        limits: the least and the greatest number; None for none.
-        kind: the type of its value, where the default does not say it.
+        choices: the permitted texts; None where any value of the type is permitted.
+        limits: the smallest and the largest permitted number; None for no limits.
+        kind: the type of its value, where the default does not determine it.
         shown: whether the help shows the default.
     """
 
@@ -60,7 +60,7 @@ def _option(default: Any, doc: str, help: str | None = None, **more: Any) -> Any
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How a law is to be fitted. What changes the law itself is no part of it.
+    """How a law is fitted. Changes of the law itself are not among these options.
 
     The fields document themselves: see `option`.
 
@@ -180,22 +180,22 @@ OPTIONS: dict[str, Field[Any]] = {each.name: each for each in fields(FitOptions)
 
 
 def option(name: str) -> Option:
-    """What an option means."""
+    """The meaning, limits and help of an option, by its name."""
     meaning = OPTIONS[name].metadata["option"]
     assert isinstance(meaning, Option)
     return meaning
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
-    """Whether a value is a whole number; True and False are none."""
+    """Whether a value is a whole number; True and False are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def check_level(level: Any) -> None:
-    """Refuse a level of an interval outside its limits.
+    """Refuse a level of intervals outside its limits.
 
     Raises:
-        LawdslError: it is not a number from 0.5 to 0.999; F0120.
+        LawdslError: not a number from 0.5 to 0.999; F0120.
     """
     if not (isinstance(level, Real) and LEVELS[0] <= float(level) <= LEVELS[1]):
         help = f"give a number from {LEVELS[0]:g} to {LEVELS[1]:g}, such as 0.95"
@@ -203,7 +203,7 @@ def check_level(level: Any) -> None:
 
 
 def check_seed(seed: Any) -> None:
-    """Refuse a seed that is not a whole number from 0.
+    """Refuse a seed that is not a non-negative whole number.
 
     Raises:
         LawdslError: F0106.

@@ -1,4 +1,4 @@
-"""Fits of a law with index sets on the rows of a table: each row by the fit of its label."""
+"""Fits of a law with index sets + table -> predictions: each row by the fit of its label."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 OF_PARTS = ("F0110", "F0126", "F0127")  # trust, errors, inflections; ranges are of the table
-Predicted = tuple[Array, tuple[Diagnostic, ...]]  # and what is odd about it
+Predicted = tuple[Array, tuple[Diagnostic, ...]]  # the values, and warnings about them
 
 
 def predicted(
     fits: Fits, table: Any, runs: Any, columns: Mapping[str, str], level: float | None = None
 ) -> Predicted:
-    """The fitted law on the rows of a table.
+    """Predict the rows of a table by the fits of a law with index sets.
 
     Args:
         fits: of the law.
         table: as `Fits.predict` takes it.
         runs: a table of runs of further domains, or None.
         columns: variable or set -> column, or pattern of columns.
-        level: of the intervals; None for none.
+        level: of the intervals; None for no intervals.
 
     Returns:
-        The values, and with intervals their lower and upper ends: shape (1 or 3, rows) where rows
-        say their labels or the law predicts one number, else (1 or 3, rows, labels); and the
-        warnings.
+        The values, and with intervals their lower and upper ends: shape (1 or 3, rows) where the
+            rows contain their labels or the law predicts one number, else (1 or 3, rows, labels);
+            and the warnings.
 
     Raises:
         LawdslError: a table that cannot be used.
@@ -78,7 +78,7 @@ def predicted(
 
 
 def _beyond(fits: Fits, found: Labelled) -> list[Diagnostic]:
-    """Warnings about shares that are 1 minus the others and leave the range they were fitted on."""
+    """Warnings about shares that are 1 minus the others and leave the range of the fitted rows."""
     return [
         d
         for name, ends in fits.rests.items()
@@ -88,7 +88,7 @@ def _beyond(fits: Fits, found: Labelled) -> list[Diagnostic]:
 
 
 def _columns(fits: Fits, law: Law, columns_of_fit: Mapping[str, Any]) -> dict[str, str]:
-    """The columns that were fitted, as far as the table has such."""
+    """The columns that were fitted, those of them that the table has."""
     columns = {}
     for name, column in fits.columns.items():
         before, star, after = column.partition(WILDCARD)
@@ -101,7 +101,8 @@ def _columns(fits: Fits, law: Law, columns_of_fit: Mapping[str, Any]) -> dict[st
 def _measured(
     fits: Fits, law: Law, runs: Any, columns: Mapping[str, str]
 ) -> tuple[Mapping[str, Mapping[str, float]], tuple[Diagnostic, ...]]:
-    """What is known of each domain, or of those of further runs, measured at the same points."""
+    """The measured properties of each fitted domain, or of the domains of further runs, at the same
+    points."""
     assert fits.measured is not None
     if runs is None:
         return fits.measured.values, ()
@@ -113,7 +114,7 @@ def _measured(
 
 
 def _by_rows(fits: Fits, found: Labelled, level: float | None) -> Predicted:
-    """Each row with the part of its label."""
+    """The prediction of each row by the part of its label."""
     values = np.full((3 if level else 1, len(found.table)), np.nan)
     warnings: list[Diagnostic] = list(found.warnings)
     own = [(part, found.rows_with(_at(part))) for part in fits.parts]
@@ -132,7 +133,7 @@ def _at(part: Fit) -> Mapping[str, str]:
 
 
 def _part(part: Fit, found: Labelled, at: Mapping[str, str], level: float | None) -> Predicted:
-    """The rows with some labels by one part."""
+    """The prediction of the rows with some labels by one part."""
     rows = found.keep(at)
     if level is None:
         values, warnings = part.predict_with_warnings(rows, **found.columns)
@@ -145,7 +146,7 @@ def _part(part: Fit, found: Labelled, at: Mapping[str, str], level: float | None
 
 
 def _check_spreads(parts: Sequence[Fit]) -> None:
-    """Refuse intervals of parts that have none, each reason once.
+    """Refuse intervals if parts lack a covariance, each reason once.
 
     Raises:
         LawdslError: F0125.

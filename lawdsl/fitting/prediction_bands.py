@@ -1,7 +1,9 @@
-"""Predictions with the ends between which the rows of a fit set them.
+"""Fit + points -> predictions with intervals, from the covariance of the parameters.
 
-It is the noise of the rows that is carried there, as if the law were right: how wrong it is so far
-out, no row says. Nor is it where a further measurement would lie, whose own noise comes on top.
+value_i ± t·sqrt(g_iᵀ·C·g_i) in the scale of the residuals, C the covariance of the parameters, g_i
+the gradient of the prediction and t a quantile of Student's t. The intervals are those of the
+fitted curve: they contain the noise of the fitted rows, given that the law is right. They contain
+neither the error of an extrapolated law nor the noise of a further measurement.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ class Band:
 
     Attributes:
         values: in the law's unit, shape (points,), or (points, labels).
-        low, high: the ends, of the same shape; infinite, or 0 below where residuals are those of
-            logarithms, where the rows do not determine the value.
-        level: of the intervals.
-        warnings: what is odd about the points.
+        low, high: the ends, of the same shape. Where the rows do not determine the value they are
+            infinite, the lower one 0 where residuals are those of logarithms.
+        level: of the intervals, 0.95 for 95 %.
+        warnings: about the points.
     """
 
     values: Array
@@ -41,30 +43,33 @@ class Band:
     warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
 
 
-@np.errstate(all="ignore")  # a law may have no value so far out
+@np.errstate(all="ignore")  # an extrapolated law may have no value
 def ends(
     problem: Problem, theta: Array, spread: Covariance, level: float
 ) -> tuple[Array, Array, Array]:
-    """Values of a fitted law and the ends of their intervals, each of shape (points,).
+    """Values of a fitted law and the ends of their intervals.
 
     Args:
-        problem: the law at the points; residuals are those of logarithms where those of the fit are,
-            so that an interval of a positive value stays positive.
+        problem: the law at the points. Residuals are those of logarithms where those of the fit
+            are, so that an interval of a positive value stays positive.
         theta: the parameters, shape (parameters,).
-        spread: their errors, of the same parameters.
+        spread: their covariance.
         level: 0.95 for 95 % intervals.
+
+    Returns:
+        Values, lower and upper ends, each of shape (points,).
     """
     values = problem.predictions(theta[None])[0].copy()
     half = spread.quantile(level) * spread.errors(problem.slopes(theta[None])[1][0])
     if not problem.objective.log:
         return values, values - half, values + half
-    positive = values > 0  # else there is no logarithm
+    positive = values > 0  # others have no logarithm
     low = np.where(positive, values * np.exp(-half), -np.inf)
     return values, low, np.where(positive, values * np.exp(half), np.inf)
 
 
 def undetermined(name: str, high: Array) -> list[Diagnostic]:
-    """A warning where the rows leave predictions open.
+    """A warning where the rows do not determine predictions.
 
     Args:
         name: of what is predicted.
@@ -81,7 +86,7 @@ def undetermined(name: str, high: Array) -> list[Diagnostic]:
 
 
 def no_band(fit: Fit) -> Diagnostic:
-    """Why predictions of a fit without a spread have no intervals."""
+    """The diagnostic that says why a fit without a covariance has no intervals of predictions."""
     intervals = fit.intervals
     finding = next((d for d in fit.diagnostics if d.code == "F0122"), None)
     if finding is not None:

@@ -1,4 +1,4 @@
-"""What a fit has to be told before it can predict: the values that a user may give by name."""
+"""Fit -> the inputs of its predictions: the values that a user may give by name."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Factors = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a fit has to be told.
+    """The inputs of the predictions of a fit.
 
     Attributes:
         law: its name.
         output: the name of what it predicts.
-        variables: `N`, or `r[web]` for each label -> unit, None where there is none.
+        variables: `N`, or `r[web]` for each label -> unit; None where it has no unit.
         shares: variables that sum to 1, so that one of them follows from the others.
-        sets: set, or index of one that is listed -> its labels, one of which each row may have.
-        outputs: the labels of the columns of a prediction whose rows say no label; where there are
-            none, each row must say those of all sets.
+        sets: set, or index of a listed set -> its labels, one of which each row may have.
+        outputs: the labels of the columns of a prediction whose rows have no label; empty where
+            each row must have a label of every set.
         over: the set that these labels are of.
-        measured: variables that need no value where the label says it, or further runs do.
-        known: set of the labels of which they are known.
+        measured: variables that need no value where a label, or further runs, determine them.
+        known: the set for whose labels they are known.
     """
 
     law: str
@@ -43,10 +43,10 @@ class Wanted:
 
 
 def wanted(fit: Fit | Fits) -> Wanted:
-    """What a fit has to be told.
+    """List the inputs that a prediction of a fit takes.
 
     Raises:
-        LawdslError: a fit that has been altered.
+        LawdslError: the text of the law in the fit was altered.
     """
     law = fit.read_law()
     if isinstance(fit, Fit):

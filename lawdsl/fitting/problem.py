@@ -1,4 +1,10 @@
-"""A fit as numbers: residuals of a law on a table, in free parameters, and the loss of them."""
+"""Model + data + objective -> Problem: residuals, losses and their derivatives by free numbers.
+
+The objective is F(u) = Σ w_i·rho(r_i(theta(u))), with r_i = f(x_i; theta) - y_i or log f(x_i;
+theta) - log y_i, and free numbers u that `transforms` maps to the parameters theta. Its derivatives
+are g = Jᵀ·(w·rho'(r)) and H = Jᵀ·diag(w·rho''(r))·J + Σ w_i·rho'(r_i)·∇²r_i, to which the curvature
+of the map from u to theta is added.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +40,7 @@ __all__ = [
     "rho_slope",
 ]
 
-PIECE = 4_000_000  # numbers, starts times rows, at once: bounds the memory of long tables
+PIECE = 4_000_000  # numbers, starts times rows, in one array: bounds the memory of long tables
 ROUNDING = 1e-9  # relative: residuals of an exact fit are smaller
 
 
@@ -45,7 +51,7 @@ class LocalModel:
     Attributes:
         loss: shape (starts,); inf where the law has no value.
         gradient: by the free numbers, shape (starts, parameters).
-        hessian: shape (starts, parameters, parameters); exact, or that of Gauss and Newton.
+        hessian: shape (starts, parameters, parameters); exact, or that of Gauss-Newton.
     """
 
     loss: Array
@@ -53,11 +59,16 @@ class LocalModel:
     hessian: Array
 
     def of(self, chosen: NDArray[np.bool_]) -> LocalModel:
-        """Some of the points."""
+        """Select some of the points by a mask of shape (starts,)."""
         return LocalModel(self.loss[chosen], self.gradient[chosen], self.hessian[chosen])
 
     def without(self, excluded: NDArray[np.bool_]) -> LocalModel:
-        """The same for steps that leave out some of the free numbers, shape (starts, parameters)."""
+        """Remove some free numbers from the steps: their gradient is 0, their rows and columns of
+        the Hessian those of the identity or 0.
+
+        Args:
+            excluded: which free numbers, shape (starts, parameters).
+        """
         if not excluded.any():
             return self
         hessian = np.where(excluded[:, :, None] | excluded[:, None, :], 0.0, self.hessian)
@@ -65,7 +76,12 @@ class LocalModel:
         return LocalModel(self.loss, np.where(excluded, 0.0, self.gradient), hessian)
 
     def where(self, replaced: NDArray[np.bool_], other: LocalModel) -> LocalModel:
-        """Other points in place of some."""
+        """Replace some of the points.
+
+        Args:
+            replaced: which points, shape (starts,).
+            other: the values at the points that replace them, in their order.
+        """
         if replaced.all():
             return other
         return LocalModel(
@@ -77,7 +93,7 @@ class LocalModel:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is minimised: Σ weight·rho(residual), over the rows.
+    """The problem of a fit: minimise Σ weight·rho(residual) over the rows.
 
     Attributes:
         model: the law on the table, or its logarithm.
@@ -100,24 +116,24 @@ class Problem:
 
     @cached_property
     def goal(self) -> Array:
-        """What residuals are differences from: the measured values, or their logarithms."""
+        """The values from which residuals are measured: the measured ones, or their logarithms."""
         return np.log(self.target) if self.objective.log else self.target
 
     @cached_property
     def takes_log(self) -> bool:
-        """Whether the logarithm of the model is what is compared."""
+        """Whether residuals take the logarithm of the model."""
         return self.objective.log and not self.exponential
 
     @cached_property
     def scale(self) -> Array:
-        """What makes squares of differences those of relative ones, weighted: shape (rows,), or
+        """Factors of squared differences that make them weighted relative ones: shape (rows,), or
         (starts, rows)."""
         weights = np.ones((1, self.rows)) if self.weights is None else np.atleast_2d(self.weights)
         return weights / self.target**2 if self.takes_log else weights
 
     @property
     def linear(self) -> tuple[int, ...]:
-        """Numbers of the parameters in which the model is linear all at once."""
+        """Numbers of the parameters in which the model is jointly linear."""
         return tuple(self.model.linear)
 
     @property
@@ -127,35 +143,42 @@ class Problem:
 
     @property
     def rows(self) -> int:
+        """The number of rows."""
         return len(self.target)
 
     @property
     def parameters(self) -> int:
+        """The number of parameters."""
         return len(self.transforms)
 
     @property
     def exact(self) -> float:
-        """The objective of a fit that is exact up to rounding: below it no loss tells more."""
+        """The objective of a fit that is exact up to rounding: losses below it do not differ."""
         size = 1.0 if self.objective.log else float(np.max(np.abs(self.target)))
         total = self.rows if self.weights is None else float(np.sum(self.weights))
         return total * float(rho(np.array(ROUNDING * size), self.objective))
 
     def subset(self, rows: NDArray[Any]) -> Problem:
-        """The same problem on some of the rows."""
+        """Restrict the problem to some rows, given by number or mask."""
         weights = None if self.weights is None else self.weights[..., rows]
         model = self.model.on(self.model.columns[:, rows])
         return replace(self, model=model, target=self.target[rows], weights=weights)
 
     def of_starts(self, chosen: NDArray[Any]) -> Problem:
-        """The same problem for some of the starts."""
+        """Restrict weights that differ between starts to some starts, given by number or mask."""
         if self.weights is None or self.weights.ndim == 1:
             return self
         return replace(self, weights=self.weights[chosen])
 
     def sample(self, count: int, seed: int) -> Problem:
-        """The same problem on so many rows, and on those at the ends of each variable.
+        """Restrict the problem to a random sample of the rows, and the rows at the ends of each
+        variable.
 
-        Where a law has no value, it is there most often.
+        A law without a value at some rows most often lacks it at these ends.
+
+        Args:
+            count: how many rows.
+            seed: of the sample.
         """
         if self.rows <= count:
             return self
@@ -180,11 +203,21 @@ class Problem:
         return residuals
 
     def losses(self, free: Array, objective: Objective | None = None) -> Array:
-        """The objective at each start: shape (starts,); inf where the law has no value."""
+        """The objective at each start: shape (starts,); inf where the law has no value.
+
+        Args:
+            free: free numbers, shape (starts, parameters).
+            objective: in place of the problem's own.
+        """
         return self.losses_at(to_parameters(self.transforms, free), objective)
 
     def losses_at(self, theta: Array, objective: Objective | None = None) -> Array:
-        """The same at parameters."""
+        """The objective at parameters: shape (starts,); inf where the law has no value.
+
+        Args:
+            theta: parameters, shape (starts, parameters).
+            objective: in place of the problem's own.
+        """
         total = np.zeros(len(theta))
         for piece in self.pieces(len(theta)):
             residual = self.residuals_of(self.model.value(theta, piece), piece)
@@ -199,7 +232,14 @@ class Problem:
             return residual, by_parameters @ slopes
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
-        """The same at parameters, and derived by them; long tables in pieces."""
+        """Residuals at parameters of shape (starts, parameters), and their Jacobian by the
+        parameters.
+
+        Long tables are evaluated in pieces.
+
+        Returns:
+            Shapes (starts, rows) and (starts, rows, p).
+        """
         starts, count = theta.shape
         residual = np.empty((starts, self.rows))
         jacobian = np.empty((starts, self.rows, count))
@@ -219,12 +259,12 @@ class Problem:
     def local_model(
         self, free: Array, exact: bool = True, objective: Objective | None = None
     ) -> LocalModel:
-        """The objective near free numbers of shape (starts, parameters).
+        """The objective near free numbers, to second order.
 
         Args:
-            free: the points.
+            free: the points, shape (starts, parameters).
             exact: with the exact second derivatives; else with those of reweighted least squares,
-                which are never negative.
+                Jᵀ·diag(w·rho'(r)/r)·J, which are positive semidefinite.
             objective: in place of the problem's own.
         """
         exact = self.uses_second_derivatives(exact)
@@ -235,19 +275,22 @@ class Problem:
             return self.local_model_at(evaluation, theta, chain, state, exact)
 
     def uses_second_derivatives(self, exact: bool = True) -> bool:
-        """Whether second derivatives are exact, of those that are to be."""
+        """Whether the Hessian is exact, where exact derivatives are requested: the model must have
+        them."""
         return exact and self.model.curved
 
     def local_model_at(
         self, evaluation: Evaluation, theta: Array, chain: Turn, state: ResidualState, exact: bool
     ) -> LocalModel:
-        """The same where the model has been evaluated. Floating-point errors are not held back.
+        """The objective to second order, where the model has been evaluated already.
+
+        Floating-point errors are not suppressed here: the caller does that.
 
         Args:
-            evaluation: the model there; with second derivatives if they are to be exact.
+            evaluation: the model there; with second derivatives if `exact`.
             theta: the parameters, shape (starts, parameters).
             chain: their derivatives by the free numbers.
-            state: the model beside the data there.
+            state: residuals and losses there.
             exact: with the exact second derivatives.
         """
         row_gradient, row_curvature = state.derivatives(self, exact)
@@ -266,8 +309,13 @@ class Problem:
         return LocalModel(state.loss, chain.gradient(gradient), by_free)
 
     def residual_state(self, value: Array, objective: Objective) -> ResidualState:
-        """Values of the model, (starts, rows), beside the data. Floating-point errors are not held
-        back here."""
+        """Residuals, losses and slopes for values of the model. Floating-point errors are not
+        suppressed.
+
+        Args:
+            value: of the model, shape (starts, rows).
+            objective: whose loss.
+        """
         residual = (np.log(value) if self.takes_log else value) - self.goal
         cost, slope = value_and_slope(residual, objective)
         loss = np.add.reduce(cost if self.weights is None else cost * self.weights, 1)
@@ -279,7 +327,7 @@ class Problem:
         return self._sum(values, EVERY_ROW)
 
     def pieces(self, starts: int) -> Iterator[slice]:
-        """Slices of the rows, so that so many numbers a row are not too many at once."""
+        """Slices of the rows, short enough that an array of starts times rows fits into memory."""
         width = max(1, PIECE // max(starts, 1))
         if width >= self.rows:
             yield EVERY_ROW
@@ -288,7 +336,12 @@ class Problem:
             yield slice(first, first + width)
 
     def residuals_of(self, predicted: Array, piece: slice = EVERY_ROW) -> Array:
-        """Residuals of values of the model."""
+        """Residuals of values of the model, shape (starts, rows).
+
+        Args:
+            predicted: values of the model, shape (starts, rows of the piece).
+            piece: the rows.
+        """
         with np.errstate(all="ignore"):
             compared = np.log(predicted) if self.takes_log else predicted
             return compared - self.goal[piece]
@@ -303,14 +356,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class ResidualState:
-    """The model beside the data, at some points.
+    """Values of the model with their residuals and losses, at some points.
 
     Attributes:
         value: of the model, shape (starts, rows).
         residual: of the same shape.
         slope: the derivative of the loss by the residual, of the same shape.
-        loss: shape (starts,); inf where the law has no value.
-        objective: whose.
+        loss: the objective, shape (starts,); inf where the law has no value.
+        objective: with the loss.
     """
 
     value: Array
@@ -321,8 +374,15 @@ class ResidualState:
     cache: dict[bool, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def derivatives(self, problem: Problem, exact: bool) -> tuple[Array, Array]:
-        """The weighted first and second derivatives of each row's loss by the model's value, shape
-        (starts, rows); the second exact, or those of reweighted least squares."""
+        """The weighted first and second derivatives of each row's loss by the model's value.
+
+        Args:
+            problem: the fit.
+            exact: the exact second derivatives; else those of reweighted least squares.
+
+        Returns:
+            Two arrays of shape (starts, rows).
+        """
         if exact not in self.cache:
             gradient, curvature = (
                 self.slope,
@@ -341,12 +401,17 @@ class ResidualState:
         return self.cache[exact]
 
     def at(self, chosen: NDArray[Any]) -> ResidualState:
-        """Some of the starts."""
+        """Select some of the starts by number or mask."""
         arrays = (self.value[chosen], self.residual[chosen], self.slope[chosen], self.loss[chosen])
         return ResidualState(*arrays, self.objective)
 
     def where(self, replaced: NDArray[np.bool_], other: ResidualState) -> ResidualState:
-        """Others in place of some."""
+        """Replace the states of some starts.
+
+        Args:
+            replaced: which starts, shape (starts,).
+            other: the states that replace them.
+        """
         row = replaced[:, None]
         return ResidualState(
             np.where(row, other.value, self.value),
@@ -357,19 +422,24 @@ class ResidualState:
         )
 
     def put(self, starts: NDArray[Any], other: ResidualState) -> None:
-        """Overwrite some of the starts."""
+        """Overwrite the states of some starts in place.
+
+        Args:
+            starts: which starts, by number or mask.
+            other: their new states.
+        """
         self.value[starts], self.residual[starts] = other.value, other.residual
         self.slope[starts], self.loss[starts] = other.slope, other.loss
         self.cache.clear()
 
 
 class Evaluation:
-    """The model at some values of the parameters in which it is not linear.
+    """The model at given values of the parameters in which it is not linear.
 
     Args:
         problem: the fit.
-        theta: parameters, shape (starts, parameters), of which the linear ones do not matter.
-        order: of the derivatives that will be asked for.
+        theta: parameters, shape (starts, parameters); the values of the linear ones are not used.
+        order: the highest order of derivatives needed.
     """
 
     def __init__(self, problem: Problem, theta: Array, order: int) -> None:
@@ -383,7 +453,7 @@ class Evaluation:
         self._read = False
 
     def pieces(self) -> Iterator[tuple[slice, Values | ArrayValues]]:
-        """All rows, as many at once as memory allows."""
+        """Iterate over the rows in pieces that fit into memory."""
         if self.whole is not None:
             yield EVERY_ROW, self.whole
             return
@@ -392,14 +462,15 @@ class Evaluation:
 
     @property
     def columns(self) -> Array:
-        """What the linear parameters multiply, shape (starts, linear parameters, rows)."""
+        """The functions that the linear parameters multiply, shape (starts, linear parameters,
+        rows)."""
         self._look()
         assert self._columns is not None
         return self._columns
 
     @property
     def offset(self) -> Array | None:
-        """The model where they are 0, shape (starts, rows); None where that is 0."""
+        """The model with the linear parameters at 0, shape (starts, rows); None where that is 0."""
         self._look()
         return self._offset
 

@@ -1,4 +1,4 @@
-"""Fit a law again from near its minimum, by least squares: with other rows, or with changed ones."""
+"""Problem + nearby parameters -> least-squares parameters, for other or changed rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ STEPS = 200  # evaluations of one fit
 WORST = 1e100  # in place of residuals and slopes without a value
 
 
-@np.errstate(all="ignore")  # a step may lead where a law overflows
+@np.errstate(all="ignore")  # a step may reach points where a law overflows
 def refitted(problem: Problem, theta: Array) -> tuple[Array, float]:
-    """Parameters of least squares, from a start; and their weighted sum of squares.
+    """Fit by least squares from a start: minimise Σ w_i·r_i² in the free numbers.
+
+    The trust-region method of SciPy's `least_squares` (Branch, Coleman and Li (1999), SIAM Journal
+    on Scientific Computing 21).
 
     Args:
         problem: the fit; its residuals are used, not its loss.
         theta: the start, shape (parameters,).
+
+    Returns:
+        Parameters, shape (parameters,), and their weighted sum of squares.
     """
     root = np.ones(problem.rows) if problem.weights is None else np.sqrt(problem.weights)
     start = np.clip(to_free(problem.transforms, theta[None])[0], -30.0, 30.0)
@@ -43,5 +49,10 @@ def refitted(problem: Problem, theta: Array) -> tuple[Array, float]:
 
 
 def squares_of(problem: Problem, theta: Array) -> float:
-    """The least sum of squares near some parameters."""
+    """The least weighted sum of squares near some parameters.
+
+    Args:
+        problem: the fit; its residuals are used, not its loss.
+        theta: the start, shape (parameters,).
+    """
     return refitted(problem, theta)[1]

@@ -1,4 +1,4 @@
-"""The result of a fit: a frozen record, written and read as JSON that a person can read."""
+"""The result of a fit: a frozen record, saved and loaded as readable JSON."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law, unit_text
 
 OUTSIDE = 1.0 + 1e-9  # a value further out than this factor is outside the fitted range
-OTHER_UNIT = 1e3  # times outside: two units of one quantity differ by as much
+OTHER_UNIT = 1e3  # times outside: a factor by which units differ (million, billion)
 MEASURE = "measure there before you rely on it"
 
 
@@ -65,17 +65,18 @@ class Fit:
         converged: whether the search ended in a minimum.
         stopped: why it ended.
         verdict: trusted, caution or not trusted.
-        diagnostics: what the verdict rests on.
+        diagnostics: the findings that the verdict rests on.
         law: the law that was fitted.
         data: the data it was fitted to.
-        claims: what is known of each claim of the law for the fitted values.
+        claims: the verdict on each claim of the law for the fitted values.
         seed: of the starts.
         held: name -> parameter that is fixed at a value, or tied to a formula of the others.
-        optimality: how flat the objective is there, and how it bends.
-        intervals: how well the data determine the parameters.
-        spread: how their errors go together; of a fit in two steps with the parameter that was
-            chosen first. None where the rows do not say: none to spare, two steps without a
-            bootstrap, more than 100 parameters, a file written before there were spreads.
+        optimality: the scaled gradient and curvature of the objective at the minimum.
+        intervals: standard errors and intervals of the parameters.
+        spread: the covariance of the parameters; for a fit in two steps, of the law with the
+            parameter that was chosen first. None where it is not known: no residual degrees of
+            freedom, two steps without a bootstrap, more than 100 parameters, a file of a version
+            without covariances.
     """
 
     parameters: Mapping[str, Parameter]
@@ -120,43 +121,55 @@ class Fit:
         return law
 
     def predict(self, table: Any, /, **columns: str) -> NDArray[np.float64]:
-        """The fitted law on the rows of a table.
+        """Predict the output on the rows of a table.
 
         Args:
             table: a path, a data frame, or a mapping of arrays; in the law's units unless its
-                headers say otherwise.
+                headers give others.
             columns: variable -> column, where they differ from those fitted.
 
         Returns:
             The predicted output, shape (rows,).
 
         Raises:
-            LawdslError: a column that is missing, a value outside the law's domain.
+            LawdslError: a column that is missing, or a value outside the law's domain.
         """
         return self.predict_with_warnings(table, **columns)[0]
 
     def predict_with_warnings(
         self, table: Any, /, **columns: str
     ) -> tuple[NDArray[np.float64], tuple[Diagnostic, ...]]:
-        """The same, and warnings about variables that leave the range they were fitted on, and
-        shares at which the measurements break what the law claims."""
+        """Predict the output on the rows of a table, with warnings.
+
+        Args:
+            table: a path, a data frame, or a mapping of arrays, as `predict` takes it.
+            columns: variable -> column, where they differ from those fitted.
+
+        Returns:
+            The predicted output, shape (rows,), and warnings about variables that leave the range
+            of the fitted rows and about shares at which the measurements break what the law claims.
+
+        Raises:
+            LawdslError: a column that is missing, or a value outside the law's domain.
+        """
         law = self.read_law()
         problem, theta = self._posed(law, law.objective, table, columns)
         warnings = self._warnings(law, problem.columns)
         return problem.predictions(theta[None])[0].copy(), warnings
 
     def predict_with_errors(self, table: Any, /, *, level: float = 0.95, **columns: str) -> Band:
-        """The fitted law on the rows of a table, with the interval in which the noise of the rows
-        that were fitted leaves it: by run where the fit counted runs. That the law may be wrong is
-        not in it, nor the noise of a further measurement.
+        """Predict the output on the rows of a table, with the interval that the noise of the fitted
+        rows gives; that noise is independent by run where the fit counted runs. The interval
+        contains neither the error of a wrong law nor the noise of a further measurement.
 
         Args:
-            table: as `predict` takes it.
+            table: a path, a data frame, or a mapping of arrays, as `predict` takes it.
             level: 0.95 for 95 % intervals.
             columns: variable -> column, where they differ from those fitted.
 
         Raises:
-            LawdslError: as `predict` does; a level that is none; a fit without a `spread` (F0125).
+            LawdslError: a column that is missing, a value outside the law's domain, a level outside
+                0.5 to 0.999, or a fit without a `spread` (F0125).
         """
         check_level(level)
         if self.spread is None:
@@ -169,7 +182,7 @@ class Fit:
         return Band(values, low, high, level, (*warnings, *undetermined(law.output, high)))
 
     def law_of_spread(self) -> Law:
-        """The law in which a parameter that was chosen before the others is free again."""
+        """The law of the covariance: a parameter that was chosen before the others is free in it."""
         law = self.read_law()
         assert self.spread is not None
         chosen = set(self.spread.names) - {q.name for q in law.parameters}
@@ -186,7 +199,7 @@ class Fit:
     def _posed(
         self, law: Law, objective: Objective, table: Any, columns: Mapping[str, str]
     ) -> tuple[Problem, NDArray[np.float64]]:
-        """A law on the rows of a table, and its fitted parameters."""
+        """The problem of a law on the rows of a table, and its fitted parameters."""
         rows = read_table(table)
         fitted = {q.name: self.data.columns[q.name] for q in law.variables}
         columns_of_fit = {name: column for name, column in fitted.items() if column in rows.columns}
@@ -196,13 +209,13 @@ class Fit:
         return problem_of(law, points, np.ones(points.shape[1]), objective), theta
 
     def _warnings(self, law: Law, columns: NDArray[np.float64]) -> tuple[Diagnostic, ...]:
-        """What there is to say of predictions at points, shape (variables, points)."""
+        """Warnings about predictions at points, shape (variables, points)."""
         named = dict(zip((q.name for q in law.variables), columns, strict=True))
         beyond = self._outside(law, columns)
         return (*self.distrust(), *beyond, *self.below_inflection(named))
 
     def distrust(self) -> list[Diagnostic]:
-        """A reminder that the fit itself is not trusted."""
+        """A warning that the fit itself is not trusted, if it is not."""
         if self.verdict != "not trusted":
             return []
         codes = dict.fromkeys(d.code for d in self.diagnostics if d.severity == "error")
@@ -218,11 +231,11 @@ class Fit:
         return warnings
 
     def below_inflection(self, columns: Mapping[str, ArrayLike]) -> list[Diagnostic]:
-        """A warning where shares lie below the inflection ratio of the rows that were fitted.
+        """A warning where shares lie below the inflection ratio of the fitted rows.
 
         Args:
-            columns: variable -> its values in the law's units; those that are no shares, or that
-                are not given, say nothing.
+            columns: variable -> its values in the law's units; variables that are not shares, or
+                are missing, give no warning.
         """
         return [
             d
@@ -258,7 +271,7 @@ class Fit:
         return document
 
     def save(self, path: str | Path) -> None:
-        """Write the fit as JSON, whole or not at all.
+        """Write the fit as JSON, atomically.
 
         Raises:
             LawdslError: the file cannot be written.
@@ -270,17 +283,17 @@ class Fit:
         """Read a fit that `save` wrote.
 
         Raises:
-            LawdslError: no such file, or no fit of this schema.
+            LawdslError: the file does not exist, or is not a fit of this schema.
         """
         return load(path, cls.of_json)
 
     @classmethod
     def of_json(cls, content: Mapping[str, Any]) -> Fit:
-        """The fit that `to_json` made this of.
+        """Rebuild a fit from the plain data of `to_json`.
 
         Raises:
-            ValueError, TypeError, LookupError, AttributeError, OverflowError: it made no such data.
-            LawdslError: it is of a law with index sets.
+            ValueError, TypeError, LookupError, AttributeError, OverflowError: data of another form.
+            LawdslError: a fit of a law with index sets.
         """
         if isinstance(content, Mapping) and content.get("schema") == SEVERAL:
             message = "these are the fits of a law with index sets, one for each label"
@@ -308,8 +321,8 @@ def beyond(
 
     Args:
         name: of the variable.
-        values: in the law's unit.
-        fitted: the smallest and the largest value of the rows that were fitted.
+        values: in the law's unit, shape (points,).
+        fitted: the smallest and the largest value of the fitted rows.
         unit: the law's, as text.
     """
     low, high = fitted

@@ -1,4 +1,4 @@
-"""The result of fitting a law with index sets: a fit for the rows of each label, or one for all."""
+"""The result of fitting a law with index sets: one fit for the rows of each label, or one for all."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ Array = NDArray[np.float64]
 class Fits:
     """A law with index sets, fitted to a table.
 
-    Where no parameter is of two labels of the rows, those of each label have a fit of their own.
+    Where no parameter belongs to two labels of the rows, the rows of each label have their own fit.
 
     Attributes:
         law: the law that was fitted.
         labels: set -> its labels.
         parts: a fit for each label of the rows, or a single one.
-        columns: variable, output or set -> column, or pattern of columns, as they were given.
-        warnings: what there is to say of the table as a whole.
-        dropped: rows without a label, or whose shares are none, that were left out of all parts.
-        measured: what the law measures of each domain, and at which points.
+        columns: variable, output or set -> column, or pattern of columns, as the user gave them.
+        warnings: about the table as a whole.
+        dropped: how many rows were excluded from all parts: without a label, or with invalid
+            shares.
+        measured: the variables that the law measures for each domain, and at which points.
         rests: share that is 1 minus the others -> its smallest and largest value.
     """
 
@@ -69,36 +70,36 @@ class Fits:
 
     @property
     def held(self) -> dict[str, Held]:
-        """The parameters that are fixed, tied to others, or left by an `identify`."""
+        """The parameters that are fixed, tied to others, or determined by an `identify`."""
         return {name: h for part in self.parts for name, h in part.held.items()}
 
     @property
     def values(self) -> dict[str, float]:
-        """Parameter of each label -> value, those that are held among them."""
+        """Parameter of each label -> value, including fixed and tied ones."""
         values = {name: p.value for name, p in self.parameters.items()}
         return values | {name: h.value for name, h in self.held.items()}
 
     @property
     def verdict(self) -> str:
-        """That of the worst part."""
+        """The worst verdict of the parts."""
         verdicts = [*(part.verdict for part in self.parts), *(["caution"] if self.warnings else [])]
         return max(verdicts, key=VERDICTS.index)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What the verdicts rest on, each with the labels that it is true of."""
+        """The findings that the verdicts rest on, each with the labels that it concerns."""
         return (*self.warnings, *gathered(self.parts))
 
     @property
     def objective(self) -> float:
-        """The sum of what was minimised."""
+        """The sum of the objectives of the parts."""
         return math.fsum(part.objective.sum for part in self.parts)
 
     def part(self, label: str) -> Fit:
         """The fit of the rows with a label.
 
         Raises:
-            KeyError: there is none of that label alone.
+            KeyError: no part has this label alone.
         """
         return {label_of(part): part for part in self.parts}[label]
 
@@ -129,16 +130,16 @@ class Fits:
             raise altered("its parts are not those of its labels")
 
     def predict(self, table: Any, /, *, runs: Any = None, **columns: str) -> Array:
-        """The fitted law on the rows of a table.
+        """Predict the output on the rows of a table.
 
         Args:
             table: a path, a data frame, or a mapping of arrays.
-            runs: a table of runs of further domains, of which the law's variables are measured.
+            runs: a table of runs of further domains, from which the law's variables are measured.
             columns: variable or set -> column, or pattern of columns, where they differ from those
                 fitted.
 
         Returns:
-            Shape (rows,) where the table says the label of each row, or the law predicts one
+            Shape (rows,) where the table contains the label of each row, or the law predicts one
             number; else (rows, labels).
 
         Raises:
@@ -150,18 +151,44 @@ class Fits:
     def predict_with_warnings(
         self, table: Any, /, *, runs: Any = None, **columns: str
     ) -> tuple[Array, tuple[Diagnostic, ...]]:
-        """The same, and a warning for each variable that leaves the range it was fitted on."""
+        """Predict the output on the rows of a table, with warnings.
+
+        Args:
+            table: a path, a data frame, or a mapping of arrays.
+            runs: a table of runs of further domains, from which the law's variables are measured.
+            columns: variable or set -> column, or pattern of columns, where they differ from those
+                fitted.
+
+        Returns:
+            The predictions, of the shape that `predict` gives, and a warning for each variable that
+            leaves the range of the fitted rows.
+
+        Raises:
+            LawdslError: a column that is missing, a label that was not fitted, a value outside the
+                law's domain.
+        """
         (values,), warnings = predicted(self, table, runs, columns)
         return values, warnings
 
     def predict_with_errors(
         self, table: Any, /, *, level: float = 0.95, runs: Any = None, **columns: str
     ) -> Band:
-        """The same with intervals, as `Fit.predict_with_errors` gives them: those of each label by
-        the errors of its own fit.
+        """Predict the output on the rows of a table, with intervals from the errors of each label's
+        own fit.
+
+        The interval contains the noise of the fitted rows, but neither the error of a wrong law nor
+        the noise of a further measurement.
+
+        Args:
+            table: a path, a data frame, or a mapping of arrays.
+            level: 0.95 for 95 % intervals.
+            runs: a table of runs of further domains, from which the law's variables are measured.
+            columns: variable or set -> column, or pattern of columns, where they differ from those
+                fitted.
 
         Raises:
-            LawdslError: as `predict` does; a level that is none; a fit without a `spread` (F0125).
+            LawdslError: a table that cannot be used, a level outside 0.5 to 0.999, or a fit without
+                a `spread` (F0125).
         """
         check_level(level)
         (values, low, high), warnings = predicted(self, table, runs, columns, level)
@@ -174,8 +201,8 @@ class Fits:
         return tuple(instance.at) if instance else ()
 
     def asked(self, law: Law) -> tuple[str, ...]:
-        """The indices whose label a row must say: those of parameters. Where only variables are of
-        a label, as measured properties of a domain, any other label will do."""
+        """The indices whose label each row must contain: those of parameters. Where only variables
+        have labels, as measured properties of a domain, a row may have a new label."""
         marks = self.parts[0].data.ranges
         return tuple(
             index
@@ -185,7 +212,7 @@ class Fits:
 
     @property
     def outputs(self) -> list[str]:
-        """The labels of the columns that `predict` gives where rows have none."""
+        """The labels of the columns that `predict` gives where rows contain no label."""
         return [label_of(part) for part in self.parts]
 
     def to_json(self) -> dict[str, Any]:
@@ -208,7 +235,7 @@ class Fits:
         return document
 
     def save(self, path: str | Path) -> None:
-        """Write the fits as JSON, whole or not at all.
+        """Write the fits as JSON, atomically.
 
         Raises:
             LawdslError: the file cannot be written.
@@ -220,16 +247,16 @@ class Fits:
         """Read fits that `save` wrote.
 
         Raises:
-            LawdslError: no such file, or no fits of this schema.
+            LawdslError: the file does not exist, or is not of this schema.
         """
         return load(path, cls.of_json)
 
     @classmethod
     def of_json(cls, content: Mapping[str, Any]) -> Fits:
-        """The fits that `to_json` made this of.
+        """Rebuild fits from the plain data of `to_json`.
 
         Raises:
-            ValueError, TypeError, LookupError, AttributeError, OverflowError: it made no such data.
+            ValueError, TypeError, LookupError, AttributeError, OverflowError: data of another form.
         """
         check_schema(content, SEVERAL)
         if not content["parts"]:
@@ -241,7 +268,7 @@ def load_fit(path: str | Path) -> Fit | Fits:
     """Read what `save` wrote: a fit, or the fits of a law with index sets.
 
     Raises:
-        LawdslError: no such file, or no fit.
+        LawdslError: the file does not exist, or is not a fit.
     """
     return load(path, _either)
 

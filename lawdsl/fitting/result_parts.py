@@ -1,4 +1,4 @@
-"""The parts of a fit: frozen records of what was found, from what, and how well."""
+"""The parts of the record of a fit: parameters, intervals, objective, data and certificates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lawdsl.language.instances.instance import Instance
 if TYPE_CHECKING:
     from lawdsl.law.law import Law
 
-# numbers for which a file has null
+# numbers that files store as null
 OrNan = Annotated[float, Null(math.nan)]
 LowerEnd = Annotated[float, Null(-math.inf)]
 UpperEnd = Annotated[float, Null(math.inf)]
@@ -38,16 +38,16 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Intervals:
-    """How well the data determine the parameters.
+    """Standard errors and intervals of the parameters.
 
     Attributes:
         method: delta, profile or bootstrap.
         level: 0.95 for 95 % intervals.
-        by: what was taken to be independent: rows, or training runs.
+        by: the independent units: rows, or training runs.
         errors: parameter -> standard error, in the law's units.
-        ends: parameter -> lower and upper end, infinite where the data set none. Parameters on a
-            bound, and those that the data do not determine, have no interval.
-        resamples: how many fits of a bootstrap there were.
+        ends: parameter -> lower and upper end, infinite where the data determine none. Parameters
+            on a bound, and those that the data do not determine, have no interval.
+        resamples: the number of fits of a bootstrap.
         failed: how many of them did not end in a minimum.
     """
 
@@ -62,13 +62,13 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Optimality:
-    """Why the fit is a minimum, in parameters scaled so that each counts alike by itself.
+    """The first and second order conditions at the fit, in scaled parameters.
 
     Attributes:
         gradient: the length of the gradient, relative to the objective: 0 but for rounding.
-        curvature: the least second derivative in any direction: 1 where the parameters do not
-            depend on each other, 0 along a direction in which nothing changes, below 0 at no
-            minimum. Parameters on a bound are left out.
+        curvature: the smallest eigenvalue of the Hessian scaled to a unit diagonal: 1 where the
+            parameters do not depend on each other, 0 along a direction without effect, negative
+            where the fit is not a minimum. Parameters on a bound are left out.
     """
 
     gradient: OrNan
@@ -81,7 +81,7 @@ class Held:
 
     Attributes:
         value: in the law's units.
-        formula: what it is tied to, as text; None where it is fixed.
+        formula: of the parameters that it is tied to, as text; None where it is fixed.
     """
 
     value: float
@@ -90,7 +90,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Loss:
-    """A total over the rows, and the mean of it."""
+    """The sum of the losses of the rows, and its mean."""
 
     sum: OrNan
     mean: OrNan
@@ -101,11 +101,11 @@ class ObjectiveValue:
     """The objective at the fit.
 
     Attributes:
-        name: as the language writes it: huber(log(L), 0.001).
-        sum: the sum over rows that was minimised, each times its weight.
-        mean: the same divided by the number of rows, or the sum of their weights.
-        log: the same loss of log residuals (nan where a prediction is not above 0).
-        raw: the same loss of raw residuals.
+        name: in the notation of the language: huber(log(L), 0.001).
+        sum: the weighted sum over rows that was minimised.
+        mean: that sum divided by the number of rows, or by the sum of their weights.
+        log: this loss for log residuals (nan where a prediction is not above 0).
+        raw: this loss for raw residuals.
     """
 
     name: str
@@ -131,7 +131,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How many starts there were, and how many reached the best minimum (relative 1e-6)."""
+    """The number of starts, and how many of them reached the best minimum (within a relative 1e-6)."""
 
     starts: int
     agreed: int
@@ -139,9 +139,9 @@ class Agreement:
 
 @dataclass(frozen=True)
 class FittedLaw:
-    """Which law was fitted: its digest, and all text needed to read it again.
+    """The law that was fitted: its digest, and all text needed to read it again.
 
-    `instance` are the labels of a law with index sets.
+    `instance` has the labels of a law with index sets.
     """
 
     name: str
@@ -155,7 +155,7 @@ class FittedLaw:
 
     @classmethod
     def of(cls, law: Law) -> FittedLaw:
-        """What there is to keep of a law."""
+        """The record of a law."""
         return cls(
             law.name,
             law.digest,
@@ -170,11 +170,11 @@ class FittedLaw:
 
 @dataclass(frozen=True)
 class FittedData:
-    """Which data were fitted: their digest, the columns, and the range of every variable.
+    """The data that were fitted: their digest, the columns, and the range of every variable.
 
-    `weights` is the column that says what a row counts; `runs` are the columns that tell training
-    runs apart, of which there are `groups`. `inflections` are the shares below which the rows break
-    what the law claims.
+    `weights` is the column of the rows' weights; `runs` are the columns that identify training
+    runs, of which there are `groups`. `inflections` are the shares below which the rows break what
+    the law claims.
     """
 
     name: str
@@ -192,15 +192,15 @@ class FittedData:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known of a claim for the fitted values, on the whole domain of the variables.
+    """The verdict on a claim for the fitted values, on the whole domain of the variables.
 
     Attributes:
         claim: as the language prints it.
         verdict: certified, refuted or undecided.
-        failed: whether it is refuted although the law promises it, be it under a condition.
-        face: where there is equality, if it is strict only elsewhere.
+        failed: whether it is refuted although the law promises it, perhaps under a condition.
+        face: where equality holds, if the claim is strict only elsewhere.
         witness: a point at which it fails: name -> exact value as text.
-        value: what the compared difference is there, as text.
+        value: the compared difference there, as text.
     """
 
     claim: str

@@ -1,4 +1,4 @@
-"""A fit as a file, and its law read again from it."""
+"""Fit <-> JSON file, and the law of a fit rebuilt from the texts in the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lawdsl.law.law import Law
 SCHEMA = 2
 SEVERAL = "fits 1"  # the schema of a law with index sets
 VERDICTS = ("trusted", "caution", "not trusted")
-LARGEST = 32 * 2**20  # bytes of a file that is read as a fit
+LARGEST = 32 * 2**20  # bytes: larger files are not read as fits
 NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 """What reading content of another form ends in."""
 
@@ -31,7 +31,7 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True)
 class StoredDiagnostic:
-    """A diagnostic as a file has it, without the text that it points into."""
+    """A diagnostic as stored in a file, without the text that it points into."""
 
     code: str
     message: str
@@ -42,7 +42,7 @@ class StoredDiagnostic:
 
     @classmethod
     def read(cls, content: Any) -> Diagnostic:
-        """The diagnostic that this plain data was made of."""
+        """Rebuild a diagnostic from its plain data."""
         stored = read_record(cls, content)
         return Diagnostic(
             stored.code,
@@ -65,8 +65,12 @@ READERS: dict[Any, Callable[[Any], Any]] = {
 def check_schema(content: Any, schema: int | str) -> None:
     """Refuse plain data of another schema.
 
+    Args:
+        content: as read from a file.
+        schema: the one expected.
+
     Raises:
-        ValueError, TypeError, LookupError: it has another, or none.
+        ValueError, TypeError, LookupError: it has another schema, or none.
     """
     stored = content["schema"]
     if type(stored) is not type(schema) or stored != schema:
@@ -78,7 +82,7 @@ def read(path: Path) -> str:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is too large, or no UTF-8.
+        ValueError: it is too large, or not UTF-8.
     """
     with path.open("rb") as file:
         content = file.read(LARGEST + 1)
@@ -88,14 +92,15 @@ def read(path: Path) -> str:
 
 
 def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
-    """What the content of a file is built into.
+    """Read a file and build a record from its content.
 
     Args:
         path: of a file that `save` wrote.
-        build: plain data -> record; what it raises on data of another form is a user's mistake.
+        build: plain data -> record; exceptions that it raises on data of another form become a
+            LawdslError.
 
     Raises:
-        LawdslError: no such file, or no fit.
+        LawdslError: the file does not exist, or is not a fit.
     """
     try:
         return build(json.loads(read(Path(path)), parse_constant=_refuse))
@@ -111,7 +116,11 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
 
 
 def save(path: str | Path, content: Mapping[str, Any]) -> None:
-    """Write a fit as JSON, whole or not at all.
+    """Write a fit as JSON, atomically.
+
+    Args:
+        path: of the file.
+        content: plain data.
 
     Raises:
         LawdslError: the file cannot be written.
@@ -126,10 +135,11 @@ def save(path: str | Path, content: Mapping[str, Any]) -> None:
 
 
 def read_again(fitted: FittedLaw) -> Law:
-    """The law that was fitted, but for its labels: set, changed and held as it was then.
+    """Rebuild the law that was fitted, except for its labels: with its settings, changes and fixed
+    parameters.
 
     Raises:
-        LawdslError: its texts do not make that law.
+        LawdslError: its texts do not give that law.
     """
     law = Law(declarations(fitted))
     if fitted.settings:
@@ -142,10 +152,10 @@ def read_again(fitted: FittedLaw) -> Law:
 
 
 def declarations(law: FittedLaw) -> Declarations:
-    """Read a law again from the texts that a fit carries; no other file is looked at.
+    """Parse the law from the texts that a fit contains; no other file is read.
 
     Raises:
-        LawdslError: the texts do not make that law.
+        LawdslError: the texts do not give that law.
     """
     done: dict[str, Declarations] = {}
     path: list[str] = []
@@ -170,7 +180,7 @@ def declarations(law: FittedLaw) -> Declarations:
 
 
 def altered(why: str) -> LawdslError:
-    """The error of a fit whose parts do not belong together."""
+    """The error for a fit whose parts contradict each other."""
     help = "make the fit again: `lawdsl fit LAW DATA -o FIT.json`"
     return LawdslError(Diagnostic("F0108", f"the fit has been altered: {why}", help=help))
 

@@ -1,8 +1,8 @@
-"""Consistency checks of stored fits.
+"""Fit from a file + its law -> an error if its numbers contradict each other.
 
-A file is edited, cut and copied. Its parameters must lie in the domains of the law, its sums must
-agree with each other, and its predictions with the range of the rows it says it was made from. One
-check serves all that use a fit: predictions, questions, proofs.
+Files are edited, cut and copied. The parameters must lie in the domains of the law, the sums must
+agree with each other, and the predictions with the range of the rows that the fit states. All users
+of a fit apply this one check: predictions, questions, proofs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 AT_BOUND = 1e-9  # relative: a fit on an open bound that is not 0 stores the bound itself, rounded
 SAME = 1e-6  # relative: two sums of the same residuals differ by less
-MOST_ROWS = 2**53  # whole numbers up to here are floats too
+MOST_ROWS = 2**53  # whole numbers up to here are exact in float64
 EXACT = 1e-9  # relative: residuals of an exact fit are rounding, and so are their sums
 
 
@@ -91,7 +91,7 @@ def _text(q: Quantity, bound: Bound) -> str:
 
 
 def _held(fit: Fit, law: Law) -> Iterator[str]:
-    """Parameters that are held, at another value than the law holds them."""
+    """Fixed and tied parameters with another value than the law gives them."""
     if is_large(law):
         return
     for name, known in held_values(law, fit.values).items():
@@ -103,7 +103,7 @@ def _held(fit: Fit, law: Law) -> Iterator[str]:
 
 
 def _sums(fit: Fit, law: Law) -> Iterator[str]:
-    """Numbers about the residuals that contradict each other."""
+    """Sums and means of the residuals that contradict each other."""
     objective, data = fit.objective, fit.data
     for name, (low, high) in data.ranges.items():
         if low > high:
@@ -135,8 +135,8 @@ def _sums(fit: Fit, law: Law) -> Iterator[str]:
 
 
 def _rounding(fit: Fit, law: Law) -> float:
-    """A sum of losses that is no more than rounding: by the size of the output, whatever the
-    variables are measured in."""
+    """The sum of losses that rounding alone can make, by the size of the output, whatever the units
+    of the variables."""
     size = 1.0
     if not fit.objective.of_logs:
         size = max(map(abs, fit.data.ranges.get(law.output, (1.0, 1.0))))
@@ -145,7 +145,7 @@ def _rounding(fit: Fit, law: Law) -> float:
 
 def _same(one: float, other: float, least: float) -> bool:
     if not (math.isfinite(one) and math.isfinite(other)):
-        return True  # it has no value, and so cannot contradict another
+        return True  # a sum without a value contradicts none
     return abs(one - other) <= SAME * max(abs(one), abs(other)) + least
 
 
@@ -164,18 +164,18 @@ def _ends(fit: Fit) -> Iterator[str]:
 
 
 def _level(fit: Fit) -> Iterator[str]:
-    """A level of intervals that is none."""
+    """Levels of intervals outside their limits."""
     if not 0 < fit.intervals.level < 1:
         yield f"{fit.intervals.level:g} is no level of an interval"
 
 
 def _predictions(fit: Fit, law: Law) -> Iterator[str]:
-    """Parameters that cannot be those of rows with such ranges and errors.
+    """Parameters that contradict the ranges of the rows and the mean absolute error.
 
-    No residual exceeds the mean absolute error times the rows. There is a row at each end of each
-    variable, so the prediction of a law of one variable is known there up to that error. With several
-    variables the rows lie anywhere within the ranges: the enclosure of the law on this box, by interval
-    arithmetic, must meet the range of the output widened by that error.
+    No residual exceeds the mean absolute error times the number of rows. There is a row at each end
+    of each variable, so the prediction of a law of one variable is known there up to that error.
+    With several variables the rows lie anywhere within the ranges: the enclosure of the law on this
+    box, by interval arithmetic, must meet the range of the output widened by that error.
     """
     data, names = fit.data, [q.name for q in law.variables]
     known = law.output in data.ranges and math.isfinite(fit.metrics.mae)

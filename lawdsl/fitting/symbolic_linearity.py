@@ -1,4 +1,4 @@
-"""In which parameters a law, or its logarithm, is linear: found symbolically."""
+"""Law -> the parameters in which it, or its logarithm, is linear, by symbolic differentiation."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from lawdsl.law.law import Law
 def compared(
     law: Law, objective: Objective, opaque: tuple[str, ...] = ()
 ) -> tuple[sp.Expr, tuple[int, ...], bool]:
-    """What a fit computes of a law: the law, or its logarithm where that is linear in more.
+    """The expression that a fit computes: the law, or its logarithm where that is linear in more.
 
     exp(b1 - b2*x) is linear in neither parameter, its logarithm in both.
 
     Args:
         law: the law.
         objective: what is minimised.
-        opaque: lets that stay symbols: columns are known of them.
+        opaque: names of definitions that stay symbols, because columns of their values exist.
 
     Returns:
-        The expression, the numbers of the parameters in which it is linear all at once (but for
-        those that are bounded on both sides), and whether it is the logarithm.
+        The expression; the numbers of the parameters in which it is jointly linear, except for
+        those bounded on both sides; and whether it is the logarithm.
     """
     symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
     formula = law.declarations.output.formula
@@ -42,15 +42,15 @@ def compared(
 
 
 def with_factors(law: Law) -> tuple[sp.Expr, tuple[sp.Symbol, ...]] | None:
-    """The law with e^S in place of S wherever that makes it linear in more: exp(S + t*x) is e^S times
-    exp(t*x). The symbol S then stands for e^S, which is above 0.
+    """Replace S by e^S wherever that makes the law linear in more: exp(S + t*x) is e^S times
+    exp(t*x).
 
-    A parameter that also occurs outside of such exponentials, as in exp(S + t*x) + S*y, is kept: it
-    cannot stand for both.
+    The symbol S then stands for e^S, which is above 0. A parameter that also occurs outside of such
+    exponentials, as in exp(S + t*x) + S*y, is kept: it cannot stand for both.
 
     Returns:
-        The expression, and the parameters that stand for their exponentials; None where no parameter
-        can.
+        The expression, and the parameters that stand for their exponentials; None where no
+        parameter can be replaced.
     """
     if not law.expression.has(sp.exp):
         return None
@@ -82,15 +82,20 @@ def _adds(argument: sp.Expr, symbol: sp.Symbol) -> bool:
 
 
 def linear_in(law: Law, expression: sp.Expr) -> tuple[int, ...]:
-    """Numbers of the parameters in which an expression of a law is linear all at once, but for those
-    that are bounded on both sides."""
+    """Numbers of the parameters in which an expression of a law is jointly linear, except for those
+    that are bounded on both sides.
+
+    Args:
+        law: the law.
+        expression: in its symbols.
+    """
     symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
     with bounded(law.declarations):
         return _numbers(law, _with_bounds(law, _linear(expression, symbols)))
 
 
 def linear_parameters(law: Law) -> tuple[int, ...]:
-    """Numbers of the parameters in which a law is linear all at once."""
+    """Numbers of the parameters in which a law is jointly linear."""
     with bounded(law.declarations):
         return _numbers(law, _linear(law.expression, [q.symbol for q in law.parameters]))
 
@@ -100,7 +105,7 @@ def _numbers(law: Law, chosen: set[sp.Symbol]) -> tuple[int, ...]:
 
 
 def coefficients(law: Law) -> frozenset[int]:
-    """Numbers of the parameters of any sign in which a law, or its logarithm, is linear all at once:
+    """Numbers of the parameters of any sign in which a law, or its logarithm, is jointly linear:
     those of a regression, and of the exponential of one."""
     symbols = [q.symbol for q in law.parameters if not q.bounds]
     with bounded(law.declarations):
@@ -119,10 +124,10 @@ def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp.Symbol]
 
 
 def _with_bounds(law: Law, chosen: set[sp.Symbol]) -> set[sp.Symbol]:
-    """Those of which bounds of other parameters are linear functions too: of a bound that moves
-    another way, or bounds a parameter that is not solved for, the least squares know nothing."""
+    """Those parameters among `chosen` whose bounds are linear too. The least squares for linear
+    parameters cannot enforce a nonlinear bound, nor one on a parameter that is not solved for."""
     left = set(chosen)
-    for q in reversed(law.parameters):  # a bound is made of parameters before its own
+    for q in reversed(law.parameters):  # a bound depends on earlier parameters only
         for bound in q.bounds:
             moved = bound.limit.free_symbols & left
             if q.symbol not in left or any(

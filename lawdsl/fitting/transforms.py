@@ -1,8 +1,8 @@
-"""Parameters without bounds in place of parameters with bounds.
+"""Free numbers u -> parameters theta inside their domains, with first and second derivatives.
 
-A fit moves free numbers u; each declared domain gives the map from them to the parameters:
-C > C0 becomes C = C0 + exp(u), x < b becomes x = b - exp(u), a < x < b a logistic. So every bound,
-coupled ones included, holds at every step, whatever the free numbers are.
+A fit moves unbounded numbers u; each domain determines the map: theta = u without bounds, C = C0 +
+exp(u) for C > C0, x = b - exp(u) for x < b, x = a + (b - a)/(1 + exp(-u)) for a < x < b. So every
+bound, including those that depend on other parameters, is satisfied at every step.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Array = NDArray[np.float64]
 Bend = Callable[[Array], Array]
 
 WIDEST = 300.0  # of |u| where it is an exponent: exp stays finite and above 0
-INSIDE = 1e-8  # relative: how far inside its bound a start is put
-ROUNDED = 1e-13  # relative: more than a formula is off by rounding
-LEAST = 1e-130  # the same where the bound is 0
+INSIDE = 1e-8  # relative: distance of a start from its bound, small beside any step
+ROUNDED = 1e-13  # relative: exceeds the rounding error of a formula
+LEAST = 1e-130  # absolute, where the bound is 0
 NO_ROWS = np.zeros((0, 1))  # a limit depends on no variable
 
 
@@ -46,10 +46,14 @@ class Limit:
         return self.formula.value(theta)[:, 0]
 
     def inside(self, value: Array, towards: float) -> Array:
-        """The last number that a parameter may be, for values of the limit.
+        """The extreme permitted value of a parameter, for values of the limit.
 
-        Those of a formula are rounded, so it stays further off: a claim that rests on the bound is
-        decided in exact arithmetic.
+        Values of a formula are rounded, so the parameter stays further from them: claims that rest
+        on the bound are decided in exact arithmetic.
+
+        Args:
+            value: of the limit, shape (starts,).
+            towards: the direction of the domain, -inf or inf.
         """
         if self.formula is not None:
             value = value + np.copysign(ROUNDED * np.abs(value), towards)
@@ -71,18 +75,20 @@ class Transform:
 
     @property
     def sides(self) -> tuple[Limit | None, Limit | None]:
+        """The lower and upper limits; None for a side without one."""
         return self.lower, self.upper
 
 
 def _from_zero(transform: Transform) -> bool:
-    """Whether it has no bound, or one at 0 from below."""
+    """Whether it has no limit except a lower one at 0."""
     if transform.upper is not None or transform.coupled:
         return False
     return transform.lower is None or transform.lower.number == 0.0
 
 
 class Transforms(tuple[Transform, ...]):
-    """One transform a parameter. Those with one bound, a number, are done all at once."""
+    """One transform per parameter. Those with a single numeric limit are computed in one array
+    operation."""
 
     def __init__(self, each: Iterable[Transform]) -> None:
         one_sided = {i: t for i, t in enumerate(self) if not t.coupled and None in t.sides}
@@ -99,12 +105,18 @@ class Transforms(tuple[Transform, ...]):
         self.from_zero = np.array([_from_zero(t) for t in self], dtype=np.bool_)
 
     def plain(self, chosen: list[int]) -> bool:
-        """Whether none of some has a bound, but for one at 0 from below."""
+        """Whether none of the chosen parameters has a limit, except a lower one at 0."""
         return bool(self.from_zero[chosen].all())
 
     def turn_again(self, turn: Turn, theta: Array, chosen: list[int]) -> None:
-        """Derivatives by the free numbers of some parameters that have moved; none with two
-        bounds, or with one that depends on others."""
+        """Update the derivatives by the free numbers of parameters that have changed.
+
+        Args:
+            turn: the derivatives, changed in place.
+            theta: parameters, shape (starts, parameters).
+            chosen: numbers of the changed parameters; none of them with two limits, or with one
+                that depends on others.
+        """
         for i in chosen:
             end = self[i].lower or self[i].upper
             if end is not None:
@@ -112,9 +124,9 @@ class Transforms(tuple[Transform, ...]):
 
 
 def relaxed(transforms: Transforms) -> Transforms | None:
-    """The same without the limits that depend on other parameters; None where there are none.
+    """Remove the limits that depend on other parameters; None where there are none.
 
-    What is best without a bound and keeps it all the same is best with it.
+    A minimum of the relaxed problem that satisfies these limits is a minimum of the problem itself.
     """
     if not any(transform.coupled for transform in transforms):
         return None
@@ -130,13 +142,18 @@ def relaxed(transforms: Transforms) -> Transforms | None:
 
 
 def keeps(transforms: Transforms, theta: Array) -> bool:
-    """Whether parameters of shape (parameters,) lie inside all limits."""
+    """Whether parameters lie inside all limits.
+
+    Args:
+        transforms: one per parameter.
+        theta: shape (parameters,).
+    """
     distances = room(transforms, {t.name: x for t, x in zip(transforms, theta, strict=True)})
     return all(distance > 0 for _, distance in distances.values())
 
 
 def transforms_of(law: Law) -> Transforms:
-    """One transform for each parameter of a law, in its order.
+    """Build one transform for each parameter of a law, in its order.
 
     Raises:
         LawdslError: a bound that has no value with the law's settings; L0501.
@@ -162,7 +179,7 @@ def _limit(law: Law, q: Quantity, lower: bool) -> Limit | None:
 
 
 def _in_parameters(law: Law, q: Quantity, bound: Bound) -> sp.Expr:
-    """A limit in parameters only."""
+    """A limit as an expression of the parameters only."""
     settings = {s.symbol: sp.Rational(repr(s.value)) for s in law.settings if s.value is not None}
     limit = bound.limit.xreplace(settings)
     if limit.has(sp.zoo, sp.nan, sp.oo, -sp.oo):
@@ -173,10 +190,10 @@ def _in_parameters(law: Law, q: Quantity, bound: Bound) -> sp.Expr:
 
 
 def to_parameters(transforms: Transforms, free: Array) -> Array:
-    """Parameters from free numbers.
+    """Map free numbers to parameters.
 
     Args:
-        transforms: one a parameter.
+        transforms: one per parameter.
         free: shape (starts, parameters).
 
     Returns:
@@ -193,7 +210,8 @@ def to_parameters(transforms: Transforms, free: Array) -> Array:
 
 
 def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
-    """Parameters from free numbers where those with one bound are right, and their slopes."""
+    """Parameters from free numbers, correct for those with one numeric limit, and their
+    derivatives."""
     where, sign = transforms.where, transforms.sign
     grown = np.exp(np.minimum(np.maximum(free[:, where], -WIDEST), WIDEST))
     if transforms.above:
@@ -215,9 +233,9 @@ class Turn:
     """The derivatives of parameters by their free numbers.
 
     Attributes:
-        slopes: shape (starts, parameters, parameters), or (starts, parameters) where each
-            parameter depends on its own number alone.
-        bent: factors by parameter, shape (starts, parameters), to the sum over parameters of
+        slopes: shape (starts, parameters, parameters), or (starts, parameters) where each parameter
+            depends on its own number alone.
+        bent: maps factors by parameter, shape (starts, parameters), to the sum over parameters of
             factor times second derivatives, which has the shape of the slopes.
     """
 
@@ -225,14 +243,19 @@ class Turn:
     bent: Bend
 
     def gradient(self, by_parameters: Array) -> Array:
-        """Of a function of the parameters, the gradient by the free numbers."""
+        """The gradient by the free numbers, from the gradient by the parameters: g_u = Tᵀ·g_theta."""
         if self.slopes.ndim == 2:
             return by_parameters * self.slopes
         return np.einsum("sk,skj->sj", by_parameters, self.slopes)
 
     def hessian(self, by_parameters: Array, gradient: Array | None) -> Array:
-        """The same for second derivatives; with those of the transforms where the gradient by the
-        parameters is given."""
+        """The Hessian by the free numbers, from that by the parameters: Tᵀ·H·T + Σ g_k·∇²theta_k.
+
+        Args:
+            by_parameters: H, shape (starts, parameters, parameters).
+            gradient: g by the parameters, shape (starts, parameters); None to leave out the second
+                term.
+        """
         slopes = self.slopes
         if slopes.ndim == 3:
             turned: Array = np.swapaxes(slopes, 1, 2) @ by_parameters @ slopes
@@ -250,7 +273,16 @@ def diagonal(matrices: Array) -> Array:
 
 
 def turned(transforms: Transforms, free: Array, second: bool = True) -> tuple[Array, Turn]:
-    """Parameters from free numbers, and their derivatives."""
+    """Map free numbers to parameters, with their derivatives.
+
+    Args:
+        transforms: one per parameter.
+        free: shape (starts, parameters).
+        second: with second derivatives.
+
+    Returns:
+        Parameters, shape (starts, parameters), and their derivatives.
+    """
     if transforms.others:
         theta, slopes, bent = with_curvature(transforms, free, second)
         return theta, Turn(slopes, bent)
@@ -271,11 +303,15 @@ def turned(transforms: Transforms, free: Array, second: bool = True) -> tuple[Ar
 
 
 def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
-    """Parameters from free numbers, and the derivatives of the ones by the others.
+    """Map free numbers to parameters, with the Jacobian of the map.
+
+    Args:
+        transforms: one per parameter.
+        free: shape (starts, parameters).
 
     Returns:
-        Parameters, shape (starts, parameters), and d(parameter i)/d(free j), shape
-        (starts, parameters, parameters).
+        Parameters, shape (starts, parameters), and d(parameter i)/d(free j), shape (starts,
+        parameters, parameters).
     """
     theta, slopes, _ = with_curvature(transforms, free, second=False)
     return theta, slopes
@@ -284,12 +320,18 @@ def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
 def with_curvature(
     transforms: Transforms, free: Array, second: bool = True
 ) -> tuple[Array, Array, Bend]:
-    """The same, and the second derivatives.
+    """Map free numbers to parameters, with the Jacobian and the second derivatives of the map.
+
+    Args:
+        transforms: one per parameter.
+        free: shape (starts, parameters).
+        second: with second derivatives.
 
     Returns:
-        Parameters and their derivatives, and a function: factors by parameter, shape
-        (starts, parameters), to the sum over parameters of factor times second derivatives by the
-        free numbers, shape (starts, parameters, parameters).
+        Parameters, shape (starts, parameters); d(parameter i)/d(free j), shape (starts, parameters,
+        parameters); and a function from factors by parameter, shape (starts, parameters), to the
+        sum over parameters of factor times second derivatives by the free numbers, shape (starts,
+        parameters, parameters).
     """
     starts, count = free.shape
     one = transforms.one
@@ -334,8 +376,9 @@ def with_curvature(
 
 @dataclass(frozen=True)
 class _LimitSlopes:
-    """A limit at some parameters: value (starts,), slopes by the free numbers (starts, p); by the
-    parameters, and what contracts its second derivatives, where it is a formula."""
+    """A limit at some parameters: its value (starts,) and its derivatives by the free numbers
+    (starts, p); where it is a formula, also those by the parameters and the contraction of its
+    second derivatives."""
 
     value: Array
     slopes: Array
@@ -345,8 +388,8 @@ class _LimitSlopes:
 
 @dataclass(frozen=True)
 class _Bend:
-    """The second derivatives of one parameter by the free numbers: its own, crossed ones, and
-    those of its limits, each with its share."""
+    """The second derivatives of one parameter by the free numbers: those of its own map, the mixed
+    ones, and those of its limits with their factors."""
 
     number: int
     limits: tuple[tuple[Array, _LimitSlopes], ...]
@@ -359,7 +402,9 @@ def _bent(
 ) -> Array:
     factors = factors.copy()
     total = np.zeros_like(slopes)
-    for bend in reversed(bends):  # the last first: it hands its factor on to those in its limits
+    for bend in reversed(
+        bends
+    ):  # in reverse: each passes its factor on to the parameters in its limits
         i = bend.number
         factor = factors[:, i].copy()
         total[:, i, i] += factor * bend.own
@@ -378,12 +423,15 @@ def _bent(
 
 
 def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Array:
-    """Free numbers from parameters; a parameter on or outside its bound is moved just inside.
+    """Map parameters to free numbers; a parameter on or outside its bound is moved just inside.
 
     Args:
-        transforms: one a parameter.
+        transforms: one per parameter.
         theta: shape (starts, parameters).
-        inside: how far, relative to the bound.
+        inside: the distance from the bound, relative to it.
+
+    Returns:
+        Free numbers, of the same shape.
     """
     theta, free, one = theta.copy(), theta.copy(), transforms.one
     with np.errstate(all="ignore"):
@@ -409,13 +457,26 @@ def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Arr
 
 
 def beyond(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
-    """Which points have a clipped free number, which no longer maps back to the parameter that it came
-    from. Shape (starts,)."""
+    """Which points have a clipped free number, which no longer maps back to the parameter it came
+    from.
+
+    Args:
+        transforms: one per parameter.
+        free: shape (starts, parameters).
+
+    Returns:
+        Shape (starts,).
+    """
     return np.any(np.abs(free[:, transforms.bounded]) > WIDEST, axis=1)
 
 
 def room(transforms: Transforms, theta: Mapping[str, float]) -> dict[str, tuple[str, float]]:
-    """For each bounded parameter the nearer bound (lower or upper) and the distance to it."""
+    """The nearer bound (lower or upper) of each bounded parameter, and the distance to it.
+
+    Args:
+        transforms: one per parameter.
+        theta: parameter name -> value.
+    """
     values = np.array([[theta[t.name] for t in transforms]])
     found = {}
     for i, transform in enumerate(transforms):
@@ -431,8 +492,8 @@ def room(transforms: Transforms, theta: Mapping[str, float]) -> dict[str, tuple[
 
 
 def _forward(transform: Transform, low: Array | None, high: Array | None, u: Array) -> Array:
-    """The parameter at u. Where rounding would put it on a limit that it may not equal, it is the
-    number next to the limit."""
+    """The parameter at u. Where rounding would put it on a limit that is not permitted, it is the
+    neighbouring number."""
     if low is None and high is None:
         return u
     u = np.clip(u, -WIDEST, WIDEST)

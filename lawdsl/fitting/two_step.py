@@ -1,10 +1,11 @@
-"""A parameter that is chosen before the others are fitted: c, where log(L - c) is nearest to linear.
+"""Law + problem -> the value of a parameter chosen before the others: c with log(L - c) most
+linear.
 
-What is left of L = c + k*exp(t*r) without c has the logarithm log(k) + t*r, which is linear in r. So c
-is looked for where a regression leaves the smallest share of the variance of log(L - c) unexplained
-(for one variable: where the correlation is largest), and the rest is fitted with c held there
-(Ye et al. 2024, section 5, as released with the paper). A share it must be: the variance itself
-vanishes as c falls.
+L = c + k*exp(t*r) gives log(L - c) = log(k) + t*r, which is linear in r. So c minimises the share
+of the variance of log(L - c) that a regression leaves unexplained, |(I - QQᵀ)·z|²/|z - mean(z)|²
+with z = log(L - c) (for one variable: it maximises the correlation), and the rest is fitted with c
+fixed there (Ye et al. (2024), section 5, as released with the paper). It is a share because the
+variance itself vanishes as c falls.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ from lawdsl.law.law import Law, Quantity
 Array = NDArray[np.float64]
 
 SCANNED = 2000  # values, where the law does not say how many
-CLOSEST = 1e-9  # of the interval: how near to the smallest measurement they come
-EXACTLY = 1e-12  # relative: of the distance from the smallest measurement
+CLOSEST = 1e-9  # of the interval: the least distance of candidates from the smallest measurement
+EXACTLY = 1e-12  # tolerance relative to the distance from the smallest measurement
 
 
 @dataclass(frozen=True)
 class Straightest:
-    """What a parameter is chosen by.
+    """The criterion by which a parameter is chosen.
 
     Attributes:
         choice: which parameter, and among how many values.
         number: of the parameter in the law.
         lower: its lower bound.
-        closed: whether it may equal that.
+        closed: whether it may equal that bound.
         target: the measured values, shape (rows,).
-        basis: what the regression is on, shape (rows, functions).
-        offset: what of the logarithm no parameter moves, shape (rows,).
+        basis: the regressors, shape (rows, functions).
+        offset: the part of the logarithm that depends on no parameter, shape (rows,).
         weights: of the rows, shape (rows,).
     """
 
@@ -60,13 +61,14 @@ class Straightest:
 
     @property
     def top(self) -> float:
-        """What the parameter stays below."""
+        """The upper limit of the parameter, which it does not reach."""
         return float(np.min(self.target))
 
     @cached_property
     def candidates(self) -> Array:
-        """The values that are looked at, ascending. Where the law does not say how many, they come
-        close together towards the smallest measurement, near to which the logarithm turns fast."""
+        """The values that are tried, ascending, shape (values,). Where the law does not give their
+        number, they are denser towards the smallest measurement, near which the logarithm is steep.
+        """
         if self.choice.count is not None:
             found = np.linspace(self.lower, self.top, self.choice.count)[:-1]
         else:
@@ -78,8 +80,11 @@ class Straightest:
     def value(self, weights: Array | None = None) -> float:
         """The best value; with other weights of the rows if they are given.
 
-        Of a number of values it is one of them; else the best of the scan is refined between its
-        neighbours.
+        If the law gives the number of candidates it is one of them; else the best candidate is
+        refined between its neighbours.
+
+        Args:
+            weights: of the rows, shape (rows,); None for their own.
         """
         weights = self.weights if weights is None else weights
         places = self.candidates
@@ -109,7 +114,7 @@ class Straightest:
         return left / _left(mean, root * logs)
 
     def findings(self, value: float) -> list[Diagnostic]:
-        """What there is to say of the value that was chosen."""
+        """Diagnostics about the value that was chosen."""
         name, places = self.choice.name, self.candidates
         if value == places[-1]:
             message = f"log(L - {name}) is the straighter, the nearer {name} is to the smallest L"
@@ -123,7 +128,7 @@ class Straightest:
 
 
 def straightest(law: Law, problem: Problem, choice: ParameterChoice) -> Straightest:
-    """What a parameter of a law is chosen by, on a table.
+    """Build the criterion by which a parameter of a law is chosen, on a table.
 
     Args:
         law: the law.
@@ -131,7 +136,7 @@ def straightest(law: Law, problem: Problem, choice: ParameterChoice) -> Straight
         choice: which parameter is chosen.
 
     Raises:
-        LawdslError: a law, or a table, that leaves nothing to choose; F0124.
+        LawdslError: a law or table on which the criterion cannot choose; F0124.
     """
     number = [q.name for q in law.parameters].index(choice.name)
     lower = problem.transforms[number].lower
@@ -169,8 +174,8 @@ def straightest(law: Law, problem: Problem, choice: ParameterChoice) -> Straight
 
 
 def _linear(law: Law, chosen: Quantity) -> Sequence[sp.Expr] | None:
-    """The logarithm of the law without the chosen parameter: what of it no parameter moves, and the
-    functions of the variables in which it is linear; None where it is in none."""
+    """The logarithm of the law without the chosen parameter: the part that depends on no parameter,
+    and the functions of the variables in which it is linear; None where it is not linear."""
     rest = sp.expand(law.expression) - chosen.symbol
     if chosen.symbol in rest.free_symbols:
         return None
@@ -192,7 +197,7 @@ def _linear(law: Law, chosen: Quantity) -> Sequence[sp.Expr] | None:
 
 
 def _left(q: Array, columns: Array) -> Array:
-    """What orthonormal columns leave of the squares of others: shape (columns,)."""
+    """The sums of squares of columns after projection off orthonormal ones: shape (columns,)."""
     once = columns - q @ (q.T @ columns)
     left = once - q @ (q.T @ once)
     return np.asarray(np.sum(left**2, axis=0), dtype=np.float64)
