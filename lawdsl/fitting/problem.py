@@ -63,8 +63,8 @@ class LocalModel:
         return LocalModel(self.loss[chosen], self.gradient[chosen], self.hessian[chosen])
 
     def without(self, excluded: NDArray[np.bool_]) -> LocalModel:
-        """Remove some free numbers from the steps: their gradient is 0, their rows and columns of
-        the Hessian those of the identity or 0.
+        """Remove some free numbers from the steps: their gradient is set to 0, and their rows and
+        columns of the Hessian to those of the identity.
 
         Args:
             excluded: which free numbers, shape (starts, parameters).
@@ -76,11 +76,11 @@ class LocalModel:
         return LocalModel(self.loss, np.where(excluded, 0.0, self.gradient), hessian)
 
     def where(self, replaced: NDArray[np.bool_], other: LocalModel) -> LocalModel:
-        """Replace some of the points.
+        """Replace the values at some of the points.
 
         Args:
             replaced: which points, shape (starts,).
-            other: the values at the points that replace them, in their order.
+            other: the new values, with an entry for each point.
         """
         if replaced.all():
             return other
@@ -410,7 +410,7 @@ class ResidualState:
 
         Args:
             replaced: which starts, shape (starts,).
-            other: the states that replace them.
+            other: the new states, with an entry for each start.
         """
         row = replaced[:, None]
         return ResidualState(

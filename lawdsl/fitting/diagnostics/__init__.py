@@ -1,1 +1,1 @@
-"""What is wrong with a fit: each finding with its evidence."""
+"""Fit + rows -> diagnostics: what is wrong with the fit, each finding with its evidence."""

@@ -1,4 +1,5 @@
-"""Several optima of equal value: a fit that could as well have ended elsewhere."""
+"""Solutions of all starts -> a warning where different parameters minimise the objective equally
+well."""
 
 from __future__ import annotations
 
@@ -17,8 +18,10 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-SAME = 1e-6  # relative difference of objectives that counts as none
-NEAR = 0.02  # of the residuals: as far as predictions move within so small a difference
+SAME = 1e-6  # relative: objectives that differ by less count as equal
+NEAR = (
+    0.02  # of the residuals: a change of predictions that changes the objective by less than SAME
+)
 MOVED = 1e-3  # relative: a parameter that differs by more is named
 SHOWN = 3  # optima whose values are given
 
@@ -26,22 +29,22 @@ SHOWN = 3  # optima whose values are given
 def several_optima(
     law: Law, problem: Problem, best: Solution, reached: Sequence[Solution]
 ) -> list[Diagnostic]:
-    """A warning where searches have ended at different points that are equally good.
+    """A warning where searches have ended at different points with equal objectives.
 
-    They differ where the law predicts something else, or where its parameters have moved further
-    than along directions that the data do not see: as when two terms change places.
+    Two optima differ where their predictions differ, or where parameters differ by more than along
+    directions without effect on the rows: as when two terms are exchanged.
 
     Args:
         law: the law.
-        problem: what the searches have minimised.
-        best: the best of them.
-        reached: where each of them ended.
+        problem: the problem that the searches minimised.
+        best: the best solution.
+        reached: the solution of each start.
     """
     limit = best.loss + max(SAME * abs(best.loss), problem.exact)
     apart = [best.point]
     predictions_differ = 0.0
     involved = np.zeros(problem.parameters, dtype=bool)
-    for one in {id(d): d for d in reached}.values():  # starts of one basin share their end
+    for one in {id(d): d for d in reached}.values():  # starts of one basin share one solution
         if not one.loss <= limit:
             continue
         found = [_difference(problem, free, one.point) for free in apart]
@@ -57,13 +60,16 @@ def several_optima(
 
 
 def predicts_alike(problem: Problem, free: Array, others: Array) -> Mask:
-    """Which of other points predict the same on the rows, as far as an objective of the same value
-    lets them differ.
+    """Which of several points predict the rows like a given one, within the difference that equal
+    objectives permit.
 
     Args:
         problem: the fit.
         free: a point, shape (parameters,).
         others: shape (points, parameters).
+
+    Returns:
+        Shape (points,).
     """
     residual = problem.residuals(np.concatenate([free[None], others]))
     near = NEAR * _rms(residual[0]) + 10 * ROUNDING * _size(problem)
@@ -73,7 +79,8 @@ def predicts_alike(problem: Problem, free: Array, others: Array) -> Mask:
 
 
 def _difference(problem: Problem, here: Array, there: Array) -> tuple[float, Mask] | None:
-    """How far predictions differ at most and which parameters do; None for the same optimum."""
+    """The largest difference of the predictions, and the parameters that differ; None for one and
+    the same optimum."""
     with np.errstate(all="ignore"):
         residual, slopes = problem.residuals_and_slopes(np.stack([here, there]))
     off = residual[1] - residual[0]
@@ -88,7 +95,7 @@ def _difference(problem: Problem, here: Array, there: Array) -> tuple[float, Mas
 
 
 def _seen(problem: Problem, free: Array) -> Mask:
-    """Which parameters lie in no direction without any effect."""
+    """Which parameters take part in no direction without effect on the rows."""
     theta, _ = with_slopes(problem.transforms, free[None])
     jacobian = np.nan_to_num(problem.slopes(theta)[1][0])
     length = np.linalg.norm(jacobian, axis=0) * np.maximum(np.abs(theta[0]), 1e-300)

@@ -1,4 +1,4 @@
-"""Why rows may not determine parameters: what is special about the values of the variables."""
+"""Law + columns -> reasons why the rows may not determine parameters: the design of the variables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from lawdsl.fitting.build_problem import is_large
 from lawdsl.fitting.problem import Problem
 from lawdsl.law.law import Law
 
-SUMS = 100  # of so many variables, at most looked at
+SUMS = 100  # variables: sums of more are not tested
 TIED = 1e-2  # relative: how far two variables that move together may be from their line
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why data may not see a direction: something about the values of some variables."""
+    """A property of the values of some variables because of which data may not determine a
+    direction."""
 
     variables: frozenset[sp.Symbol]
     short: str
@@ -27,7 +28,12 @@ class Cause:
 
 
 def causes(law: Law, problem: Problem) -> list[Cause]:
-    """Variables with few values, pairs of them that move together, and fixed sums."""
+    """Find variables with few values, pairs of variables that move together, and constant sums.
+
+    Args:
+        law: the law.
+        problem: its fit, with the rows.
+    """
     found = []
     for q, column in zip(law.variables, problem.columns, strict=True):
         values = np.unique(column)
@@ -41,7 +47,15 @@ def causes(law: Law, problem: Problem) -> list[Cause]:
 
 
 def sums(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
-    """Variables whose sum is the same in every row, as shares of a whole."""
+    """Find variables whose sum is the same in every row, such as the shares of a whole.
+
+    Args:
+        law: the law.
+        problem: its fit, with the rows.
+
+    Returns:
+        The variables of each sum, and the finding as text.
+    """
     moving = [k for k, column in enumerate(problem.columns) if np.ptp(column) > 0]
     found = []
     for count in range(2, len(moving) + 1):
@@ -57,7 +71,15 @@ def sums(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
 
 
 def ties(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
-    """Pairs of variables of which one is a power of the other in every row."""
+    """Find pairs of variables of which one is a power of the other in every row.
+
+    Args:
+        law: the law.
+        problem: its fit, with the rows.
+
+    Returns:
+        The variables of each pair, and the finding as text.
+    """
     found = []
     with np.errstate(all="ignore"):
         logs = np.log(problem.columns)
@@ -78,15 +100,27 @@ def ties(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
 
 
 def causes_of(law: Law, problem: Problem, involved: Sequence[str]) -> tuple[str, ...]:
-    """Why the rows may not determine some parameters: what is special about the variables that
-    their effects depend on, in words."""
+    """Say why the rows may not determine some parameters: by the design of the variables that their
+    effects depend on.
+
+    Args:
+        law: the law.
+        problem: its fit, with the rows.
+        involved: names of the parameters.
+    """
     if is_large(law):
         return ()
     return tuple(cause.text for cause in touching(law, involved, causes(law, problem)))
 
 
 def touching(law: Law, involved: Sequence[str], causes: Sequence[Cause]) -> list[Cause]:
-    """The causes about variables that the effects of some parameters depend on."""
+    """Select the causes about variables that the effects of some parameters depend on.
+
+    Args:
+        law: the law.
+        involved: names of the parameters.
+        causes: to select from.
+    """
     if not causes:
         return []
     slopes = [sp.diff(law.expression, law.symbols[name]).free_symbols for name in involved]

@@ -1,4 +1,5 @@
-"""Combinations of the variables' extremes: each value occurs in the rows, but not all together."""
+"""Law + columns -> points that combine extremes of the variables, which no row needs to have
+jointly."""
 
 from __future__ import annotations
 
@@ -20,13 +21,20 @@ Array = NDArray[np.float64]
 BLOCKS = 8  # blocks of variables that are recombined at most
 EXACT = 1e-9  # relative: sums that differ by less are one number
 ROUNDED = 1e-2  # relative: how far the sum of rounded shares may be from 1
-CORNERS = 256  # combinations of their extremes that are looked at
+CORNERS = 256  # combinations of their extremes, 2**BLOCKS
 
 
 def blocks_of(law: Law, problem: Problem) -> list[list[int]]:
-    """Numbers of the variables that may be recombined: each by itself, but those with subscripts
-    together, and those with a constant sum, as the shares of a simplex and what is measured of one
-    domain belong together. Blocks that do not vary are left out."""
+    """Numbers of the variables that may be recombined, in blocks.
+
+    Each variable is a block by itself, except that variables with subscripts are in one block, and
+    variables with a constant sum: the shares of a simplex, or the measured properties of one
+    domain, belong together. Blocks without variation are left out.
+
+    Args:
+        law: the law.
+        problem: its fit, with the rows.
+    """
     names = [q.name for q in law.variables]
     blocks = [{name} for name in names if "[" not in name]
     tied = [{name for name in names if "[" in name}]
@@ -42,19 +50,24 @@ def blocks_of(law: Law, problem: Problem) -> list[list[int]]:
 
 
 def _is_whole(total: Array) -> bool:
-    """Whether variables with such a sum in each row are shares of a whole: it is the same to
-    rounding, or 1, or 100 in percent. Another sum that is nearly constant is how the rows were
-    chosen, and may be left."""
+    """Whether variables with such a sum in each row are shares of a whole: the sum is constant up
+    to rounding, or about 1, or about 100 in percent. Another sum that is nearly constant comes from
+    the choice of the rows, and other rows may have another sum."""
     if np.ptp(total) < EXACT * abs(total[0]):
         return True
     return any(bool(np.all(np.abs(total / whole - 1) < ROUNDED)) for whole in (1.0, 100.0))
 
 
 def compared_between_rows(law: Law, problem: Problem) -> Problem:
-    """The fit as its predictions between the rows are to be compared: by logarithms where the law is
-    a product of powers and exponentials.
+    """The fit whose predictions between the rows are compared: by logarithms where the law is a
+    product of powers and exponentials.
 
-    There an exponential may underflow; its value then depends on no parameter, its logarithm does.
+    An exponential may underflow between the rows; its value then depends on no parameter, but its
+    logarithm does.
+
+    Args:
+        law: the law.
+        problem: its fit.
     """
     if problem.objective.log or not np.all(problem.target > 0) or not has_logarithm(law):
         return problem
@@ -63,7 +76,7 @@ def compared_between_rows(law: Law, problem: Problem) -> Problem:
 
 
 def at_corners(law: Law, problem: Problem, blocks: list[list[int]]) -> Problem:
-    """The law at the combinations of the extremes of blocks; its measurements mean nothing.
+    """The law at the combinations of the extremes of blocks; the problem has no measurements there.
 
     Args:
         law: the law.

@@ -1,4 +1,4 @@
-"""What is wrong with a fit, by name: each finding with its evidence and what to do."""
+"""Law + problem + parameters -> findings about rows, bounds and starts, with evidence and advice."""
 
 from __future__ import annotations
 
@@ -14,17 +14,22 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 
 SPARE = 2  # rows beyond the parameters: fewer cannot test a law
-ROUNDED = 1e-6  # rows: effective rows are no whole number
+ROUNDED = 1e-6  # rows: tolerance, since effective rows are not a whole number
 NEARLY = 1e-3  # relative: settings that differ by less were meant to be the same
 CLEARLY = 1.2  # so many times the usual distance from the median
-MANY = 500  # starts: more of them are no better advice
+MANY = 500  # starts: above this number the advice is not to add further ones
 BOUND = 1e-9  # relative change of the predictions when a parameter is put on its bound
-RUN_OFF = 15.0  # of |u|: a free number further out than this is on its way to a bound
-ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is nothing beside any number that it is added to
+RUN_OFF = 15.0  # of |u|: a free number further out diverges towards a bound (exp(-15) is 3e-7)
+ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is below the rounding of any number that it is added to
 
 
 def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
-    """What makes a fit impossible before it begins."""
+    """Errors that make a fit impossible before it begins.
+
+    Args:
+        law: the law.
+        problem: its fit.
+    """
     rows, count = problem.rows, problem.parameters
     if count == 0:
         message = f"`{law.name}` has no parameters: there is nothing to fit"
@@ -44,10 +49,11 @@ def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
 def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     """A warning where the rows are too few, or repeat too few settings, to test the law.
 
-    Copies of a row count once, and rows with little of the weight hardly (Kish's effective sample
-    size, (Σw)²/Σw²). With one spare row the noise, and every interval with it, is known to an order
-    of magnitude only, and no residual can be judged against the others. Further measurements at
-    nearly the same settings tell the noise, not the form of the law.
+    Copies of a row count once, and rows count by weight: the effective number is (Σw)²/Σw² (Kish
+    (1965), Survey Sampling). With one residual degree of freedom the noise, and every interval, is
+    known to an order of magnitude only, and no residual can be judged against the others. Further
+    measurements at nearly the same settings estimate the noise, but do not test the form of the
+    law.
 
     Args:
         problem: the fit.
@@ -79,7 +85,9 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         )
         return [Diagnostic("F0102", message, "warning", help=help)]
     settings = _settings(problem.columns, count)
-    if len(problem.columns) and settings <= count:  # a constant has no form to be tested
+    if (
+        len(problem.columns) and settings <= count
+    ):  # a constant law has no form that rows could test
         plural = "s" if settings > 1 else ""
         message = (
             f"{settings} setting{plural} of the variables, {count} parameters: no setting is left to "
@@ -91,7 +99,7 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
 
 
 def _effective_rows(weights: Array | None, rows: int) -> float:
-    """Kish's effective sample size of weighted rows."""
+    """Kish's effective sample size of weighted rows, (Σw)²/Σw²."""
     if weights is None:
         return float(rows)
     shares = weights / np.max(weights)
@@ -99,12 +107,12 @@ def _effective_rows(weights: Array | None, rows: int) -> float:
 
 
 def _settings(columns: Array, most: int) -> int:
-    """How many settings of the variables there are, those that nearly agree counted once; any number
-    above `most` where there are more than that.
+    """The number of distinct settings of the variables, those that nearly agree counted once; any
+    number above `most` where there are more.
 
     Args:
         columns: the variables, shape (variables, rows).
-        most: the number that matters.
+        most: the count up to which the result is exact.
     """
     levels = []
     for values in columns:
@@ -116,8 +124,8 @@ def _settings(columns: Array, most: int) -> int:
 
 
 def _levels(values: Array, most: int) -> NDArray[np.int64] | None:
-    """The level of each value, those within a thousandth of the value and of the range of the lowest
-    one of a level being the same; None where there are more levels than `most`."""
+    """The level of each value: values within a thousandth, of the value and of the range, of the
+    smallest one of a level are in it. None where there are more levels than `most`."""
     ordered = np.unique(values)
     width = NEARLY * float(ordered[-1] - ordered[0])
     starts = [0]
@@ -133,8 +141,13 @@ def _levels(values: Array, most: int) -> NDArray[np.int64] | None:
 
 
 def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:
-    """Where the mean of the measurements describes them better than the law: wrong columns, units,
-    or law. Outliers alone do not bring it about."""
+    """A finding where the mean of the measurements describes them better than the law: wrong
+    columns, units, or law. Outliers alone do not cause it.
+
+    Args:
+        problem: the fit.
+        theta: the fitted parameters, shape (parameters,).
+    """
     values = np.log(problem.target) if problem.objective.log else problem.target
     residual = problem.slopes(theta[None])[0][0]
     r_squared = 1 - float(np.sum(residual**2) / np.sum((values - np.mean(values)) ** 2))
@@ -147,7 +160,16 @@ def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:
 
 
 def at_bounds(law: Law, problem: Problem, theta: Array) -> tuple[list[Diagnostic], dict[str, str]]:
-    """Parameters that the fit has pushed onto a bound of their domain: name -> lower | upper."""
+    """Find parameters that the fit has pushed onto a bound of their domain.
+
+    Args:
+        law: the law.
+        problem: its fit.
+        theta: the fitted parameters, shape (parameters,).
+
+    Returns:
+        Diagnostics, and name of the parameter -> lower or upper.
+    """
     base = problem.predictions(theta[None])[0]
     size = float(np.max(np.abs(base)))
     names = [q.name for q in law.parameters]
@@ -160,14 +182,15 @@ def at_bounds(law: Law, problem: Problem, theta: Array) -> tuple[list[Diagnostic
         inwards = 1.0 if side == "lower" else -1.0
 
         def change(step: float, i: int = i) -> float:
-            """How far the predictions move with the parameter; inf where they have no value."""
+            """The largest change of the predictions when the parameter moves; inf where they have
+            no value."""
             moved = theta.copy()
             moved[i] += step
             there = problem.predictions(moved[None])[0]
             return float(np.max(np.abs(there - base))) if np.all(np.isfinite(there)) else np.inf
 
         on_it = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
-        # what changes nothing anywhere is not pushed to its bound: it has no effect at all
+        # a parameter without any effect is not pushed to its bound
         idle = change(inwards * (1 + abs(theta[i]))) <= BOUND**2 * size
         if on_it or (change(-inwards * distance) <= BOUND * size and not idle):
             where[q.name] = side
@@ -179,10 +202,18 @@ def at_bounds(law: Law, problem: Problem, theta: Array) -> tuple[list[Diagnostic
 
 
 def on_bounds(problem: Problem, free: Array, loss: float) -> Array:
-    """The same fit with parameters that have run off towards a bound put where rounding ends.
+    """Move parameters that have diverged towards a bound to where rounding ends.
 
     A bound that is only approached leaves its free number at an arbitrary large value; this makes
-    the result the same from every start. A parameter without any effect stays where it is.
+    the result the same from every start. A parameter without any effect is not moved.
+
+    Args:
+        problem: the fit.
+        free: its free numbers, shape (parameters,).
+        loss: the objective there.
+
+    Returns:
+        Free numbers, shape (parameters,).
     """
     settled = free.copy()
     for i, transform in enumerate(problem.transforms):
@@ -200,7 +231,12 @@ def on_bounds(problem: Problem, free: Array, loss: float) -> Array:
 
 
 def agreement_findings(starts: int, agreed: int) -> list[Diagnostic]:
-    """How far the number of starts that reached the best minimum can be trusted."""
+    """A finding where few starts reached the best minimum, so that it may not be the global one.
+
+    Args:
+        starts: how many there were.
+        agreed: how many reached the best minimum.
+    """
     if starts == 1:
         message = "one start: whether another leads lower is not known"
         help = "compare with starts that the engine chooses: --starts 24"

@@ -1,4 +1,4 @@
-"""Numbers that say how good a fit is."""
+"""Problem + parameters -> numbers for the goodness of a fit: objective, R², error, optimality."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ Array = NDArray[np.float64]
 
 
 def optimality(problem: Problem, free: Array, held: NDArray[np.bool_]) -> Optimality:
-    """How flat the objective is at a fit, and how it bends.
+    """The scaled gradient and curvature of the objective at a fit.
+
+    With S = diag(|H_jj|^(-1/2)): the length |S·g|/sqrt(F) of the gradient, and the least eigenvalue
+    of S·H·S.
 
     Args:
         problem: the fit.
         free: its free numbers, shape (parameters,).
-        held: those on a bound, shape (parameters,).
+        held: those on a bound, shape (parameters,), which are left out.
     """
     near = problem.local_model(free[None])
     kept = np.flatnonzero(~held)
@@ -35,7 +38,14 @@ def optimality(problem: Problem, free: Array, held: NDArray[np.bool_]) -> Optima
 
 
 def objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> ObjectiveValue:
-    """The objective at fitted parameters, and what it would be of log and of raw residuals."""
+    """The objective at fitted parameters, and its loss for log and for raw residuals.
+
+    Args:
+        problem: the fit.
+        law: the law.
+        theta: the fitted parameters, shape (parameters,).
+        loss: the objective that was minimised.
+    """
     predicted, weights = problem.predictions(theta[None])[0], problem.weights
 
     def of(log: bool) -> Loss:
@@ -49,18 +59,27 @@ def objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> Ob
 
 
 def metrics(problem: Problem, theta: Array) -> Metrics:
-    """How well fitted parameters describe the rows that they were fitted to."""
+    """R² and mean absolute error of fitted parameters on the fitted rows.
+
+    Args:
+        problem: the fit.
+        theta: the fitted parameters, shape (parameters,).
+    """
     predicted = problem.predictions(theta[None])[0]
     return metrics_of(problem.target, predicted, problem.weights)
 
 
 def metrics_of(measured: Array, predicted: Array, weights: Array | None = None) -> Metrics:
-    """How well predictions describe measurements; nan where that has no value.
+    """R² = 1 - Σw(y - f)²/Σw(y - mean(y))², of values and of logarithms, and the mean absolute
+    error.
 
     Args:
-        measured: shape (rows,).
-        predicted: shape (rows,).
-        weights: what each row counts, shape (rows,).
+        measured: y, shape (rows,).
+        predicted: f, shape (rows,).
+        weights: of the rows, shape (rows,).
+
+    Returns:
+        The metrics; nan for those that are not defined.
     """
     with np.errstate(all="ignore"):
         logs = np.log(measured), np.log(predicted)
@@ -72,13 +91,27 @@ def metrics_of(measured: Array, predicted: Array, weights: Array | None = None) 
 
 
 def residuals(measured: Array, predicted: Array, log: bool) -> Array:
-    """Predicted minus measured, or the same of logarithms, nan or infinite where there are none."""
+    """Predicted minus measured values, or the difference of their logarithms.
+
+    Args:
+        measured: shape (rows,).
+        predicted: shape (rows,).
+        log: whether to take logarithms.
+
+    Returns:
+        Shape (rows,); nan or infinite where a logarithm is not defined.
+    """
     with np.errstate(all="ignore"):
         return np.log(predicted) - np.log(measured) if log else predicted - measured
 
 
 def total(loss: Array, weights: Array | None = None) -> Loss:
-    """The sum and the mean of the losses of rows, each times its weight."""
+    """The sum and the mean of losses, each times its weight.
+
+    Args:
+        loss: shape (rows,).
+        weights: shape (rows,).
+    """
     if weights is None:
         return Loss(float(np.sum(loss)), float(np.mean(loss)))
     summed = float(weights @ loss)
@@ -86,12 +119,15 @@ def total(loss: Array, weights: Array | None = None) -> Loss:
 
 
 def known(value: float) -> float:
-    """A number, or the one nan: so a fit equals the one that is read back."""
+    """A number, with any nan replaced by one and the same object, so that a fit equals its stored
+    copy."""
     return float(value) if np.isfinite(value) else math.nan
 
 
 def _r_squared(measured: Array, predicted: Array, weights: Array | None) -> float:
     mean = np.average(measured, weights=weights)
-    spread = np.average((measured - mean) ** 2, weights=weights)  # what underflows to 0 gives nan
+    spread = np.average(
+        (measured - mean) ** 2, weights=weights
+    )  # a spread that underflows to 0 gives nan
     missed = np.average((measured - predicted) ** 2, weights=weights)
     return known(float(1 - missed / spread))

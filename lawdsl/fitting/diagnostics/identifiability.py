@@ -1,4 +1,9 @@
-"""Which parameters the data determine: directions in parameter space that they do not see."""
+"""Law + problem + parameters -> directions in parameter space that the data do not determine.
+
+The directions are right singular vectors of the Jacobian of the predictions, its columns scaled to
+length 1; the singular value is the width of a direction (Belsley, Kuh and Welsch (1980), Regression
+Diagnostics, chapter 3).
+"""
 
 from __future__ import annotations
 
@@ -27,25 +32,25 @@ from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
-FLAT = 1e-7  # width of a direction, columns being of length 1: below, it is unseen without noise
-EXACT = 1e-12  # the same: below, rounding alone says which parameters are in the direction
+FLAT = 1e-7  # width of a direction, columns being of length 1: narrower ones are undetermined even without noise
+EXACT = 1e-12  # such a width below which rounding decides which parameters are in the direction
 SHARE = 0.1  # of an unseen direction: a parameter with less is not named
 SHARE_EXACT = 1e-4  # of one that is unseen exactly
 WIDE = 1.0  # standard errors of a parameter in units of its own size: above, it says nothing
-ALONG = 0.5  # how far a linear parameter goes, in its size, when an exponent goes as far as its own
+ALONG = 0.5  # change of a linear parameter, in its size, when an exponent changes by its own size
 DEAD = 1e-9  # effect of a parameter, relative to the spread of the output
-TINY = 1e-300  # a width of 0 gives a long step, and no division by 0
+TINY = 1e-300  # added to widths: a width of 0 gives a long step instead of a division by 0
 EFFICIENT = np.sqrt(2 / np.pi)  # noise, in errors of a mean by least absolute residuals
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """What some parameters do to the predictions: one column of the Jacobian each.
+    """The effects of some parameters on the predictions: one column of the Jacobian each.
 
     Attributes:
         numbers: which parameters, shape (parameters,).
         jacobian: shape (rows, parameters).
-        size: how large each parameter is.
+        size: the scale of each parameter, shape (parameters,).
     """
 
     numbers: NDArray[np.int64]
@@ -59,12 +64,12 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Direction:
-    """A direction in parameter space that the rows may not see.
+    """A direction in parameter space that the rows may not determine.
 
     Attributes:
         involved: numbers of the parameters in it.
         width: the length of its effect on the predictions, columns being of length 1.
-        step: of all parameters, for an effect of length 1, shape (parameters,).
+        step: the change of all parameters for an effect of length 1, shape (parameters,).
     """
 
     involved: frozenset[int]
@@ -80,27 +85,31 @@ def unseen(
     elsewhere: Array,
     unknowable: Freedom,
 ) -> tuple[list[Diagnostic], frozenset[str]]:
-    """Directions in parameter space that the data do not see, and the parameters in them.
+    """Find directions in parameter space that the data do not determine, and the parameters in
+    them.
 
-    A direction is unseen where the noise of the residuals hides a step along it that takes a
-    parameter further than its own size; or where nothing changes along it wherever one looks,
-    although the fit may have ended where that does not show. Of parameters in which the law is
-    linear it is asked with the others as they are, and of those others with the linear ones
-    following: so the answer does not depend on the units, on which A in A/N^alpha does.
+    A direction is undetermined where noise hides a step along it that changes a parameter by more
+    than its own size; or where nothing changes along it at several points of the domain. Linear
+    parameters are tested with the others fixed, and the others with the linear ones following: so
+    the answer does not depend on the units, with which A in A/N^alpha changes.
 
     The coefficients of a regression, w in exp(w0 + w1*log(D) + w2*log(D)^2), change with the units
-    of the variables, and their columns are nearly collinear wherever log(D) is large beside its range
-    (nonessential ill-conditioning; Marquardt 1980). Of a direction of such parameters it is asked
-    what hidden steps do within the ranges of the variables: see `_Box`.
+    of the variables, and their columns are nearly collinear wherever log(D) is large beside its
+    range (nonessential ill-conditioning; Marquardt (1980), Journal of the American Statistical
+    Association 75). A direction of such parameters is judged by the effect of hidden steps within
+    the ranges of the variables: see `_Box`.
 
     Args:
         law: the law.
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
-        on_bound: names of those that lie on a bound, where they are held.
+        on_bound: names of those that lie on a bound, where they are fixed.
         elsewhere: other parameters in the domain, shape (points, parameters).
-        unknowable: what no data could tell. It is no finding here: of each symmetry one parameter
-            is held, and the others are judged as they are then.
+        unknowable: symmetries of the law, which no data can resolve. They are not reported here:
+            one parameter of each symmetry is fixed, and the others are judged given that.
+
+    Returns:
+        The findings, and the names of the parameters in such directions.
     """
     names = [q.name for q in law.parameters]
     linear_ones = problem.linear if on_arrays(law) else linear_parameters(law)
@@ -158,7 +167,7 @@ def _rooms(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
 
 
 class _Box:
-    """What steps along directions do within the ranges of the variables.
+    """The effects of steps along directions within the ranges of the variables.
 
     Args:
         law: the law.
@@ -174,12 +183,13 @@ class _Box:
 
     @cached_property
     def coefficients(self) -> frozenset[int]:
-        """Numbers of the parameters that have no meaning of their own."""
+        """Numbers of the parameters that have no meaning of their own: coefficients of a
+        regression."""
         return coefficients(self.law)
 
     @cached_property
     def compared(self) -> Problem:
-        """The fit as predictions between the rows are compared."""
+        """The fit whose predictions between the rows are compared."""
         return compared_between_rows(self.law, self.problem)
 
     @cached_property
@@ -194,12 +204,12 @@ class _Box:
             return corners.slopes(self.theta[None])[1][0]
 
     def is_open(self, direction: _Direction, noise: float) -> bool:
-        """Whether the rows leave a direction open: parameters with a meaning of their own, or
-        predictions between the rows.
+        """Whether the rows do not determine a direction: its parameters, where they have a meaning
+        of their own, or predictions between the rows.
 
-        Coefficients are left open where the Jacobian is singular to rounding, or where a step that
-        noise hides in the rows changes a prediction within the ranges by more than the measured
-        values vary. Else only their extrapolation, to log(D) = 0, is uncertain.
+        Coefficients are undetermined where the Jacobian is singular to rounding, or where a step
+        that noise hides in the rows changes a prediction within the ranges by more than the
+        measured values vary. Otherwise only their extrapolation, to log(D) = 0, is uncertain.
         """
         if not direction.involved <= self.coefficients or direction.width < EXACT:
             return True
@@ -211,11 +221,11 @@ class _Box:
 
 
 def _unseen_linear(linear: _Columns, count: int, spread: float, noise: float) -> list[_Direction]:
-    """Directions of the linear parameters, of `count` in all, the others being as they are."""
+    """Directions of the linear parameters, of `count` in all, with the other parameters fixed."""
     if not len(linear.numbers):
         return []
     length = linear.length
-    size = np.maximum(linear.size, spread / length)  # 0 is a value like any other
+    size = np.maximum(linear.size, spread / length)  # a value of 0 has no size of its own
     _, widths, rows = _directions(linear.jacobian / length)
     found = []
     for width, row in zip(widths, rows, strict=True):
@@ -232,7 +242,7 @@ def _unseen_linear(linear: _Columns, count: int, spread: float, noise: float) ->
 def _unseen_others(
     others: _Columns, linear: _Columns, spread: float, noise: float, law: Law
 ) -> list[_Direction]:
-    """Directions of the other parameters, the linear ones following each step as they can."""
+    """Directions of the other parameters, the linear ones following each step by least squares."""
     if not len(others.numbers):
         return []
     follow = np.linalg.pinv(linear.jacobian / linear.length) / linear.length[:, None]
@@ -240,7 +250,9 @@ def _unseen_others(
     left = others.jacobian - linear.jacobian @ follow
     free = np.array([not law.parameters[i].bounds for i in others.numbers])
     length = others.length
-    with np.errstate(all="ignore"):  # a free parameter may be 0; its size is then what it can do
+    with np.errstate(
+        all="ignore"
+    ):  # an unbounded parameter may be 0; its size is then set by its effect
         able = np.maximum(others.size, spread / np.linalg.norm(left, axis=0))
     size = np.where(free, able, others.size)
     _, widths, rows = _directions(left / length)
@@ -261,21 +273,21 @@ def _unseen_others(
 
 
 def _step(columns: _Columns, move: Array, width: float, count: int) -> Array:
-    """A step of some parameters as one of all, with an effect of length 1."""
+    """A step of some parameters as one of all, scaled to an effect of length 1."""
     step = np.zeros(count)
     step[columns.numbers] = move / max(width, TINY)
     return step
 
 
 def _directions(columns: Array) -> tuple[Array, Array, Array]:
-    """The singular value decomposition of a tall matrix, but for its left vectors."""
+    """The singular value decomposition of a tall matrix, without its left vectors."""
     return np.linalg.svd(np.linalg.qr(columns, mode="r"))
 
 
 def _nowhere_seen(
     problem: Problem, points: Array, names: list[str], fixed: NDArray[np.bool_]
 ) -> tuple[int, list[set[str]]]:
-    """How many directions change nothing at any of some points, and what is in them."""
+    """How many directions have no effect at any of some points, and the parameters in them."""
     names = [name for name, one in zip(names, fixed, strict=True) if not one]
     if not names:
         return 0, []
@@ -299,7 +311,7 @@ def _nowhere_seen(
 
 
 def _merged(sets: list[set[str]]) -> list[set[str]]:
-    """Sets that have something in common become one."""
+    """Merge sets that have an element in common."""
     groups: list[set[str]] = []
     for one in sets:
         apart = [group for group in groups if not group & one]
@@ -322,16 +334,16 @@ def _listed(names: list[str]) -> str:
 
 
 def _spread(problem: Problem) -> float:
-    """How far the measured values lie apart, in the units of a residual."""
+    """The spread of the measured values, in the units of a residual."""
     return float(np.std(np.log(problem.target) if problem.objective.log else problem.target))
 
 
 def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
     """The smallest and the largest plausible standard deviation of a residual, robust to outliers.
 
-    The smallest is the median absolute residual, scaled for Gaussian noise. A Huber loss of small delta passes through about
-    as many rows as there are parameters, which makes that median far too small where rows are few;
-    what standard errors rest on is not.
+    The smallest is 1.4826 times the median absolute residual, as for Gaussian noise. A Huber loss
+    of small delta passes through about as many rows as there are parameters, so that the median is
+    far too small where rows are few; the estimate behind standard errors is not.
     """
     count = problem.parameters
     freedom = np.sqrt(len(residual) / max(len(residual) - count, 1))
@@ -342,7 +354,7 @@ def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
 
 
 def _tied(law: Law, problem: Problem) -> list[Diagnostic]:
-    """A warning where only the law's form tells the effects of two variables apart."""
+    """A warning where only the form of the law separates the effects of two variables."""
     found = []
     for pair, cause in ties(law, problem):
         slopes = {q.name: law.derivative(q.name).free_symbols for q in law.parameters}

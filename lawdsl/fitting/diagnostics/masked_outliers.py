@@ -1,9 +1,10 @@
-"""Outliers that the fit follows, or that mask each other: detected from the half of the rows that agree
-best (least trimmed squares; Rousseeuw and Van Driessen 2006), not from all of them.
+"""Fit -> outliers that the fit follows, or that mask each other, by least trimmed squares.
 
-They are tested as other outliers are: the F test allows for the choice of the rows (Bonferroni, over
-all sets of as many), however they came to be suspected. It linearises the law at the fit to the other
-rows, not at the fit to all; so it is as good as that approximation.
+The law, linearised at the fit, is fitted to the half of the rows with the smallest Σ r_i² (least
+trimmed squares, by concentration steps from random subsets; Rousseeuw and Van Driessen (2006), Data
+Mining and Knowledge Discovery 12). Rows far from that fit are tested like other outliers: the F
+test allows for the choice of the rows (Bonferroni, over all sets of that size). The test linearises
+the law at the fit to the other rows, and is as good as that approximation.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ ROUNDS = 3  # of fits of the law itself
 def masked(
     law: Law, problem: Problem, theta: Array, seen: View, total: int
 ) -> tuple[View, Outliers] | None:
-    """Outliers about the law as it is fitted to the rows that agree best.
+    """Find outliers about the law fitted to the rows that agree best.
 
     Args:
         law: the law.
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
-        seen: the residuals of the rows that are looked at.
+        seen: the residuals of the rows that are tested.
         total: how many rows there are in all.
 
     Returns:
-        The residuals about that law, and the outliers among them.
+        The residuals about that fit, and the outliers among them; None where there are none.
     """
     rank = seen.basis.shape[1]
     if seen.freedom < FREEDOM or not 0 < rank <= COLUMNS:
@@ -68,7 +69,7 @@ def masked(
 
 
 def _sizes(problem: Problem, theta: Array) -> Array:
-    """The absolute residuals, weighted, shape (rows,); inf without a value."""
+    """The absolute residuals, weighted, shape (rows,); inf where the law has no value."""
     found = np.abs(problem.slopes(theta[None])[0][0])
     if problem.weights is not None:
         found = found * np.sqrt(problem.weights)
@@ -76,7 +77,7 @@ def _sizes(problem: Problem, theta: Array) -> Array:
 
 
 def _core(seen: View) -> Mask:
-    """The half of the rows that a law, linear at the fit, describes best."""
+    """The half of the rows that the law, linearised at the fit, describes best."""
     rows, rank = seen.basis.shape
     size = (rows + rank + 1) // 2
     count = int(np.clip(WORK / (rows * rank**2), 30, SUBSETS))
@@ -95,5 +96,5 @@ def _core(seen: View) -> Mask:
 
 
 def _solved(columns: Array, values: Array) -> Array:
-    """Least squares, of one system or of many."""
+    """Least-squares solutions of one system or of many."""
     return np.asarray((np.linalg.pinv(columns) @ values[..., None])[..., 0])

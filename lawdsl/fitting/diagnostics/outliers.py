@@ -1,4 +1,4 @@
-"""Rows that lie so far from the law that the noise of the others does not explain them."""
+"""Residuals -> rows so far from the law that the noise of the others does not explain them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 CANDIDATE = 4.0  # standard deviations: below, a row is never an outlier
-MOST = 1 / 3  # of the rows: more are no outliers, but half of the data
+MOST = 1 / 3  # of the rows: more are not outliers but a part of the data
 CLOUD = 0.2  # of the rows: fewer are outliers, if anything
 TAIL = 20  # largest ordinary residuals, from which the tail of the noise is known
 FEWEST = 5  # of them, where a quarter of the rows is less than `TAIL`
-HEAVY = 0.05  # chance that noise whose tail is a power, as heavy as the rest shows, has such rows
+HEAVY = 0.05  # probability of such rows under noise with a power-law tail estimated from the others
 ROUNDS = 30  # of reweighting
-# k log(x_k / x_k+1) of the k furthest: noise of finite variance has a tail that falls at least as x^-2,
-# and a row ten times as far as the next with a chance of at most 0.01, however few rows show its tail
+# k log(x_k / x_k+1) of the k furthest: noise of finite variance has a tail of at least x^-2, so a row
+# is ten times as far out as the next with probability 0.01 at most, however few rows show the tail
 WIDE_GAP = float(np.log(10))
 
 
@@ -32,8 +32,9 @@ class Outliers:
 
     Attributes:
         rows: which rows of the view, the furthest first.
-        sizes: how far each lies above the law, in standard deviations of the others.
-        apart: whether they stand apart from the tail of the rest; else the noise is heavy-tailed.
+        sizes: the distance of each above the law, in standard deviations of the others.
+        apart: whether they are separated from the tail of the other rows; else the noise is
+            heavy-tailed.
     """
 
     rows: NDArray[np.int64]
@@ -44,20 +45,21 @@ class Outliers:
 def outliers(
     seen: View, total: int, suspected: Mask | None = None, whole: float | None = None
 ) -> Outliers | None:
-    """The rows that Gaussian noise does not explain, if there are any.
+    """Find the rows that Gaussian noise does not explain; None where there are none.
 
-    Their common shift is tested against the rows that are left (an F test, exact), for the
-    worst of all sets of so many rows (Bonferroni). A heavy but honest tail of noise fails that
-    test too; so the gap below the outliers is compared with the spacings of the tail under it,
-    as they would be in a power law.
+    Their common shift is tested against the other rows by an exact F test, F = ((S -
+    S_rest)/k)/(S_rest/freedom), for the worst of all sets of k rows (Bonferroni; Cook and Weisberg
+    (1982), Residuals and Influence in Regression, chapter 2). Heavy-tailed noise fails that test
+    too, so the gap below the outliers is compared with the spacings of the tail below it, as in a
+    power law.
 
     Args:
         seen: the residuals; of many rows, a sample and the furthest.
         total: how many rows there are in all.
         suspected: the rows that may be outliers, shape (rows,); by default those far out after a
             fit by least absolute residuals.
-        whole: the sum of squares of the law fitted to all rows; by default that of the law made
-            linear here.
+        whole: the sum of squares S of the law fitted to all rows; by default that of the linearised
+            law.
     """
     chosen = _candidates(seen) if suspected is None else suspected
     for _ in range(ROUNDS):
@@ -82,7 +84,12 @@ def outliers(
 
 
 def limit(seen: View, total: int) -> float:
-    """The residual that no row of Gaussian noise exceeds, of so many in all."""
+    """The residual that no row of Gaussian noise exceeds, up to the chance of a false alarm.
+
+    Args:
+        seen: the residuals.
+        total: how many rows there are in all.
+    """
     return _spread(seen, _robust(seen)) * -float(normal_quantile(ALARM / 2 / total))
 
 
@@ -118,7 +125,7 @@ def _robust(seen: View) -> Array:
 
 
 def _sizes(seen: View, chosen: Mask) -> Array:
-    """Studentised residuals of all rows, the law being fitted to those that are not chosen."""
+    """Studentised residuals of all rows, the law being fitted to the rows that are not chosen."""
     rest = seen.basis[~chosen]
     step = np.linalg.lstsq(rest, seen.residual[~chosen])[0]
     off = seen.residual - seen.basis @ step
@@ -130,19 +137,20 @@ def _sizes(seen: View, chosen: Mask) -> Array:
 
 
 def _furthest(seen: View, chosen: Mask, total: int) -> float:
-    """How far out the furthest of all rows is at most."""
+    """The studentised residual that Gaussian noise exceeds in none of the rows, up to the chance of
+    a false alarm."""
     freedom = seen.freedom - int(np.sum(chosen))
     return max(CANDIDATE, -float(student_quantile(ALARM / 2 / total, freedom)))
 
 
 def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float) -> float:
-    """The chance, as a logarithm, that so many rows of Gaussian noise are shifted so far.
+    """The logarithm of the probability that Gaussian noise shifts so many rows so far.
 
     Args:
         seen: the residuals.
         chosen: the rows that are shifted, shape (rows,).
         total: how many rows there are in all.
-        shift: by how much the sum of squares falls when they are left out.
+        shift: the decrease of the sum of squares when they are left out.
         rest: the sum of squares without them.
     """
     count = int(np.sum(chosen))
@@ -152,15 +160,16 @@ def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float)
     sets = special.gammaln(total + 1) - special.gammaln(count + 1)
     sets -= special.gammaln(total - count + 1)
     chance = f_sf(shift / count / (rest / freedom), count, freedom)
-    with np.errstate(divide="ignore"):  # so small a chance may underflow
+    with np.errstate(divide="ignore"):  # small probabilities may underflow
         return float(np.log(chance) + sets + np.log(count + 1))
 
 
 def _apart(sizes: Array, count: int) -> int:
-    """How many of the furthest stand apart from the rest: sizes fall, the first `count` are far out.
+    """How many of the furthest rows are separated from the rest: sizes decrease, and the first
+    `count` are far out.
 
-    In a tail that is a power law, k log(x_k / x_k+1) are independent and exponential with one
-    mean (Rényi), which is estimated from the next `TAIL`.
+    In a tail that is a power law, k·log(x_k/x_(k+1)) are independent and exponential with one mean
+    (Rényi's representation), which is estimated from the next `TAIL`.
     """
     with np.errstate(all="ignore"):
         spacings = np.arange(1, len(sizes)) * np.log(sizes[:-1] / sizes[1:])
@@ -178,10 +187,10 @@ def _apart(sizes: Array, count: int) -> int:
 
 
 def clouds(seen: View) -> Mask | None:
-    """The smaller of two clouds into which the residuals fall, if there is a gap between them.
+    """The smaller of two clusters of residuals, if there is a gap between them.
 
-    Under Gaussian noise the probability in the widest of the gaps between n neighbours exceeds q
-    with a chance of at most n (1 - q)^(n - 1).
+    Under Gaussian noise the probability mass of the widest gap between n neighbours exceeds q with
+    a probability of at most n·(1 - q)^(n - 1).
     """
     if seen.freedom < 3:
         return None

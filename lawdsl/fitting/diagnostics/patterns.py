@@ -1,4 +1,4 @@
-"""Order in residuals that should have none: along a variable, among neighbours, in their size."""
+"""Residuals -> patterns in them: along a variable, among neighbouring rows, and in their size."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
 DEGREE = 4  # of the polynomials in a variable's rank: a bend, two bends
-FEW = 20  # rows: of no more, ranks alone hardly reach the level of an alarm
-BENDS = (2, 3, 4)  # degrees of the polynomials that are looked for among so few
-UNLIKELY = 1e-3  # a chance above it is no alarm, whichever row is left out
+FEW = 20  # rows: with no more, rank tests hardly reach the significance of an alarm
+BENDS = (2, 3, 4)  # degrees of the polynomials that are tested with so few rows
+UNLIKELY = 1e-3  # probability required with any one row left out
 LEVELS = 16  # ranges of an axis with more values
 FEWEST = 5  # degrees of freedom in each half, for their scatter to be compared
-EXACTLY = 1e-30  # relative: sums of squares of rounding errors are no smaller
+EXACTLY = 1e-30  # relative: a lower limit of sums of squares, as rounding makes them
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A way in which the residuals follow one variable, or two together.
+    """A way in which the residuals depend on one variable, or on two together.
 
     Attributes:
         axes: numbers of the axes, one or two.
-        columns: what was found, orthonormal, shape (rows, columns).
-        curve: what the law lacks, shape (rows,).
+        columns: the functions of the pattern, orthonormal, shape (rows, columns).
+        curve: the part of the residuals that they explain, shape (rows,).
         share: of the residuals' squares that it explains.
-        chance: that noise does so, for the best of all that was looked at.
+        chance: the probability under noise, for the best of all patterns tested.
     """
 
     axes: tuple[int, ...]
@@ -53,13 +53,13 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Residuals that scatter further at one end of an axis than at the other.
+    """Residuals with a larger variance at one end of an axis than at the other.
 
     Attributes:
         axis: its number.
         border: the largest value of the lower half.
         ratio: standard deviation of the upper half over that of the lower.
-        chance: that noise of one size does so, for the best of all that was looked at.
+        chance: the probability under noise of one size, for the best of all axes tested.
     """
 
     axis: int
@@ -70,14 +70,14 @@ class Scatter:
 
 @dataclass(frozen=True)
 class Lines:
-    """Neighbours whose residuals go together, in rows that differ in one variable alone.
+    """Neighbouring rows with correlated residuals, where rows differ in one variable alone.
 
     Attributes:
         axis: number of that variable.
         count: how many such lines there are.
         correlation: of residuals in one group of neighbours.
-        inflation: how many rows therefore count as one.
-        chance: that independent noise does so, for the best of all that was looked at.
+        inflation: how many rows count as one because of it.
+        chance: the probability under independent noise, for the best of all groupings tested.
     """
 
     axis: int
@@ -88,11 +88,11 @@ class Lines:
 
 
 def pattern(seen: View, inflation: float = 1.0) -> Pattern | None:
-    """The clearest pattern in the residuals, if there is one.
+    """The clearest pattern in the residuals, if it is significant.
 
     Args:
         seen: the residuals.
-        inflation: how many rows that go together count as one.
+        inflation: how many dependent rows count as one.
     """
     best = None
     looks = list(_looks(seen))
@@ -113,7 +113,8 @@ def pattern(seen: View, inflation: float = 1.0) -> Pattern | None:
 
 
 def _explained(seen: View, added: Array, left: Array, inflation: float) -> tuple[float, float]:
-    """The chance that noise follows some orthonormal columns so far, and their share of its squares."""
+    """The probability under noise of an effect of some orthonormal columns, and their share of its
+    squares."""
     whole, taken = float(np.sum(left**2)), float(np.sum((added.T @ left) ** 2))
     freedom = seen.freedom - added.shape[1]
     likely = chance(taken, added.shape[1], whole - taken, freedom, inflation)
@@ -121,7 +122,8 @@ def _explained(seen: View, added: Array, left: Array, inflation: float) -> tuple
 
 
 def _without_any(seen: View, columns: Array, worst: float, inflation: float) -> float:
-    """The largest chance when any one row is left out: a single large error makes no pattern."""
+    """The largest probability when any one row is left out, so that a single large error makes no
+    pattern."""
     for row in range(len(seen)):
         rest = np.arange(len(seen)) != row
         part = seen.keep(rest)
@@ -132,7 +134,7 @@ def _without_any(seen: View, columns: Array, worst: float, inflation: float) -> 
 
 def _bends(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
     """Simple curves along each axis, in its values and in their ranks, for tables so small that
-    ranks of residuals say little. What the law can do itself is taken out of them later."""
+    rank tests have little power. The span of the Jacobian is projected out of them later."""
     for i, values in enumerate(seen.axes):
         levels = len(np.unique(values))
         for place in (values, average_ranks(values)):
@@ -144,7 +146,7 @@ def _bends(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
 
 
 def _looks(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Everything that residuals might follow: each axis, and each pair of variables."""
+    """All patterns that are tested: each axis, and each pair of variables."""
     along = [_polynomials(values) for values in seen.axes]
     for i, columns in enumerate(along):
         if columns.shape[1]:
@@ -156,7 +158,8 @@ def _looks(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
 
 
 def _polynomials(values: Array) -> Array:
-    """Legendre polynomials in the rank of the values: the same for a variable and its logarithm."""
+    """Legendre polynomials in the rank of the values: they are the same for a variable and its
+    logarithm."""
     levels = len(np.unique(values))
     if levels < 2:
         return np.zeros((len(values), 0))
@@ -166,15 +169,15 @@ def _polynomials(values: Array) -> Array:
 
 
 def lines(seen: View, axes: Sequence[int], inflation: float = 1.0) -> Lines | None:
-    """The clearest sign that neighbouring rows do not scatter independently, if there is one.
+    """The clearest sign that neighbouring rows are not independent, if it is significant.
 
-    Rows that differ in one variable alone make a line. The means of whole lines, and of pairs of
-    neighbours on them, are compared with what scatters inside.
+    Rows that differ in one variable alone make a line. The variance between the means of whole
+    lines, and of pairs of neighbours on them, is compared with that within (analysis of variance).
 
     Args:
         seen: the residuals.
-        axes: numbers of the variables along which lines are looked for.
-        inflation: how many rows that go together in another way count as one.
+        axes: numbers of the variables along which lines are formed.
+        inflation: how many rows, dependent in another way, count as one.
     """
     found = []
     looks = list(_neighbours(seen, axes))
@@ -197,7 +200,7 @@ def lines(seen: View, axes: Sequence[int], inflation: float = 1.0) -> Lines | No
 
 
 def _size(groups: Groups) -> float:
-    """How large the group of a row is, on average over the rows."""
+    """The mean size of the group of a row, over the rows."""
     return float(np.mean(np.bincount(groups)[groups]))
 
 
@@ -217,7 +220,11 @@ def _neighbours(seen: View, axes: Sequence[int]) -> Iterator[tuple[int, Groups, 
 
 
 def levels(values: Array) -> Array:
-    """A column for each value, or range of values, of an axis; shape (rows, columns)."""
+    """Indicator columns of the values, or ranges of values, of an axis.
+
+    Returns:
+        Shape (rows, columns), 1 where a row has the value.
+    """
     place = np.unique(values, return_inverse=True)[1].reshape(-1)
     if place.max() >= LEVELS:
         ranks = average_ranks(values) - 1
@@ -227,8 +234,8 @@ def levels(values: Array) -> Array:
 
 
 def _pairs(line: Groups, along: Array) -> Groups:
-    """Neighbours two by two on each line; an odd one at its end joins the last two."""
-    # equal rows stand in the order of what was measured: neighbours among them are drawn by lot
+    """Pairs of neighbours on each line; an odd row at its end joins the last pair."""
+    # equal rows are sorted by what was measured: shuffled, so that neighbours are not alike
     order = np.lexsort((np.random.default_rng(0).permutation(len(line)), along, line))
     sizes = np.bincount(line)
     place = np.arange(len(line)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -239,7 +246,8 @@ def _pairs(line: Groups, along: Array) -> Groups:
 
 
 def _grouped(basis: Array, left: Array, groups: Groups, inflation: float) -> tuple[float, float]:
-    """The chance that means of groups lie so far apart, and the ratio of their variance to it."""
+    """The probability that means of groups differ so much, and the ratio of the variance between to
+    that within."""
     inside = left - _means(left, groups)
     own = spanned(basis - _means(basis, groups))
     rest = float(np.sum(without(own, inside) ** 2))
@@ -248,7 +256,7 @@ def _grouped(basis: Array, left: Array, groups: Groups, inflation: float) -> tup
     taken = float(np.sum(left**2)) - rest
     if freedom < 1 or extra < 1 or taken <= 0:
         return 1.0, np.nan
-    rest = max(rest, EXACTLY * taken)  # members of a group may be equal to the last digit
+    rest = max(rest, EXACTLY * taken)  # the members of all groups may be equal
     return chance(taken, extra, rest, freedom, inflation), taken / extra / (rest / freedom)
 
 
@@ -262,14 +270,15 @@ def _means(columns: Array, groups: Groups) -> Array:
 
 
 def scatter(seen: View, inflation: float = 1.0) -> Scatter | None:
-    """The clearest difference in the size of the residuals between two halves of the rows.
+    """The clearest difference in the variance of the residuals between two halves of the rows.
 
-    Each half has the law to itself (Goldfeld and Quandt), so their sums of squares are
-    independent and the ratio of them is exactly F.
+    The law is fitted to each half by itself, so their sums of squares are independent and F =
+    (S_above/f_above)/(S_below/f_below) has exactly an F distribution (Goldfeld and Quandt (1965),
+    Journal of the American Statistical Association 60). A rank test must agree.
 
     Args:
         seen: the residuals.
-        inflation: how many rows that go together count as one.
+        inflation: how many dependent rows count as one.
     """
     best = None
     halves = [
@@ -294,7 +303,7 @@ def scatter(seen: View, inflation: float = 1.0) -> Scatter | None:
 
 
 def _half(values: Array) -> NDArray[np.bool_] | None:
-    """The lower half of the rows, as nearly as equal values allow."""
+    """The lower half of the rows, as equal as ties permit."""
     levels, counts = np.unique(values, return_counts=True)
     if len(levels) < 2:
         return None
@@ -304,6 +313,6 @@ def _half(values: Array) -> NDArray[np.bool_] | None:
 
 
 def _squares(seen: View, part: NDArray[np.bool_]) -> tuple[float, int]:
-    """What the law leaves of some rows when it has them to itself, and the degrees of freedom."""
+    """The residual sum of squares of the law fitted to some rows alone, and its degrees of freedom."""
     own = spanned(seen.basis[part])
     return float(np.sum(without(own, seen.residual[part]) ** 2)), int(np.sum(part)) - own.shape[1]

@@ -1,8 +1,8 @@
-"""How well the rows determine a fit: the parameters, and predictions between the rows.
+"""Covariance of a fit -> warnings about parameters and predictions that the rows do not determine.
 
-Both questions are asked of the covariance of the parameters. The answers do not depend on the units
-of the variables: of a parameter in which the law is linear, as A in A/N^alpha, the size does, so
-only the others are judged, with the linear ones following; and a prediction has no such freedom.
+The answers do not depend on the units of the variables. The value of a linear parameter does, as A
+in A/N^alpha, so only the other parameters are judged, the linear ones following; predictions do not
+depend on the units anyway.
 """
 
 from __future__ import annotations
@@ -32,19 +32,21 @@ Array = NDArray[np.float64]
 LEVEL = 0.95  # of the intervals that are judged, whichever are asked for
 WIDE = np.log(10.0)  # half an interval, in logarithms: ends that differ by more than a factor 100
 OPEN = 0.25  # half an interval of a prediction, in units of the range of the output
-BEYOND = 3.0  # times as wide as any interval at a row: less is noise, not the design
+BEYOND = (
+    3.0  # times as wide as any interval at a row: below this noise is the cause, not the design
+)
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fit whose determination is judged.
+    """A fit whose precision is judged.
 
     Attributes:
         law: the law, with all parameters that were fitted or chosen from the rows.
         problem: its fit.
         theta: the parameters, shape (parameters,).
         spread: their covariance.
-        skipped: names of parameters on a bound, and of those that a finding names already.
+        skipped: names of parameters on a bound, and of those that another finding names.
         on_bound: names of parameters on a bound, which count as free in the covariance.
     """
 
@@ -56,7 +58,7 @@ class Fitted:
     on_bound: tuple[str, ...] = ()
 
 
-@np.errstate(all="ignore")  # a law may overflow at a corner
+@np.errstate(all="ignore")  # a law may overflow at combined extremes
 def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
     """A warning that names the parameters whose intervals span orders of magnitude."""
     names = [q.name for q in fitted.law.parameters]
@@ -87,8 +89,8 @@ def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
 def _ends(transform: Transform, theta: Array, i: int, half: float) -> tuple[float, float] | None:
     """The ends of an interval too wide to be informative; None for an informative one.
 
-    A parameter with one bound is judged by its distance to it, in logarithms; one with two by the
-    width of its domain; one without bounds may be 0, which is a value like any other.
+    A parameter with one bound is judged by its distance to it, in logarithms; one with two bounds
+    by the width of its domain; one without bounds may be 0, and is not judged by its size.
     """
     lower, upper = (
         None if side is None else float(side.at(theta[None])[0]) for side in transform.sides
@@ -110,11 +112,11 @@ def _ends(transform: Transform, theta: Array, i: int, half: float) -> tuple[floa
 
 @np.errstate(all="ignore")
 def open_predictions(fitted: Fitted) -> list[Diagnostic]:
-    """A warning where predictions at values of the variables that each occur in the rows, but not
-    together, are left open by the rows: two variables that move together, most often."""
+    """A warning where the rows do not determine predictions at values of the variables that each
+    occur in the rows, but not together: most often because two variables move together."""
     law, problem, spread = fitted.law, fitted.problem, fitted.spread
     if on_arrays(law):
-        return []  # one variable of many is of each label
+        return []  # single labels cannot be recombined
     blocks = blocks_of(law, problem)
     if not 2 <= len(blocks) <= BLOCKS:
         return []

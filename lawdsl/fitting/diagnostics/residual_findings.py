@@ -1,4 +1,4 @@
-"""What is wrong with the residuals of a fit, in words: each finding with its evidence."""
+"""Fit + rows -> findings about its residuals: outliers, patterns, variance and dependence."""
 
 from __future__ import annotations
 
@@ -28,10 +28,15 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 SHOWN = 5  # outliers named
-FURTHEST = 500  # rows that are looked at, of many, besides the sample
-PATTERNS = 3  # found one after the other, each in what those before it leave
+FURTHEST = 500  # rows that are tested, of many, besides the sample
+PATTERNS = 3  # found one after the other, each in the residuals without the earlier ones
 ALIKE = 0.05  # relative: outliers whose shifts differ by less have one cause
-TRAINING = {"token", "step", "FLOP", "second"}  # what a run has more of at each checkpoint
+TRAINING = {
+    "token",
+    "step",
+    "FLOP",
+    "second",
+}  # units of quantities that grow from checkpoint to checkpoint
 STRONG = 0.1  # of the spread of the output: a law that misses as much is not trusted
 LEAST = 1e-300
 ROUNDED = 0.25  # of the variance: below, the noise is larger than the steps of rounding
@@ -45,17 +50,17 @@ def residual_findings(
     runs: Runs,
     suspected: NDArray[np.bool_] | None = None,
 ) -> list[Diagnostic]:
-    """Outliers, patterns, uneven scatter and dependence among the residuals of a fit.
+    """Find outliers, patterns, unequal variance and dependence among the residuals of a fit.
 
-    Rows that repeat others count once, outliers are left out of what is looked at next, and each
-    pattern of what is looked at after it, so that one fault is reported once.
+    Copies of a row count once, outliers are excluded from the later tests, and each pattern is
+    removed before the next test, so that one fault is reported once.
 
     Args:
         law: the law.
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
-        runs: the table, for the numbers by which its user finds a row.
-        suspected: rows that were left out of the fit as probable outliers, shape (rows,).
+        runs: the table, for the row numbers that its user knows.
+        suspected: rows that were excluded from the fit as probable outliers, shape (rows,).
     """
     rows = distinct(problem)
     looked = sampled(rows)
@@ -92,7 +97,7 @@ def residual_findings(
 
 
 def _order(law: Law, problem: Problem, seen: View) -> list[Diagnostic]:
-    """What is not random in the residuals that are left."""
+    """Findings about patterns and dependence in the residuals without outliers."""
     patterns, left = _patterns(seen)
     runs = _grows(law)
     common = levels(left.axes[runs[0]]) if len(law.variables) > 1 and len(runs) == 1 else None
@@ -113,21 +118,22 @@ def _order(law: Law, problem: Problem, seen: View) -> list[Diagnostic]:
 
 
 def _grows(law: Law) -> list[int]:
-    """Variables that may grow in the course of one run: by their units; if none says, any without."""
+    """Variables that may grow during one run: by their units; if none has such a unit, those
+    without one."""
     units = [dict(size_and_dimension(q.unit or ())[1]) for q in law.variables]
     found = [i for i, unit in enumerate(units) if TRAINING & set(unit)]
     return found or [i for i, unit in enumerate(units) if not unit]
 
 
 def _worth(seen: View, rounding: float) -> bool:
-    """Whether there is anything to look at: rows to spare, and more than rounding."""
+    """Whether tests are possible: residual degrees of freedom, and residuals above rounding."""
     if seen.freedom < 2 or not np.all(np.isfinite(seen.residual)):
         return False
     return float(np.sqrt(np.mean(seen.left**2))) > rounding
 
 
 def _furthest(problem: Problem, theta: Array, rows: Rows, limit: float) -> Rows:
-    """Of all rows those with a residual above a limit; the largest of them."""
+    """All rows with a residual above a limit; only the largest of them if they are many."""
     predicted = problem.predictions(theta[None])[0]
     off = predicted - problem.target
     if problem.objective.log:
@@ -138,7 +144,7 @@ def _furthest(problem: Problem, theta: Array, rows: Rows, limit: float) -> Rows:
 
 
 def _patterns(seen: View, inflation: float = 1.0) -> tuple[list[Pattern], View]:
-    """Patterns one after the other, and the residuals that the law would leave without them."""
+    """Patterns one after the other, and the residuals with all of them removed."""
     found: list[Pattern] = []
     while len(found) < PATTERNS and (one := pattern(seen, inflation)) is not None:
         found.append(one)
@@ -147,7 +153,7 @@ def _patterns(seen: View, inflation: float = 1.0) -> tuple[list[Pattern], View]:
 
 
 def _spread(problem: Problem) -> float:
-    """How far the measured values lie apart."""
+    """The spread of the measured values."""
     return float(np.std(np.log(problem.target) if problem.objective.log else problem.target))
 
 
@@ -187,7 +193,8 @@ def _exchanged(found: Exchanged, runs: Runs) -> Diagnostic:
 def _rounded(problem: Problem, seen: View, runs: Runs) -> list[Diagnostic]:
     """A warning where rounding of the measurements explains much of the residual variance.
 
-    Rounding to steps of h has the variance h²/12 (a uniform distribution)."""
+    Rounding to steps of h has the variance h²/12 (a uniform distribution of width h).
+    """
     steps, target = runs.steps[seen.rows], problem.target[seen.rows]
     step = float(np.median(steps)) if len(steps) else 0.0
     if not step > 0 or float(np.ptp(target)) > LEVELS * step:
@@ -252,7 +259,7 @@ def _severity(missed: float, strong: float) -> str:
 
 
 def _along(seen: View, name: str, values: Array, curve: Array) -> str:
-    """The pattern along one axis, at its ends and in the middle."""
+    """The pattern along one axis as text: at its ends and in the middle."""
     levels = np.unique(values)
     at = levels[np.unique(np.linspace(0, len(levels) - 1, 3).round().astype(int))]
     sizes = [float(np.mean(curve[values == x])) for x in at]
@@ -266,7 +273,7 @@ def _along(seen: View, name: str, values: Array, curve: Array) -> str:
 
 
 def _together(seen: View, names: list[str], values: list[Array], curve: Array) -> str:
-    """The pattern in two variables, in the four corners of them."""
+    """The pattern in two variables as text: in their four corners."""
     large = [x > np.median(x) if np.any(x > np.median(x)) else x >= np.median(x) for x in values]
     corners = (
         ("both are large", large[0] & large[1]),
@@ -296,7 +303,7 @@ def _scatter(seen: View, found: Scatter, loss: str) -> Diagnostic:
 
 
 def _alike(seen: View, found: Lines, strong: float) -> Diagnostic:
-    """Rows that no run has in common, and yet their residuals do: it is the law."""
+    """A finding about correlated rows that have no run in common, so that the law is the cause."""
     name = seen.names[found.axis]
     others = [n for n in seen.names[:-1] if n != name] or [name]
     which = " and ".join(others)

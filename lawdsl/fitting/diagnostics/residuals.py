@@ -1,9 +1,9 @@
-"""What the residuals of a fit say of the law and of its noise: outliers, patterns, scatter.
+"""Fit + rows -> View: its residuals, with the span of the Jacobian, for tests of law and noise.
 
-Every test here is exact for Gaussian noise of one size, in the law made linear at the fit: what
-the parameters could still take up is projected out, so it does not matter which loss has chosen
-them. Its chance is multiplied by the number of things looked at. For noise of another shape each
-test is done a second time on ranks, and both must agree.
+Every test on a view is exact for Gaussian noise of one variance, in the law linearised at the fit:
+residuals and patterns are projected off the span of the Jacobian, (I - QQᵀ)·r, so the result does
+not depend on the loss of the fit. Probabilities are multiplied by the number of tests (Bonferroni).
+For noise of another shape each test is repeated on ranks, and both must agree.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-ALARM = 1.4e-6  # chance of a false alarm on a table, for each of seven looks: 1e-3 on a hundred
-MOST = 4000  # rows looked at: what so many do not show is below a hundredth of the variance
-RANK = 1e-10  # of columns of length 1: what is narrower is rounding
-TAKEN = 0.1  # of a column's length: one of which the parameters leave less cannot be judged
+ALARM = 1.4e-6  # probability of a false alarm in each of seven tests of a table: 1e-3 over a hundred tables
+MOST = 4000  # rows tested: an effect that so many do not show is below a hundredth of the variance
+RANK = 1e-10  # relative to columns of length 1: smaller singular values are rounding
+TAKEN = 0.1  # of a column's length: columns with less outside the Jacobian's span cannot be judged
 
 
 @dataclass(frozen=True)
 class View:
-    """The residuals of a fit, as measured above predicted, and what the parameters could change.
+    """The residuals of a fit, as measured minus predicted, and the span of its Jacobian.
 
     Attributes:
-        names: of the axes along which a pattern is looked for.
-        axes: the law's variables, and at the end the prediction; shape (axes, rows).
-        residual: measured less predicted, of logarithms where the objective compares them;
-            shape (rows,).
-        basis: orthonormal columns that span what the parameters can do, shape (rows, rank).
-        rows: where each row stands in the problem.
+        names: of the axes along which patterns are tested.
+        axes: the law's variables and, last, the prediction; shape (axes, rows).
+        residual: measured minus predicted, of logarithms where the objective compares them; shape
+            (rows,).
+        basis: orthonormal columns that span the Jacobian, shape (rows, rank).
+        rows: the number of each row in the problem.
         log: whether residuals are those of logarithms.
     """
 
@@ -55,17 +55,19 @@ class View:
 
     @property
     def freedom(self) -> int:
-        """Rows that are left when the parameters have taken theirs."""
+        """The residual degrees of freedom: rows minus rank."""
         return len(self) - self.basis.shape[1]
 
     @cached_property
     def left(self) -> Array:
-        """What the parameters cannot take up of the residuals: those of least squares."""
+        """The residuals after projection off the Jacobian, as those of least squares, shape
+        (rows,)."""
         return without(self.basis, self.residual)
 
     @cached_property
     def scores(self) -> Array:
-        """The same as normal scores: only the order counts, so no residual is far out."""
+        """Normal scores of these residuals, shape (rows,): only their order counts, so none is far
+        out."""
         ranks = average_ranks(self.left)
         return without(self.basis, normal_quantile((ranks - 0.5) / len(self)))
 
@@ -81,18 +83,18 @@ class View:
         )
 
     def also(self, columns: Array) -> View:
-        """The same where the law could also do what some columns do, shape (rows, columns)."""
+        """A view of a law that can also follow some columns, shape (rows, columns)."""
         return replace(self, basis=np.hstack([self.basis, judged(self.basis, columns)]))
 
     def shown(self, size: float) -> str:
-        """A residual in words: a share of the output, or in its unit."""
+        """A residual as text: a share of the output, or in its unit."""
         return f"{100 * np.expm1(size):+.2g} %" if self.log else f"{size:+.2g}"
 
 
 def view(law: Law, problem: Problem, theta: Array, rows: Rows) -> View:
-    """The residuals of some rows of a fit.
+    """Build the view of some rows of a fit.
 
-    Parameters on a bound may follow too: what they would take up is said with the bound (F0103).
+    The basis includes parameters on a bound: a finding about the bound (F0103) covers their effect.
 
     Args:
         law: the law.
@@ -112,24 +114,26 @@ def view(law: Law, problem: Problem, theta: Array, rows: Rows) -> View:
 
 
 def distinct(problem: Problem) -> Rows:
-    """The numbers of the rows without copies, which are no further measurements; numbers that are
-    equal in single precision are equal. Rows are sorted, so copies are neighbours."""
+    """The numbers of the rows without copies, which are not independent measurements. Rows that are
+    equal in single precision count as copies; rows are sorted, so copies are neighbours."""
     cells = in_single_precision(np.vstack([problem.columns, problem.target]))
     same = np.all(cells[:, 1:] == cells[:, :-1], axis=0)
     return np.flatnonzero(np.append(True, ~same))
 
 
 def are_mostly_copies(problem: Problem) -> bool:
-    """Whether so many rows are copies that they cannot be measurements of few digits which agree."""
+    """Whether so many rows are copies that chance agreement of measurements with few digits cannot
+    explain it."""
     return problem.rows - len(distinct(problem)) >= MAX_COPIED_SHARE * problem.rows
 
 
 def with_copies_as_one(problem: Problem) -> Problem:
-    """The fit with all weights divided by the design effect of exact copies: its minimum is the same,
-    and what is concluded from the number of rows is what the measurements without copies allow.
+    """Divide all weights by the design effect of exact copies, Σm²/Σm over rows with m copies.
 
-    Copies share their error, so m of them multiply the variance that a row adds by m² and not by m
-    (the design effect of clusters whose correlation is 1; Kish 1965).
+    The minimum does not change, and inference that counts rows becomes that of the measurements
+    without copies. Copies share their error, so m of them multiply the variance that a row adds by
+    m² and not by m (the design effect of clusters with correlation 1; Kish (1965), Survey
+    Sampling).
     """
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     first = distinct(problem)
@@ -141,19 +145,19 @@ def with_copies_as_one(problem: Problem) -> Problem:
 
 
 def sampled(rows: Rows) -> Rows:
-    """Some of many rows, the same ones every time."""
+    """A random sample of many rows, the same for every call; all rows if they are few."""
     if len(rows) <= MOST:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, MOST, replace=False))
 
 
 def rounding(problem: Problem) -> float:
-    """Residuals below this are those of an exact fit."""
+    """The size of residuals below which a fit is exact up to rounding."""
     return ROUNDING * (1.0 if problem.objective.log else float(np.max(np.abs(problem.target))))
 
 
 def spanned(columns: Array) -> Array:
-    """Orthonormal columns with the same span."""
+    """Orthonormal columns with the span of the given ones, shape (rows, rank)."""
     length = np.linalg.norm(columns, axis=0)
     scaled = columns[:, length > 0] / length[length > 0]
     if not scaled.size:
@@ -163,16 +167,26 @@ def spanned(columns: Array) -> Array:
 
 
 def without(basis: Array, columns: Array) -> Array:
-    """What is left of columns, or of one, when a basis has taken its part; twice, to the last digit."""
+    """Project columns, or one column, off a basis: (I - QQᵀ)·x, applied twice for full precision.
+
+    Args:
+        basis: Q, orthonormal, shape (rows, rank).
+        columns: shape (rows, columns) or (rows,).
+    """
     once = columns - basis @ (basis.T @ columns)
     left: Array = once - basis @ (basis.T @ once)
     return left
 
 
 def judged(basis: Array, columns: Array) -> Array:
-    """Orthonormal columns for what some can do and a basis cannot; what it nearly can is left out.
+    """Orthonormal columns for the part of some columns that is outside a basis.
 
-    There the law's curvature would be taken for a pattern.
+    Columns that lie almost in the span of the basis are left out: the curvature of the law would be
+    taken for a pattern there.
+
+    Args:
+        basis: orthonormal, shape (rows, rank).
+        columns: shape (rows, columns).
     """
     own = spanned(columns)
     left, widths, _ = np.linalg.svd(without(basis, own), full_matrices=False)
@@ -180,14 +194,14 @@ def judged(basis: Array, columns: Array) -> Array:
 
 
 def chance(fitted: float, extra: int, left: float, freedom: int, inflation: float = 1.0) -> float:
-    """The chance that noise gives so large a ratio of squares.
+    """The p-value of the F test F = (fitted/extra)/(left/freedom).
 
     Args:
-        fitted: the sum of squares taken up by `extra` more columns.
+        fitted: the sum of squares explained by `extra` more columns.
         extra: how many columns.
-        left: the sum of squares left.
-        freedom: rows less columns.
-        inflation: how many rows that go together count as one.
+        left: the residual sum of squares.
+        freedom: rows minus columns.
+        inflation: how many dependent rows count as one; it divides F and the degrees of freedom.
     """
     if extra < 1 or freedom < 1 or fitted <= 0:
         return 1.0

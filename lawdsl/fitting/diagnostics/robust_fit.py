@@ -1,4 +1,4 @@
-"""Rows that make a fit fail, named by a robust fit, on which they have little influence."""
+"""Fit that failed -> the rows that make it fail: those far from a robust fit to the others."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-DELTA = 1e-3  # of Huber's loss, relative: least absolute residuals, but for rows that are met
+DELTA = 1e-3  # Huber's delta, relative: nearly least absolute residuals, but differentiable
 SPARE = 5  # residual degrees of freedom: with fewer no row can be called an outlier
-FAR = 5.0  # times the range of all others: a value so far from them has its own cause
-FEW = 0.1  # of the rows: more are no slips
+FAR = 5.0  # times the range of all others: values further out have another cause than noise
+FEW = 0.1  # of the rows: more are not mistakes in single rows
 LONGEST = 20_000  # rows: a second search of longer tables takes too long
 
 
 def is_robust(problem: Problem) -> bool:
-    """Whether the loss of a fit bounds the influence of a row by far less than the output varies."""
+    """Whether the loss bounds the influence of a row to far less than the output varies."""
     objective, target = problem.objective, problem.target
     if not objective.row.robust:
         return False
@@ -39,8 +39,15 @@ def is_robust(problem: Problem) -> bool:
 
 
 def far_values(target: Array) -> Mask:
-    """A few measurements that are so far from all others, as they are and in logarithms, that they
-    are most likely errors, shape (rows,): one loss of 30 among losses of 2.5."""
+    """A few measurements far from all others, as they are and in logarithms, which are most likely
+    errors: one loss of 30 among losses of 2.5.
+
+    Args:
+        target: the measured values, shape (rows,).
+
+    Returns:
+        Which values, shape (rows,).
+    """
     return np.logical_and.reduce(_apart_on_scales(target))
 
 
@@ -51,7 +58,7 @@ def _apart_on_scales(values: Array) -> list[Mask]:
 
 
 def _apart(values: Array) -> Mask:
-    """The few largest, or the few smallest, if they are far from the rest."""
+    """The few largest, or the few smallest values, if they are far from the rest."""
     far = np.zeros(len(values), dtype=bool)
     order = np.argsort(values)
     ordered = values[order]
@@ -65,9 +72,11 @@ def _apart(values: Array) -> Mask:
 
 
 def unjudged(problem: Problem, runs: Runs, far: Mask) -> list[Diagnostic]:
-    """Measurements far from all others, where too few rows are left to judge them by the law.
+    """A warning about measurements far from all others, where too few rows are left to judge them
+    by the law.
 
-    Not those of rows whose variables lie as far from those of the others: there the law may be steep.
+    Rows whose variables lie as far from those of the others are not among them: the law may be
+    steep there.
 
     Args:
         problem: the fit.
@@ -93,14 +102,14 @@ def unjudged(problem: Problem, runs: Runs, far: Mask) -> list[Diagnostic]:
 def rows_that_spoil(
     law: Law, problem: Problem, runs: Runs, far: Mask, seed: int, starts: int | str = AUTO
 ) -> list[Diagnostic]:
-    """The rows that lie far from a robust fit to the others, if any.
+    """Find the rows that lie far from a robust fit to the others, if any.
 
     Args:
         law: the law.
         problem: its fit, which has failed, or may follow a few rows.
         runs: the table.
         far: measurements far from all others, shape (rows,). The law is fitted without them; if
-            there are none, to all rows by a loss that does not follow a few.
+            there are none, to all rows by a robust loss.
         seed: of the starts.
         starts: how many; no more than the fit itself was given.
     """

@@ -1,8 +1,9 @@
-"""Rows in which two columns have changed places: N in the column of D, and D in that of N.
+"""Columns + fit -> rows in which two columns are exchanged: N in the column of D, and D in that of
+N.
 
-Such a row is often a point of leverage, which the fit follows, so that its residual says little.
-The design says more: where other rows have few values of each variable, the row has the one's in
-the place of the other's.
+Such a row is often a point of high leverage, which the fit follows, so that its residual is small.
+The design shows it: where other rows have few values of each variable, the row has a value of one
+variable in the column of the other.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ Mask = NDArray[np.bool_]
 
 FEWEST = 4  # rows that have the commonest value of a variable: below, it is not a grid
 COMMON = 0.25  # of the rows of the commonest value: a value that as many rows have is on the grid
-MOST = 0.2  # of the rows: more are no slips
+MOST = 0.2  # of the rows: more are not mistakes in single rows
 ALIKE = 1.1  # times the sum of squares: rows that fit a grid may change as much when exchanged
 BETTER = (
     0.7  # of it at most, however many rows there are: rows that only fit the ranges of the others
 )
-EVIDENCE = 20.0  # twice the logarithm of the likelihood ratio for such rows: chance gives it to few
+EVIDENCE = 20.0  # twice the log-likelihood ratio required of such rows: rarely reached by chance
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Exchanged:
     """Rows with two columns exchanged.
 
     Attributes:
-        rows: of the problem.
+        rows: their numbers in the problem.
         names: of the two variables.
     """
 
@@ -45,8 +46,8 @@ class Exchanged:
 
 
 def exchanged(law: Law, problem: Problem, theta: Array) -> list[Exchanged]:
-    """Rows that lie among the others once two of their columns have changed places, and off them
-    before, and that the law describes as well or better so.
+    """Find rows that match the design of the others once two of their columns are exchanged, and
+    not before, and that the law then describes as well or better.
 
     Args:
         law: the law.
@@ -66,11 +67,12 @@ def exchanged(law: Law, problem: Problem, theta: Array) -> list[Exchanged]:
 
 
 def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]]:
-    """Rows that may be exchanged, by the grid of the others, or by their ranges; and the ratio of
-    the sums of squares after and before the exchange up to which they count as such.
+    """Rows that may be exchanged, by the grid of the others or by their ranges; and the largest
+    ratio of the sums of squares after and before the exchange for which they count as exchanged.
 
-    A grid is evidence by itself. Runs outside of the ranges of the others may have been planned: the
-    likelihood ratio of Gaussian noise, n/2 log(before/after), has to say that they were not.
+    A grid is evidence by itself. Runs outside of the ranges of the others may have been planned:
+    there the likelihood ratio of Gaussian noise, n/2·log(before/after), must show that they were
+    not.
 
     Args:
         a, b: two variables, shape (rows,) each.
@@ -105,7 +107,8 @@ def _between(values: Array, others: Array) -> Mask:
 
 
 def _change(problem: Problem, theta: Array, rows: Mask, i: int, k: int) -> float:
-    """The sum of squares with two columns of some rows exchanged, over that with them as they are."""
+    """The sum of squares with two columns of some rows exchanged, relative to that without the
+    exchange."""
     model = problem.model
     columns = model.columns.copy()
     columns[i, rows], columns[k, rows] = model.columns[k, rows], model.columns[i, rows]
