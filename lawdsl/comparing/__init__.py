@@ -1,1 +1,1 @@
-"""Several laws, one table: how well each predicts what it was not fitted to, and how sure that is."""
+"""Laws + table -> Comparison: the prediction error of each law on held-out rows, with its noise."""

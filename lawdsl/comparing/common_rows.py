@@ -24,18 +24,18 @@ UNIT_CONVERSION_RTOL = 1e-12  # relative: what converting a unit may change in a
 class CommonRows:
     """The rows that all laws can use.
 
-    They are sorted by their values, so nothing depends on the order of the table.
+    They are sorted by their values, so no result depends on the order of the table.
 
     Attributes:
         table: the rows as they were read, in that order.
         columns: for each law its variables in its units, shape (variables, rows).
         target: the measured output, shape (rows,).
-        variables: name -> values, of all variables of all laws; of two laws that share a name but
-            not a unit, the first one's.
+        variables: name -> values, of all variables of all laws; where two laws use one name with
+            different units, the values of the first law.
         bound: variable or output -> the column it was read from.
         digest: SHA-256 of the numbers.
         dropped: how many rows were excluded because they were bad for some law.
-        warnings: what is odd but usable.
+        warnings: about data that are unusual but usable.
     """
 
     table: Table
@@ -49,14 +49,14 @@ class CommonRows:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.target)
 
     def values(self, name: str) -> Array:
-        """A variable of the laws, or a column of the table, as numbers, shape (rows,).
+        """The values of a variable of the laws, or of a numeric column of the table, shape (rows,).
 
         Raises:
-            LawdslError: neither is called so, or a cell is not a number.
+            LawdslError: an unknown name, or a cell that is not a number.
         """
         if name in self.variables:
             return self.variables[name]
@@ -64,14 +64,14 @@ class CommonRows:
         return self.table.numbers(name)
 
     def groups(self, name: str) -> tuple[Labels, tuple[str, ...]]:
-        """Which of the distinct values of a variable or column each row has.
+        """The distinct values of a variable or column, and which of them each row has.
 
         Returns:
-            The number of the value, shape (rows,), and each value as text; numbers in their
-            order, texts in theirs.
+            The number of the value, shape (rows,), and each value as text; numbers in numerical
+            order, texts in alphabetical order.
 
         Raises:
-            LawdslError: neither a variable nor a column is called so, or a cell is empty.
+            LawdslError: an unknown name, or an empty cell.
         """
         if name not in self.variables:
             self._known(name)
@@ -89,10 +89,11 @@ class CommonRows:
         return label, tuple(f"{x:g}" for x in numbers)
 
     def curves(self, along: str | None) -> Labels:
-        """Which curve each row lies on: rows that differ in the variable `along` alone.
+        """The number of each row's curve, shape (rows,): rows of one curve differ in the variable
+        `along` alone.
 
-        Returns:
-            The number of the curve, shape (rows,).
+        Args:
+            along: name of a variable; None for curves of rows with equal variables.
         """
         others = [v for name, v in self.variables.items() if along not in (name, self.bound[name])]
         if not others:
@@ -120,18 +121,18 @@ def common_rows(
     drop_bad: bool,
     positive: bool,
 ) -> CommonRows:
-    """The rows of a table that all laws can use.
+    """Select the rows of a table that all laws can use.
 
     Args:
         laws: the laws.
         table: the table.
-        bindings: variable or output -> column; each concerns the laws that have such a name.
-        where: conditions that rows must meet.
-        drop_bad: leave out rows that are bad for some law, instead of refusing the table.
+        bindings: variable or output -> column; each applies to the laws that have such a name.
+        where: conditions that rows must satisfy.
+        drop_bad: exclude rows that are bad for some law, instead of refusing the table.
         positive: whether the output must be above 0.
 
     Raises:
-        LawdslError: columns or rows that cannot be used; laws that predict different things.
+        LawdslError: columns or rows that cannot be used; laws that predict different outputs.
     """
     names = [{law.output, *(q.name for q in law.variables)} for law in laws]
     for name in bindings:
@@ -156,7 +157,7 @@ def common_rows(
 
 
 def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> CommonRows:
-    """The rows that every law has read, sorted by variables and target, for all laws alike."""
+    """The rows that every law has read, sorted by variables and target, in one order for all laws."""
     common = runs[0].rows
     for law_runs in runs[1:]:
         common = np.intersect1d(common, law_runs.rows)
@@ -199,7 +200,7 @@ def _target(runs: Runs) -> Array:
 
 
 def _check_output(laws: Sequence[Law], runs: Sequence[Runs], targets: Sequence[Array]) -> None:
-    """Refuse laws that predict different things: their errors could not be compared."""
+    """Refuse laws that predict different outputs: their errors could not be compared."""
     first, column = laws[0], runs[0].bound[laws[0].output]
     for law, law_runs, target in zip(laws, runs, targets, strict=True):
         other = law_runs.bound[law.output]

@@ -43,46 +43,48 @@ def compare(
     """Compare laws by how well they predict measurements that they were not fitted to.
 
     All laws are fitted to the same rows with the same objective. A protocol is `all` (one fit to
-    all rows, ranked by AICc), `splits` (ten times a quarter of the rows, drawn by lot, is predicted
-    from the others, the same rows for all laws and labels), `leave-one-out:N`, `leave-two-out:r`, `segments:D`, `growing:N` or
-    `continuing:D` with any variable or column behind the colon, or what papers call them:
-    `leave-one-N-out`, `D-segments`, `r-7-of-9`, `domains-4-of-6`, `growing-N`, `growing-D`. All
-    but `all` are ranked by the mean objective of a held-out row.
+    all rows, ranked by AICc), `splits` (ten times a random quarter of the rows is predicted from
+    the others, the same rows for all laws and labels), `leave-one-out:N`, `leave-two-out:r`,
+    `segments:D`, `growing:N` or `continuing:D` with any variable or column after the colon, or one
+    of the names in papers: `leave-one-N-out`, `D-segments`, `r-7-of-9`, `domains-4-of-6`,
+    `growing-N`, `growing-D`. All but `all` are ranked by the mean objective of a held-out row.
 
-    AICc rests on the likelihood that the objective belongs to: residuals with the density
+    AICc uses the likelihood that corresponds to the objective: residuals with the density
     exp(-rho/tau)/Z(tau), Gaussian for squared losses, Gaussian within Huber's delta and Laplacian
-    outside; tau is set to its maximum and counts as one parameter more. It takes rows as
-    independent, which the rows of one training run are not. A difference below 4 makes no rank.
+    outside; tau is set to its maximum and counts as one more parameter. It takes rows as
+    independent, which the rows of one training run are not. Laws whose AICc differ by less than 4
+    share ranks.
 
-    Laws that the data do not tell apart share ranks: the difference of two scores has an interval
-    by a paired bootstrap over the values of the column that is left out, or, where there are
-    fewer than six, over curves (rows that differ in D alone), or, where these are fewer than six
-    too, over rows; where it is not over those values, a law must also be better in every fold. A draw weighs fitted and tested rows alike, and each fit follows it by one step.
+    Laws that the data do not distinguish share ranks: the difference of two scores has an interval
+    by a paired bootstrap over the values of the column that is held out, or, if there are fewer
+    than six, over curves (rows that differ in D alone), or, if these are fewer than six too, over
+    rows. Where the bootstrap is not over held-out values, a law must also be better in every fold.
+    A draw weighs fitted and tested rows alike, and each fit follows it by one Newton step.
 
-    Laws with index sets are compared on the rows of each label by themselves, by `all` and `splits`
-    where no protocol is given.
+    Laws with index sets are compared on the rows of each label separately, by `all` and `splits` if
+    no protocol is given.
 
     Args:
-        laws: laws, or names or paths of them; with one law alone it is cross-validated.
+        laws: laws, or names or paths of them; a single law is cross-validated.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
-        protocols: which; those of `all`, `leave-one-out:N`, `segments:D` and `leave-two-out:r`
-            that the data allow where none is given.
+        protocols: one or several; by default those of `all`, `leave-one-out:N`, `segments:D` and
+            `leave-two-out:r` that the data allow.
         starts: how many starts each fit has.
-        objective: of all fits, in place of the laws' own, which must agree otherwise.
+        objective: of all fits, in place of the laws' own, which must otherwise agree.
         delta: Huber's delta in place of the laws' own.
-        where: one condition that rows must meet, or several.
+        where: one condition that rows must satisfy, or several.
         settings: values of settings, for the laws that have them.
         without: one bound to leave out, or several, of the laws that have them.
         fix: parameter -> value at which it is fixed, in the laws that have it.
         tie: parameter -> formula of others that it equals, in the laws that have it.
-        drop_bad: leave out rows that are bad for some law, instead of refusing the table.
+        drop_bad: exclude rows that are bad for some law, instead of refusing the table.
         seed: of starts and resamples; the same seed gives the same comparison.
-        progress: called with how many fits are done, and of how many.
+        progress: called with the number of fits done, and their total.
         columns: variable or output -> column, where the names differ.
         named_columns: further entries of `columns` as keywords, L="loss".
 
     Returns:
-        The comparison, or those of each label.
+        The comparison, or the comparisons of all labels.
 
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
@@ -121,12 +123,12 @@ def _load_laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]
 def _with_changes(
     laws: Sequence[Law], settings: Mapping[str, float], without: str | Sequence[str]
 ) -> list[Law]:
-    """The laws with other settings and without some bounds, each where it has them."""
+    """The laws with changed settings and without some bounds, each law with those that it has."""
     changed = list(laws)
     for name, value in settings.items():
         have = [name in {s.name for s in law.settings} for law in changed]
         if not any(have):
-            changed[0].with_settings(**{name: value})  # says what is wrong
+            changed[0].with_settings(**{name: value})  # raises the error for an unknown name
         changed = [
             law.with_settings(**{name: value}) if has else law
             for law, has in zip(changed, have, strict=True)
@@ -157,7 +159,7 @@ def _with_fixed(laws: Sequence[Law], fix: Mapping[str, float], tie: Mapping[str,
         fixed_laws.append(law.with_held(*changes))
     names_of_all = {q.name for law in laws for q in law.parameters}
     if {*fix, *tie} - names_of_all:
-        laws[0].with_held(fix, tie)  # says what is wrong
+        laws[0].with_held(fix, tie)  # raises the error for an unknown name
     return fixed_laws
 
 

@@ -28,18 +28,18 @@ def compare_many(
     protocols: Sequence[str] | None,
     options: FitOptions,
 ) -> Comparisons:
-    """Compare laws with index sets on a table.
+    """Compare laws with index sets on a table, label by label.
 
     Args:
         laws: the laws.
         table: the measurements of all labels.
         objective: of all fits.
-        protocols: how rows are held out; None for the usual ones.
-        options: of each fit; those of intervals and claims do not matter.
+        protocols: how rows are held out; None for `all` and `splits`.
+        options: of each fit; those of intervals and claims are not used.
 
     Raises:
-        LawdslError: laws that do not split the rows by the same labels, a table or protocols that
-            cannot be used.
+        LawdslError: laws that do not split the rows by the same labels, or a table or protocols
+            that cannot be used.
     """
     for law in laws:
         if not law.indexed:
@@ -116,7 +116,7 @@ def _first_indexed(laws: Sequence[Law]) -> Law:
 
 
 def _bindings_of(law: Law, options: FitOptions) -> dict[str, str]:
-    """The bindings that concern a law: each law has some of the variables."""
+    """The bindings that apply to a law, which has some of the variables."""
     declarations = law.declarations
     sets = [
         *declarations.indices,

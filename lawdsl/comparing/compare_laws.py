@@ -35,8 +35,8 @@ def compare_one(
         laws: the laws.
         table: the measurements.
         objective: of all fits.
-        protocols: how rows are held out; None for the usual ones that the data allow.
-        options: of each fit; those of intervals and claims do not matter.
+        protocols: how rows are held out; None for the default ones that the data allow.
+        options: of each fit; those of intervals and claims are not used.
 
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
@@ -93,7 +93,7 @@ def compare_one(
 
 
 def _unique_names(laws: Sequence[Law]) -> list[str]:
-    """A name for each law that no other has."""
+    """A unique name for each law."""
     names: list[str] = []
     for law in laws:
         same_name_count = sum(other.name == law.name for other in laws[: len(names)])

@@ -1,4 +1,4 @@
-"""One law + one fold -> FoldResult: fitted on some rows, scored on others."""
+"""Law + fold -> FoldResult: the law fitted to some rows, and scored on others."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
-EXTRA_FITS = 3  # further fits, where several fit the rows equally well
+EXTRA_FITS = 3  # further fits, where several parameter vectors fit the rows equally well
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A law that takes part.
+    """A law in a comparison.
 
     Attributes:
         law: the law.
-        name: by which it is listed; that of no other.
+        name: its unique name in the listing.
         problem: its fit to all rows, in the order that all laws share.
         unknowable: what no data can determine about its parameters.
     """
@@ -43,9 +43,15 @@ class Entry:
 def fit_and_score(entry: Entry, fold: Fold, seed: int, starts: int) -> tuple[FoldResult, Array]:
     """Fit a law on the rows of a fold, and score it on its test rows.
 
+    Args:
+        entry: the law.
+        fold: which rows are fitted, and which tested.
+        seed: of the starts.
+        starts: how many.
+
     Returns:
-        The result, and the loss of each tested row, shape (tested rows,): inf where the law
-        could not be fitted, or has no value.
+        The result, and the loss of each test row, shape (test rows,): inf where the law could not
+        be fitted, or has no value.
     """
     problem = entry.problem.subset(fold.fit)
     unfitted = FoldResult(
@@ -88,7 +94,13 @@ def fit_and_score(entry: Entry, fold: Fold, seed: int, starts: int) -> tuple[Fol
 
 
 def best_fit(law: Law, problem: Problem, seed: int, starts: int) -> Optimum:
-    """As much of a fit as a comparison needs, without proofs or intervals.
+    """Find the best parameters, without proofs or intervals, which a comparison does not need.
+
+    Args:
+        law: the law.
+        problem: its fit to the rows of the fold.
+        seed: of the starts.
+        starts: how many.
 
     Raises:
         LawdslError: the law has no value on these rows at any start; F0107.
@@ -108,7 +120,7 @@ def _not_identified(entry: Entry, problem: Problem, theta: Array) -> tuple[str, 
 def _score_range(
     law: Law, problem: Problem, test: Problem, solution: Optimum, seed: int, starts: int
 ) -> tuple[float, float] | None:
-    """The least and greatest score among equally good fits; None where the fit is unique."""
+    """The smallest and largest score among equally good fits; None where the fit is unique."""
     if not _is_flat(problem, solution.theta):
         return None
     equally_good = [solution]
@@ -122,7 +134,7 @@ def _score_range(
 
 
 def _is_flat(problem: Problem, theta: Array) -> bool:
-    """Whether there are other parameters that describe the rows exactly as well."""
+    """Whether there are directions in parameter space without any effect on the fitted rows."""
     if problem.rows < problem.parameters:
         return True
     jacobian = np.nan_to_num(problem.slopes(theta[None])[1][0])

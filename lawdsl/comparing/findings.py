@@ -10,10 +10,14 @@ from lawdsl.core.diagnostics import Diagnostic
 
 
 def findings(rankings: Iterable[Ranking]) -> list[Diagnostic]:
-    """One finding of each kind for each protocol, with a note for each law it concerns."""
+    """One finding of each kind for each protocol, with a note for each law that it concerns.
+
+    Args:
+        rankings: of all protocols and their parts.
+    """
     diagnostics: list[Diagnostic] = []
     for ranking in rankings:
-        if not ranking.part:  # the whole protocol speaks for its parts
+        if not ranking.part:  # the ranking of the whole protocol covers those of its parts
             diagnostics += (
                 _failed_folds(ranking)
                 + _undetermined_parameters(ranking)
@@ -51,7 +55,7 @@ def _undetermined_parameters(ranking: Ranking) -> list[Diagnostic]:
 
 
 def _reach_note(standing: RankedLaw) -> str:
-    """By which factor the score differs among equally good fits, as a phrase; empty below 1.01."""
+    """The factor by which the score differs among equally good fits, as a phrase; empty below 1.01."""
     ranges = [fold.spread for fold in standing.folds if fold.spread is not None]
     widest = max((high / low for low, high in ranges if low > 0), default=1.0)
     return f"; fits as good differ {widest:.3g}-fold in the test" if widest > 1.01 else ""

@@ -1,9 +1,11 @@
 """Fits + folds -> scores of laws in draws of a paired bootstrap over units of rows.
 
-Units of rows are drawn with replacement, the same for all laws and folds, for the fit and the test
-at once: a law owes part of its score to the noise of the rows that it was fitted to. Rows of one
-training run are not independent, so they are one unit. The laws are not refitted; each fit takes
-one Newton step towards the weights of the draw (the infinitesimal jackknife to first order).
+Units of rows are drawn with replacement (Efron and Tibshirani (1993), An Introduction to the
+Bootstrap, chapter 8), the same for all laws and folds, for fit and test at once: part of a law's
+score is due to the noise of the rows that it was fitted to. Rows of one training run are not
+independent, so they are one unit. The laws are not refitted: with unit k drawn c_k times, a fit
+takes one Newton step theta* - H⁻¹·Σ (c_k - 1)·g_k towards the weights of the draw, g_k being the
+gradient from unit k (the infinitesimal jackknife to first order; Jaeckel (1972)).
 """
 
 from __future__ import annotations
@@ -26,16 +28,22 @@ Labels = NDArray[np.int64]
 BOOTSTRAP_DRAWS = 2000
 MIN_BOOTSTRAP_DRAWS = 200
 MAX_RESIDUALS_IN_MEMORY = 4_000_000
-# residuals computed for one fold of one law; longer tables have fewer draws
+# residuals computed for one fold of one law: longer tables have fewer draws
 MAX_RESIDUALS_PER_FOLD = 400_000_000
-MAX_UNITS = 1000  # units that are drawn; of more, several are drawn as one
-MIN_UNITS = 6  # units: of fewer, even a difference of one sign in all of them may be chance
+MAX_UNITS = 1000  # units that are drawn; if there are more, several are merged into one
+MIN_UNITS = 6  # units: with five, equal signs in all occur by chance in 2·2^-5 = 6 % of cases
 # width of a direction, columns being of length 1: below, no step is taken along it
 DIRECTION_WIDTH_TOL = 1e-7
 
 
 def draw_unit_counts(count: int, rows: int, seed: int) -> Array:
-    """How often each unit is in each draw, shape (draws, units)."""
+    """Draw units with replacement; return how often each is in each draw, shape (draws, units).
+
+    Args:
+        count: how many units there are.
+        rows: how many rows there are; with many rows there are fewer draws.
+        seed: of the draws.
+    """
     draw_count = max(
         MIN_BOOTSTRAP_DRAWS, min(BOOTSTRAP_DRAWS, MAX_RESIDUALS_PER_FOLD // max(rows, 1))
     )
@@ -48,10 +56,10 @@ def choose_units(candidates: Sequence[Labels], rows: Labels) -> tuple[int, Label
 
     Args:
         candidates: groupings of all rows, the coarsest first, each of shape (all rows,).
-        rows: those that are tested.
+        rows: numbers of the test rows.
 
     Returns:
-        Which grouping; the unit of each row, from 0; and how many units are tested.
+        The number of the grouping; the unit of each row, from 0; and how many units have test rows.
     """
     for i, labels in enumerate(candidates):
         tested_count = len(np.unique(labels[rows]))
@@ -63,7 +71,7 @@ def choose_units(candidates: Sequence[Labels], rows: Labels) -> tuple[int, Label
 def bootstrap_means(
     law: Law, problem: Problem, fold: Fold, theta: Array, unit: Labels, unit_counts: Array
 ) -> Array:
-    """The mean loss of the tested rows of a fold in each draw, shape (draws,).
+    """The mean loss of the test rows of a fold in each draw, shape (draws,).
 
     Args:
         law: the law.
@@ -83,7 +91,7 @@ def bootstrap_means(
         )
         residual, slopes = (x[0] for x in test.residuals_and_slopes(free))
     slopes = np.nan_to_num(slopes[:, free_indices])
-    # downhill: Σ (weight - 1) times each unit's gradient
+    # the Newton step of the draw: Σ (count - 1) times each unit's negative gradient
     steps = (unit_counts - 1) @ unit_gradients @ curvature
     means = np.empty(len(unit_counts))
     chunk_size = max(1, MAX_RESIDUALS_IN_MEMORY // len(residual))
@@ -98,8 +106,8 @@ def bootstrap_means(
 def _unit_gradients(
     fitted: Problem, free: Array, moving: list[int], unit: Labels, count: int
 ) -> tuple[Array, Array]:
-    """The negative gradient of the objective by the free numbers from each unit, shape
-    (units, free indices), and the inverse of its curvature, (free indices, free indices)."""
+    """The negative gradient of the objective by the free numbers from each unit, shape (units, free
+    indices), and the inverse Hessian, shape (free indices, free indices)."""
     residual, slopes = (x[0] for x in fitted.residuals_and_slopes(free))
     slopes = np.nan_to_num(slopes[:, moving])
     row_gradients = -rho_slope(np.nan_to_num(residual), fitted.objective)[:, None] * slopes

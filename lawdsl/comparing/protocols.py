@@ -1,7 +1,7 @@
-"""Protocols of comparison: rows -> folds, each of which is fitted on some rows and tested on others.
+"""Protocol + rows -> folds, each of which is fitted on some rows and tested on others.
 
 A protocol is written KIND or KIND:COLUMN, where COLUMN is a variable of the laws or a column of the
-table; the names that papers use stand for some of them.
+table; the names in papers are aliases of some of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Fold:
         label: what is tested.
         fit: numbers of the rows that are fitted, ascending.
         test: numbers of the rows that are predicted, ascending.
-        part: folds of different parts ask different questions: each has a ranking of its own.
+        part: the part of the protocol; each part answers its own question and has its own ranking.
     """
 
     label: str
@@ -46,14 +46,14 @@ class Fold:
 
 @dataclass(frozen=True)
 class ProtocolKind:
-    """How rows become folds.
+    """How rows are split into folds.
 
     Attributes:
         folds: the rows, and the column where there is one -> folds.
-        says: what is done, in a line.
+        says: a description in one line.
         column: whether it takes a column.
-        along: whether it cuts curves along that column.
-        held_out: whether the tests are on rows that the fit has not seen.
+        along: whether it splits curves along that column.
+        held_out: whether the tests are on rows that the fit does not use.
     """
 
     folds: Callable[[CommonRows, str], list[Fold]]
@@ -65,7 +65,7 @@ class ProtocolKind:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A kind and its column; `name` is how it is written."""
+    """A kind of protocol and its column; `name` is its text form."""
 
     name: str
     kind: ProtocolKind
@@ -73,11 +73,11 @@ class Protocol:
 
     @property
     def held_out(self) -> bool:
-        """Whether the tests are on rows that the fit has not seen."""
+        """Whether the tests are on rows that the fit does not use."""
         return self.kind.held_out
 
     def folds(self, data: CommonRows) -> list[Fold]:
-        """The folds of some rows.
+        """Split rows into the folds of the protocol.
 
         Raises:
             LawdslError: the protocol cannot be run on them; F0202.
@@ -85,23 +85,32 @@ class Protocol:
         return self.kind.folds(data, self.column)
 
     def along(self, data: CommonRows) -> str | None:
-        """The variable along which a training run is measured: of one run's rows, all but this
-        are the same."""
+        """The variable along which a training run is measured: the other variables of one run are
+        constant."""
         if self.kind.along:
             return self.column
         return next((name for name in TRAINING_AXES if name in data.variables), None)
 
 
 def all_rows(data: CommonRows, column: str = "") -> list[Fold]:
-    """One fit, judged on the rows it was fitted to."""
+    """One fold: fitted to all rows and judged on them.
+
+    Args:
+        data: the rows.
+        column: not used.
+    """
     rows = np.arange(data.rows)
     return [Fold("all rows", rows, rows)]
 
 
 def splits(data: CommonRows, column: str = "") -> list[Fold]:
-    """Ten times a quarter of the rows, drawn by lot, is predicted from the others.
+    """Ten folds: a random quarter of the rows is predicted from the others.
 
-    The lots are the same for every table of as many rows, and so for all labels of a law.
+    The random rows are the same for every table with as many rows, and so for all labels of a law.
+
+    Args:
+        data: the rows.
+        column: not used.
     """
     if data.rows < QUARTERS:
         message = f"{data.rows} rows: this takes {QUARTERS} or more"
@@ -117,7 +126,14 @@ def splits(data: CommonRows, column: str = "") -> list[Fold]:
 
 
 def leave_out(count: int, data: CommonRows, column: str) -> list[Fold]:
-    """Every choice of `count` of the distinct values is left out once and predicted."""
+    """A fold for every choice of `count` distinct values of a column, which are predicted from the
+    others.
+
+    Args:
+        count: how many values are left out at once.
+        data: the rows.
+        column: name of a variable or column.
+    """
     label, texts = _groups_at_least(data, column, count + 2)
     _check_fold_count(data, column, math.comb(len(texts), count))
     folds = []
@@ -129,7 +145,13 @@ def leave_out(count: int, data: CommonRows, column: str) -> list[Fold]:
 
 
 def segments(data: CommonRows, column: str) -> list[Fold]:
-    """Each curve in three segments of equally many values: each is predicted from the other two."""
+    """Folds that predict one of three segments, with equally many values, of each curve from the
+    others.
+
+    Args:
+        data: the rows.
+        column: the variable along the curves.
+    """
     part = _curve_parts(data, column, len(SEGMENTS))
     return [
         Fold(f"{column} {name}", np.flatnonzero(part != i), np.flatnonzero(part == i), name)
@@ -138,8 +160,14 @@ def segments(data: CommonRows, column: str) -> list[Fold]:
 
 
 def growing(data: CommonRows, column: str) -> list[Fold]:
-    """From the two smallest values on, each larger one is predicted from all that are smaller."""
-    data.values(column)  # refuses a column of words, which has no smaller and larger
+    """A fold for each value above the two smallest ones, which is predicted from all smaller
+    values.
+
+    Args:
+        data: the rows.
+        column: name of a variable or numeric column.
+    """
+    data.values(column)  # raises for a column of text, which has no numerical order
     label, texts = _groups_at_least(data, column, 3)
     _check_fold_count(data, column, len(texts) - 2)
     return [
@@ -153,7 +181,12 @@ def growing(data: CommonRows, column: str) -> list[Fold]:
 
 
 def continuing(data: CommonRows, column: str) -> list[Fold]:
-    """What follows on each curve is predicted from its first quarter, half, three quarters."""
+    """Folds that predict the rest of each curve from its first quarter, half, and three quarters.
+
+    Args:
+        data: the rows.
+        column: the variable along the curves.
+    """
     part = _curve_parts(data, column, QUARTERS)
     return [
         Fold(
@@ -200,10 +233,10 @@ TRAINING_AXES = ("D", "S", "T")
 
 
 def parse_protocol(text: str) -> Protocol:
-    """Parse a protocol: `leave-one-out:N`, or a paper's name.
+    """Parse a protocol: `leave-one-out:N`, or its alias in papers.
 
     Raises:
-        LawdslError: there is none of this name, or it lacks its column; F0201.
+        LawdslError: an unknown protocol, or a missing column; F0201.
     """
     name = PAPER_NAMES.get(text.strip(), text.strip())
     kind_name, colon, column = (piece.strip() for piece in name.partition(":"))

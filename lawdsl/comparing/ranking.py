@@ -1,7 +1,7 @@
-"""Scores of laws in bootstrap draws -> ranks; laws that the data do not distinguish share theirs.
+"""Scores of laws in bootstrap draws -> ranks; laws that the data do not distinguish share them.
 
-Two laws are compared on the same rows, so what counts is the noise of their difference, not that of
-their scores.
+Two laws are compared on the same rows, so the noise that matters is that of their difference, not
+that of their scores.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class RankingData:
     """The scores from which several laws on the same rows are ranked.
 
     Attributes:
-        scores: the smaller the better, shape (laws,); inf where a law has none.
+        scores: smaller is better, shape (laws,); inf where a law has none.
         drawn: the scores in each draw of a paired bootstrap, shape (laws, draws).
         units: how many units the draws are from.
-        by_fold: each law's score in each fold, shape (laws, folds): where the units do not show
-            the noise from fold to fold, a law must be better in every one of them.
-        reach: the least and the greatest score of each law among fits that are equally good on
+        by_fold: each law's score in each fold, shape (laws, folds). Where the units do not show the
+            noise from fold to fold, a law must be better in every one of them.
+        reach: the smallest and the largest score of each law among fits that are equally good on
             the rows they were fitted to, shape (laws, 2).
-        margin: differences of scores below this count as 0, as those of rounding.
+        margin: differences of scores below this count as 0, as rounding.
     """
 
     scores: Array
@@ -45,11 +45,16 @@ class RankingData:
     margin: float = 0.0
 
     def behind(self, law: int, other: int) -> ScoreDifference:
-        """How far one law is behind another: the difference of their scores, with its interval.
+        """The difference of the scores of two laws, with its interval.
 
-        The interval is the bias-corrected percentile interval of the draws (Efron 1981), which
-        holds for skewed ones, widened for few units as a t interval is (the "expanded" one of
-        Hesterberg, The American Statistician 69, 2015).
+        The interval is the bias-corrected percentile interval of the draws (Efron (1981), Canadian
+        Journal of Statistics 9), which is valid for skewed distributions, widened for few units as
+        a t interval is (the expanded percentile interval; Hesterberg (2015), The American
+        Statistician 69).
+
+        Args:
+            law: number of the law.
+            other: number of the law that it is compared with.
         """
         score, other_score = float(self.scores[law]), float(self.scores[other])
         if math.isinf(score) or math.isinf(other_score):
@@ -86,6 +91,9 @@ class RankingData:
 
 def _bias_corrected_interval(drawn: Array, value: float, units: int) -> tuple[float, float]:
     """The bias-corrected percentile interval of a value, widened for few units.
+
+    Its ends are the quantiles Phi(2·z0 ± t) of the draws, with z0 = Phi⁻¹(share of draws below the
+    value).
 
     Args:
         drawn: its values in the draws, shape (draws,).

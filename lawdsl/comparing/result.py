@@ -13,7 +13,7 @@ from lawdsl.fitting.result_parts import Loss
 
 @dataclass(frozen=True)
 class PredictionScores:
-    """How well a law describes some rows.
+    """The scores of a law's predictions of some rows.
 
     Attributes:
         objective: the objective of the comparison: sum over the rows, and mean.
@@ -33,7 +33,7 @@ class PredictionScores:
 
 @dataclass(frozen=True)
 class ScoreDifference:
-    """How far a law's score is behind another's, and the interval of it; above 0 is worse.
+    """The difference of a law's score from another's, and its interval; positive is worse.
 
     `clear` says whether the difference is more than noise.
     """
@@ -46,7 +46,7 @@ class ScoreDifference:
 
 @dataclass(frozen=True)
 class FoldResult:
-    """One law on one fold.
+    """The result of one law on one fold.
 
     Attributes:
         fold: what was tested.
@@ -54,13 +54,13 @@ class FoldResult:
         fitted: how many rows were fitted.
         tested: how many were predicted.
         parameters: name -> fitted value; empty where the fit failed.
-        scores: on the tested rows; None where the fit failed.
+        scores: on the test rows; None where the fit failed.
         agreed: how many of the starts reached the best minimum.
         starts: how many there were.
         converged: whether the search ended in a minimum.
         not_identified: parameters that the fitted rows do not determine.
-        spread: where there are such, the smallest and largest mean objective of the tested rows
-            among fits that describe the fitted rows equally well.
+        spread: where there are such, the smallest and largest mean objective of the test rows among
+            fits that describe the fitted rows equally well.
         failed: why there is no fit; empty otherwise.
     """
 
@@ -87,11 +87,11 @@ class RankedLaw:
         rank: the best and the worst rank compatible with the noise.
         score: what is ranked: AICc, or the mean objective of a held-out row; inf where some fold
             has none.
-        behind: how far it is behind the best, with its interval; None for the best itself.
+        behind: the difference from the best score, with its interval; None for the best itself.
         scores: the mean of each score over the folds.
         parameters: how many the law has.
         aicc: of the fit to all rows; None where rows are held out, which needs no such penalty.
-        folds: each fold.
+        folds: the result of each fold.
     """
 
     law: str
@@ -111,22 +111,22 @@ class RankedLaw:
 
     @property
     def failed(self) -> int:
-        """How many folds have no score."""
+        """The number of folds without a score."""
         return sum(bool(fold.failed) for fold in self.folds)
 
     @property
     def unidentified(self) -> int:
-        """In how many folds the data do not determine some parameter."""
+        """The number of folds in which the data do not determine some parameter."""
         return sum(bool(fold.not_identified) for fold in self.folds)
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The laws by one question.
+    """The ranking of the laws by one protocol, or one part of it.
 
     Attributes:
-        protocol: as it is written.
-        part: early, middle or late where a protocol asks several questions; else empty.
+        protocol: its text form.
+        part: early, middle or late where a protocol has several parts; else empty.
         criterion: what is ranked.
         folds: how many.
         unit: what was drawn for the intervals: values of a column, curves, or rows.
@@ -150,7 +150,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class ComparedLaw:
-    """Which law was compared."""
+    """The law that was compared."""
 
     name: str
     digest: str
@@ -161,7 +161,7 @@ class ComparedLaw:
 
 @dataclass(frozen=True)
 class ComparedData:
-    """Which rows were compared on."""
+    """The rows that laws were compared on."""
 
     name: str
     digest: str
@@ -195,6 +195,10 @@ class Comparison:
 
     def ranking(self, protocol: str, part: str = "") -> Ranking:
         """The ranking by one protocol.
+
+        Args:
+            protocol: its text form.
+            part: of the protocol; empty for the whole.
 
         Raises:
             KeyError: it was not run.
@@ -231,7 +235,7 @@ class Comparisons:
     """Several laws with index sets on one table, compared on the rows of each label.
 
     Attributes:
-        over: the set that the labels are of.
+        over: the set that the labels belong to.
         parts: label -> comparison.
     """
 

@@ -20,7 +20,13 @@ Array = NDArray[np.float64]
 
 
 def scores(measured: Array, predicted: Array, objective: Objective) -> PredictionScores:
-    """The scores of predictions, both of shape (rows,)."""
+    """Score predictions by the objective, Huber's loss, R² and the mean absolute error.
+
+    Args:
+        measured: shape (rows,).
+        predicted: shape (rows,).
+        objective: of the comparison.
+    """
     huber = replace(objective, loss=HUBER.name, log=True)
     metrics = metrics_of(measured, predicted)
     return PredictionScores(
@@ -33,7 +39,13 @@ def scores(measured: Array, predicted: Array, objective: Objective) -> Predictio
 
 
 def losses(measured: Array, predicted: Array, objective: Objective) -> Array:
-    """The loss of each row, shape (rows,): inf where the law has no value, or no logarithm."""
+    """The loss of each row, shape (rows,): inf where the law has no value, or no logarithm.
+
+    Args:
+        measured: shape (rows,).
+        predicted: shape (rows,).
+        objective: of the comparison.
+    """
     with np.errstate(all="ignore"):
         loss = rho(residuals(measured, predicted, objective.log), objective)
     measurable = (measured > 0) | (not objective.log)
@@ -41,7 +53,7 @@ def losses(measured: Array, predicted: Array, objective: Objective) -> Array:
 
 
 def mean_scores(fold_scores: list[PredictionScores]) -> PredictionScores:
-    """The mean of each score over folds, as the papers' tables have it."""
+    """The mean of each score over folds, as in the tables of papers."""
 
     def loss(kind: str) -> Loss:
         losses_of_kind = [getattr(scores_, kind) for scores_ in fold_scores]
@@ -57,17 +69,21 @@ def mean_scores(fold_scores: list[PredictionScores]) -> PredictionScores:
 
 
 def log_likelihood(loss: Array, objective: Objective, exact: float) -> Array:
-    """The log-likelihood of each row of a fit, under the density that its objective belongs to.
+    """The log-likelihood of each row of a fit, under the density that corresponds to its objective.
 
-    A fit that minimises Σ rho(r) maximises, whatever tau is, the likelihood of residuals with the
+    A fit that minimises Σ rho(r) maximises, for every tau, the likelihood of residuals with the
     density exp(-rho(r)/tau)/Z(tau): Gaussian for squared(r); for huber(r), Gaussian within delta
-    and Laplacian outside. tau, the one parameter of scale, is set to its own maximum. Where the
-    objective is of log residuals, so is the density: of the logarithm of the output.
+    and Laplacian outside. tau, the one scale parameter, is set to its own maximum. Where the
+    objective is of log residuals, the density is that of the logarithm of the output.
 
     Args:
         loss: rho of each residual, shape (rows,).
         objective: of the fit.
-        exact: the sum of a fit that is exact but for rounding; a smaller one counts as this.
+        exact: the sum of losses of a fit that is exact up to rounding; a smaller sum counts as
+            this.
+
+    Returns:
+        Shape (rows,).
     """
     mean = max(float(np.sum(loss)), exact, 1e-300) / len(loss)
 
@@ -86,12 +102,12 @@ def log_likelihood(loss: Array, objective: Objective, exact: float) -> Array:
 def aicc(total: float, parameters: int, rows: int) -> float:
     """Akaike's criterion with its correction for few rows; inf where there are too few.
 
-    AICc = -2*total + 2k + 2k(k + 1)/(n - k - 1) (Hurvich and Tsai, Biometrika 76, 1989).
+    AICc = -2*total + 2k + 2k(k + 1)/(n - k - 1) (Hurvich and Tsai (1989), Biometrika 76).
 
     Args:
         total: the log-likelihood of all rows at its maximum.
-        parameters: of the law; the scale of the residuals is one more.
-        rows: how many.
+        parameters: of the law; k is one more, for the scale of the residuals.
+        rows: how many, n.
     """
     count = parameters + 1
     if rows <= count + 1:

@@ -1,4 +1,4 @@
-"""Laws + one protocol -> rankings: every law on every fold, and the laws in order."""
+"""Laws + protocol -> rankings: every law on every fold, and the laws in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Labels = NDArray[np.int64]
 FoldResults = Sequence[Sequence[tuple[FoldResult, Array]]]
 """The result of each law on each fold, and the loss of each tested row."""
 
-# of AICc: a law that is less far behind has substantial support (Burnham, Anderson 2002)
+# of AICc: a smaller difference does not rank (Burnham and Anderson (2002), section 2.6)
 AICC_SUPPORT = 4.0
 
 
@@ -32,9 +32,9 @@ class _ResamplingUnit:
     Attributes:
         name: as rankings print it.
         labels: the unit of each row, shape (rows,).
-        count: how many are tested.
+        count: how many have test rows.
         drawn: how often each is in each draw, shape (draws, units).
-        held_out: whether folds leave it out, so that it shows the noise from fold to fold.
+        held_out: whether folds hold it out, so that it shows the noise from fold to fold.
     """
 
     name: str
@@ -53,7 +53,17 @@ def rankings_by(
     starts: int,
     report: Callable[[], None],
 ) -> list[Ranking]:
-    """The ranking of the laws by a protocol, and one by each of its parts."""
+    """The ranking of the laws by a protocol, and one by each of its parts.
+
+    Args:
+        entries: the laws.
+        data: the rows.
+        protocol: how rows are held out.
+        folds: of the protocol.
+        seed: of starts and draws.
+        starts: how many each fit has.
+        report: called after each fit.
+    """
     results: list[list[tuple[FoldResult, Array]]] = []
     for entry in entries:
         results.append([])
@@ -84,8 +94,8 @@ def rankings_by(
 def _resampling_unit(
     data: CommonRows, protocol: Protocol, folds: Sequence[Fold], seed: int
 ) -> _ResamplingUnit:
-    """The values that are left out, where there are enough: they show the noise from fold to fold;
-    else curves, of which each is a training run; else rows."""
+    """The held-out values, where there are enough: they show the noise from fold to fold; else
+    curves, each of which is a training run; else rows."""
     rows = np.unique(np.concatenate([fold.test for fold in folds]))
     candidates = [("curves", data.curves(protocol.along(data))), ("rows", np.arange(data.rows))]
     by_value = protocol.kind.column and not protocol.kind.along
@@ -94,7 +104,7 @@ def _resampling_unit(
     chosen, labels, count = choose_units([labels for _, labels in candidates], rows)
     name = candidates[chosen][0]
     if name == "curves" and count == len(rows):
-        name = "rows"  # each curve is one
+        name = "rows"  # each curve has a single row
     drawn = draw_unit_counts(int(labels.max()) + 1, data.rows, seed)
     return _ResamplingUnit(name, labels, count, drawn, held_out=by_value and chosen == 0)
 
@@ -104,9 +114,9 @@ def _rank_in_sample(
 ) -> RankingData:
     """A ranking by AICc.
 
-    The fits owe little to their noise here: at its maximum the likelihood does not change with
-    the parameters. It does where one law contains the other and needs not; there the difference
-    is small, and small ones count as 0.
+    The laws are not refitted to the draws: at its maximum the likelihood is stationary in the
+    parameters. This fails where one law contains the other without need; there the difference is
+    small, and small differences count as 0.
     """
     values, drawn = [], []
     for entry, ((_, loss),) in zip(entries, results, strict=True):
@@ -125,9 +135,9 @@ def _rank_in_sample(
 def _held_out_means(
     entries: Sequence[Entry], folds: Sequence[Fold], results: FoldResults, unit: _ResamplingUnit
 ) -> tuple[Array, Array, Array]:
-    """The mean loss of the tested rows of each law in each fold, shape (laws, folds); the same in
-    each draw, (laws, folds, draws); and its least and greatest among fits that are equally good,
-    (laws, folds, 2)."""
+    """The mean loss of the test rows of each law in each fold, shape (laws, folds); that mean in
+    each draw, shape (laws, folds, draws); and its smallest and largest value among equally good
+    fits, shape (laws, folds, 2)."""
     shape = len(entries), len(folds)
     means = np.empty(shape)
     drawn = np.full((*shape, len(unit.drawn)), np.nan)

@@ -1,7 +1,8 @@
-"""Tapes on float64 arrays.
+"""Tape + arrays -> outputs in float64.
 
-All values broadcast: variables of shape (rows,) with parameters of shape (starts, 1) give
-(starts, rows). A result outside a function's domain is nan or inf, as in NumPy; the callers decide.
+All values broadcast: variables of shape (rows,) with parameters of shape (starts, 1) give (starts,
+rows). A result outside a function's domain is nan or inf, as in NumPy; the callers decide what that
+means.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ Array = NDArray[np.float64]
 
 
 class _Arrays:
-    """NumPy as an arithmetic, with SciPy for what it lacks."""
+    """NumPy as an arithmetic, with SciPy for functions that NumPy lacks."""
 
     def step(self, x: Array) -> Array:
         return np.heaviside(x, 0.5)
 
     def __getattr__(self, name: str) -> Any:
         if name in FUNCTIONS and not hasattr(np, name):
-            from scipy import special  # it takes a while to load; NumPy has the usual functions
+            from scipy import (
+                special,
+            )  # imported late: SciPy loads slowly, and NumPy has the usual functions
 
             return named(special, name)
         return named(np, name)
@@ -62,11 +65,14 @@ SLOPES: dict[str, Callable[[Array], Array]] = {
 
 
 def evaluate(tape: Tape, inputs: Sequence[ArrayLike]) -> list[Array]:
-    """The outputs of a tape.
+    """Compute the outputs of a tape.
 
     Args:
         tape: what to compute.
         inputs: one array or number for each input; their shapes broadcast.
+
+    Returns:
+        One array for each output.
     """
     with np.errstate(all="ignore"):
         results = _values(tape, inputs)

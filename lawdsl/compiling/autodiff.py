@@ -1,15 +1,16 @@
-"""Values of a tape and their exact derivatives, many operations at once, for many points.
+"""Tape + inputs -> values and exact derivatives at many points, by reverse accumulation.
 
-No formula is differentiated. Operations of one kind that do not need each other run as one
-operation on arrays: a sum of 200 powers is a handful of steps, forwards and backwards. Backwards,
-each passes on how the outputs change with its result (reverse accumulation).
+With the adjoint v̄_i = d(output)/d(v_i), each operation v = f(a, b, …) adds v̄·df/da to ā, from the
+last instruction to the first (Griewank and Walther (2008), Evaluating Derivatives, chapter 3).
+Operations of one kind that do not depend on each other run as one operation on arrays: a sum of 200
+powers is a handful of steps, forwards and backwards.
 
-Where a slope is not one number:
+Where the derivative is not unique or not finite:
 
 - min and max have the slope of the first argument that reaches them;
-- abs has slope 0 at 0, sign and step have it everywhere;
-- x^p has an infinite slope at x = 0 for 0 < p < 1. What does not depend on it has none of it, nor
-  has what multiplies it by a 0 that does not move; another 0 times infinity is nan.
+- abs has slope 0 at 0, sign and step have slope 0 everywhere;
+- x^p has an infinite slope at x = 0 for 0 < p < 1. Outputs that do not depend on it do not get it,
+  nor do products with a 0 that depends on no input; another 0 times infinity is nan.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Rule = Callable[[Array, Array], Array]
 
 
 def _others(x: Array, _: Array) -> Array:
-    """For each factor the product of the others, without a division."""
+    """For each factor the product of the other factors, without a division."""
     if len(x) == 2:
         return x[::-1]
     ones = np.ones_like(x[:1])
@@ -45,7 +46,8 @@ def _others(x: Array, _: Array) -> Array:
 
 
 def _of_power(x: Array, result: Array) -> Array:
-    """At base 0 the slope by a positive exponent is 0, as 0^p does not change with p > 0."""
+    """The derivative of a power by base and exponent; at base 0 that by a positive exponent is 0,
+    as 0^p does not change with p > 0."""
     base, exponent = x
     by_base = np.where(exponent == 0, 0.0, exponent * np.power(base, exponent - 1))
     by_exponent = np.where((base == 0) & (exponent > 0), 0.0, result * np.log(base))
@@ -74,16 +76,16 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True)
 class _Batch:
-    """Operations of one kind that do not need each other.
+    """Operations of one kind that do not depend on each other.
 
     Attributes:
         op: the operation.
         at: the instructions, shape (k,).
-        arguments: what they take, shape (arity, k).
-        back: which of the arguments, flat and in the order of the instructions they are, take part
-            in the derivatives.
-        targets: those instructions, each once.
-        starts: where in `back` each of them begins; None where each is there once.
+        arguments: their arguments, shape (arity, k).
+        back: which of the arguments take part in the derivatives, as flat indices sorted by
+            instruction.
+        targets: those instructions, without repetition.
+        starts: where in `back` each of them begins; None where none is repeated.
     """
 
     op: str
@@ -94,7 +96,7 @@ class _Batch:
     starts: Index | None
 
     def add(self, slopes: Array, pulls: Array) -> None:
-        """Add what the arguments get, shape (outputs, arity, k, points), to the slopes."""
+        """Add the adjoints of the arguments, shape (outputs, arity, k, points), to all adjoints."""
         flat = pulls.reshape(len(pulls), -1, pulls.shape[-1])[:, self.back]
         if self.starts is not None:
             flat = np.add.reduceat(flat, self.starts, axis=1)
@@ -102,11 +104,11 @@ class _Batch:
 
 
 class Slopes:
-    """A tape, ready for its values and its derivatives by some of its inputs.
+    """A tape prepared for its values and its derivatives by some of its inputs.
 
     Args:
         tape: what to compute.
-        by: numbers of the inputs to derive by; all where none are given.
+        by: numbers of the inputs to differentiate by; None for all.
     """
 
     def __init__(self, tape: Tape, by: Iterable[int] | None = None) -> None:
@@ -124,7 +126,7 @@ class Slopes:
         self._batches = self._scheduled()
 
     def _which_move(self) -> Mask:
-        """For each instruction whether it depends on an input to derive by."""
+        """For each instruction whether it depends on an input of the derivatives."""
         by = set(self.by)
         moving: list[bool] = []
         for step in self.tape.instructions:
@@ -133,7 +135,7 @@ class Slopes:
         return np.array(moving, dtype=bool)
 
     def _scheduled(self) -> tuple[_Batch, ...]:
-        """The operations by their depth, their kind and how many arguments they have."""
+        """The operations in batches, by depth, kind and number of arguments."""
         depth = [0] * len(self.tape.instructions)
         groups: dict[tuple[int, str, int], list[int]] = defaultdict(list)
         for i, step in enumerate(self.tape.instructions):
@@ -156,13 +158,14 @@ class Slopes:
     def values(self, inputs: Array) -> Array:
         """The outputs, shape (outputs, points), at inputs of shape (inputs, points).
 
-        What has no value is nan or infinite, as in NumPy.
+        Values outside a function's domain are nan or infinite, as in NumPy.
         """
         with np.errstate(all="ignore"):
             return self._forwards(inputs)[list(self.tape.outputs)]
 
     def values_and_gradients(self, inputs: Array) -> tuple[Array, Array]:
-        """The outputs, (outputs, points), and their derivatives, (outputs, by, points)."""
+        """The outputs, shape (outputs, points), and their derivatives, shape (outputs, by, points),
+        at inputs of shape (inputs, points)."""
         with np.errstate(all="ignore"):
             results = self._forwards(inputs)
             found = self._backwards(results)
@@ -179,7 +182,7 @@ class Slopes:
         return results
 
     def _backwards(self, results: Array, felt: Array | None = None) -> Array:
-        """The derivatives; those that are not felt by an output pass nothing on."""
+        """The derivatives; instructions on which an output does not depend pass no adjoint on."""
         slopes = self._seeds(results)
         for batch in reversed(self._batches):
             if not len(batch.back):
@@ -192,8 +195,8 @@ class Slopes:
         return self._by_input(slopes)
 
     def _felt(self, results: Array) -> Array:
-        """Positive where an output depends on an instruction, (outputs, instructions, points): by
-        a way along which no factor is a 0 that does not move."""
+        """Positive where an output depends on an instruction, shape (outputs, instructions,
+        points): by a path without a factor of 0 that depends on no input."""
         felt = self._seeds(results)
         for batch in reversed(self._batches):
             if len(batch.back):
@@ -213,8 +216,8 @@ class Slopes:
 
 
 def _counts(batch: _Batch, results: Array, moving: Mask) -> Array:
-    """1 where an argument of a batch counts, 0 where a fixed factor beside it is 0: shape (arity,
-    k, points)."""
+    """1 where an argument of a batch has an effect, 0 where another factor is a constant 0: shape
+    (arity, k, points)."""
     x = results[batch.arguments]
     if batch.op != "multiply":
         return np.ones_like(x)
@@ -223,10 +226,21 @@ def _counts(batch: _Batch, results: Array, moving: Mask) -> Array:
 
 
 def values(tape: Tape, inputs: Array) -> Array:
-    """The outputs of a tape, shape (outputs, points), at inputs of shape (inputs, points)."""
+    """The outputs of a tape, shape (outputs, points).
+
+    Args:
+        tape: what to compute.
+        inputs: shape (inputs, points).
+    """
     return Slopes(tape).values(inputs)
 
 
 def values_and_gradients(tape: Tape, inputs: Array) -> tuple[Array, Array]:
-    """The outputs, (outputs, points), and their derivatives, (outputs, inputs, points)."""
+    """The outputs of a tape, shape (outputs, points), and their derivatives, (outputs, inputs,
+    points).
+
+    Args:
+        tape: what to compute.
+        inputs: shape (inputs, points).
+    """
     return Slopes(tape).values_and_gradients(inputs)

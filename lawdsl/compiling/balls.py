@@ -1,6 +1,7 @@
-"""Tapes on numbers of Arb: a value, and its slopes by all inputs, carried backwards.
+"""Tape + exact points -> value and slopes as balls of Arb (python-flint), by reverse accumulation.
 
-Points are exact fractions, so the only errors are those of rounding, which Arb bounds.
+Points are exact fractions, so the only errors are those of rounding, which Arb bounds (Johansson
+(2017), IEEE Transactions on Computers 66).
 """
 
 from __future__ import annotations
@@ -21,15 +22,20 @@ Ball = Any  # arb: python-flint has no types
 
 
 class NoBall(Exception):
-    """An operation that has no finite value here, or one on a kink."""
+    """An operation without a finite value at the point, or a derivative at a kink."""
 
 
 def ball(number: Fraction) -> Ball:
+    """The ball that contains a fraction, at the current precision."""
     return arb(fmpq(number.numerator, number.denominator))
 
 
 def value(tape: Tape, inputs: Sequence[Ball]) -> Ball:
-    """The first output of a tape.
+    """The first output of a tape, as a ball that contains its exact value.
+
+    Args:
+        tape: what to compute.
+        inputs: one ball for each input.
 
     Raises:
         NoBall: it has no finite value.
@@ -38,7 +44,12 @@ def value(tape: Tape, inputs: Sequence[Ball]) -> Ball:
 
 
 def slopes(tape: Tape, inputs: Sequence[Ball], count: int) -> list[Ball]:
-    """The derivatives of the first output by the first `count` inputs.
+    """The derivatives of the first output by the first `count` inputs, as balls.
+
+    Args:
+        tape: what to compute.
+        inputs: one ball for each input.
+        count: how many inputs to differentiate by.
 
     Raises:
         NoBall: it has no finite value or slope.
@@ -82,7 +93,7 @@ def _values(tape: Tape, inputs: Sequence[Ball]) -> list[Ball]:
 
 
 def _moved(tape: Tape, count: int) -> list[bool]:
-    """Which results change with the first `count` inputs."""
+    """Which results depend on the first `count` inputs."""
     moved: list[bool] = []
     for step in tape.instructions:
         if step.op == "input":
@@ -148,7 +159,8 @@ SLOPES = {NAMES[function]: row.derivative for function, row in ROWS.items()}
 
 
 def _parts(op: str, given: list[Ball], at: Ball, wanted: list[bool]) -> list[Ball]:
-    """The slopes of one operation by its arguments; those that are not wanted are not computed."""
+    """The derivatives of one operation by its arguments; only those requested by `wanted` are
+    computed."""
     if op == "add":
         return [arb(1)] * len(given)
     if op == "multiply":

@@ -1,4 +1,4 @@
-"""The rows of a table by the distinct values of some of its columns."""
+"""Columns of a table -> the distinct values of some of them, and the index of each row's value."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Support = frozenset[int] | None  # numbers of variables; None: every row is a value of its own
 
-TABLE = 0.5  # a table of distinct values is used up to so many of them a row
+TABLE = 0.5  # distinct values per row, up to which a table of them is used
 LARGEST_TABLE = 20_000
-MOST_CODES = 16  # times as many codes as rows are counted; more are sorted
+MOST_CODES = 16  # times as many possible codes as rows are renumbered by counting; more by sorting
 EVERY_ROW = slice(None)
 
 
 class Table:
-    """The rows of a table as seen by a law: for some of the variables, their distinct values.
+    """The rows of a table, with the distinct values of sets of variables.
 
     Args:
         columns: the variables, shape (variables, rows).
@@ -33,13 +33,13 @@ class Table:
 
     @property
     def most(self) -> int:
-        """How many distinct values still make a table of them pay."""
+        """The number of distinct values up to which computing on them is faster than on all rows."""
         return int(min(TABLE * self.rows, LARGEST_TABLE))
 
     @cached_property
     def codes(self) -> list[tuple[Index, int]]:
-        """For each variable a number of the value in each row, and how many values there are; of
-        a column with too many only that there are more."""
+        """For each variable the index of the value in each row, and the number of values; for a
+        column with too many values only that there are more."""
         found = []
         for column in self.columns:
             few = column[: 2 * LARGEST_TABLE]
@@ -50,11 +50,14 @@ class Table:
         return found
 
     def distinct(self, support: frozenset[int]) -> tuple[Array, Index | None]:
-        """The variables at the distinct values of some of them, and which of these a row has.
+        """The distinct values of some variables, and which of these each row has.
+
+        Args:
+            support: numbers of the variables.
 
         Returns:
-            Columns, shape (variables, values), and a number for each row, shape (rows,); all
-            rows and None where so many differ that a table of them does not pay.
+            Columns, shape (variables, values), and an index for each row, shape (rows,); all rows
+            and None where there are too many distinct values to be worth a table.
         """
         if support not in self._known:
             self._known[support] = self._distinct(sorted(support))
@@ -74,17 +77,23 @@ class Table:
         return self.columns[:, first], code
 
     def size(self, support: Support) -> int:
-        """How many distinct values a support has."""
+        """The number of distinct values of a support."""
         if not support:
             return 1 if support is not None else self.rows
         return self.distinct(support)[0].shape[1]
 
     def index(self, support: Support) -> Index | None:
-        """Which of the distinct values each row has; None where there is one, or one a row."""
+        """Which of the distinct values each row has; None where there is a single one, or one per
+        row."""
         return self.distinct(support)[1] if support else None
 
     def between(self, own: frozenset[int], whole: Support) -> Index:
-        """Which value of a support there is at each value of a larger one."""
+        """The index of a support's value at each distinct value of a larger support.
+
+        Args:
+            own: the support.
+            whole: the larger support.
+        """
         if (own, whole) not in self._between:
             rows = self.distinct(own)[1]
             assert rows is not None
@@ -96,7 +105,16 @@ class Table:
         return self._between[own, whole]
 
     def gather(self, factors: Array, support: Support, piece: slice = EVERY_ROW) -> Array:
-        """The sums of (starts, rows) factors over the rows of each value of a support."""
+        """Sum factors over the rows of each distinct value.
+
+        Args:
+            factors: shape (starts, rows of the piece).
+            support: the variables whose values count.
+            piece: the rows.
+
+        Returns:
+            Shape (starts, values).
+        """
         if support is None:
             return factors
         if not support:
@@ -115,12 +133,12 @@ class Table:
         return np.add.reduceat(factors.take(order, -1), starts, axis=-1)
 
     def rows_in(self, piece: slice) -> int:
-        """How many rows a piece has."""
+        """The number of rows in a piece."""
         return self.rows if piece == EVERY_ROW else len(range(self.rows)[piece])
 
 
 def _numbered(code: Index, count: int) -> tuple[Index, int]:
-    """Codes below `count` as numbers without gaps, in their order, and how many there are."""
+    """Codes below `count` renumbered without gaps, in their order, and how many there are."""
     if count > MOST_CODES * len(code):
         values, numbers = np.unique(code, return_inverse=True)
         return numbers.astype(np.int64), len(values)

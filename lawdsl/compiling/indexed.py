@@ -1,8 +1,8 @@
-"""A law with index sets as operations on arrays: an axis for each index, whatever its labels.
+"""Law with index sets -> operations on arrays, with an axis for each index, and their derivatives.
 
-`sum(s[i]*exp(sum(t[i, j]*r[j] for j)) for i)` is a handful of operations, with 30 labels of i and
-22 of j as with two of each. Derivatives are exact: each operation passes on how the output changes
-with its result (reverse mode), for every row by itself.
+`sum(s[i]*exp(sum(t[i, j]*r[j] for j)) for i)` is a handful of operations, whether i has 30 labels
+or two. Derivatives are exact, by reverse accumulation for every row separately: each step v = f(a,
+b) adds v̄·df/da to ā (Griewank and Walther (2008), Evaluating Derivatives, chapter 3).
 """
 
 from __future__ import annotations
@@ -34,13 +34,20 @@ PICKED = {"min": np.minimum, "max": np.maximum}
 
 @dataclass
 class Building:
-    """Formulas with index sets -> steps; equal parts are computed once."""
+    """Formulas with index sets -> steps; equal parts share one step."""
 
     leaves: Leaves
     steps: list[Step] = field(default_factory=list)
     known: dict[Step, int] = field(default_factory=dict)
 
     def add(self, op: str, arguments: tuple[int, ...] = (), more: object = None) -> int:
+        """The number of a step, which is appended unless an equal one exists.
+
+        Args:
+            op: the operation.
+            arguments: numbers of earlier steps.
+            more: further data of the operation, as the axes of a sum.
+        """
         step = (op, arguments, more)
         if step not in self.known:
             self.known[step] = len(self.steps)
@@ -48,7 +55,12 @@ class Building:
         return self.known[step]
 
     def __call__(self, node: Formula, places: Mapping[str, IndexValue | int]) -> int:
-        """The number of the step that computes a formula; a place that is a number is an axis."""
+        """The number of the step that computes a formula.
+
+        Args:
+            node: the formula.
+            places: index -> its label, or the number of its axis.
+        """
         match node:
             case tree.Number(text):
                 return self.add("number", (), float(literal(text)))
@@ -110,10 +122,10 @@ class Building:
 
 
 class Indexed:
-    """A law with index sets, ready to be computed on the rows of a table.
+    """A law with index sets, compiled to steps on arrays.
 
     Args:
-        leaves: the parameters and columns that its formula ends in.
+        leaves: the parameters and columns in its formula.
     """
 
     def __init__(self, leaves: Leaves) -> None:
@@ -159,11 +171,12 @@ class Indexed:
         found: Sequence[Array],
         take: Callable[[str, tuple[IndexValue | int, ...], Array], None],
     ) -> None:
-        """Pass on how the output changes with each step, from the last to the first.
+        """Pass the adjoint of each step to its arguments, from the last step to the first.
 
         Args:
             found: the result of every step.
-            take: called with each leaf and the derivative by it, shape (starts, rows, …).
+            take: called with the name and subscripts of each leaf and the derivative by it, shape
+                (starts, rows, …).
         """
         pulls: list[Array | None] = [None] * len(found)
         pulls[self.output] = np.ones((1,) * self.axes)
@@ -196,7 +209,7 @@ class Indexed:
 def _backwards(
     op: str, own: Sequence[Array], result: Array, pull: Array, more: object
 ) -> list[Array | None]:
-    """How the output changes with each argument of a step."""
+    """The adjoint of each argument of a step; None for an argument without derivative."""
     match op:
         case "number":
             return []
@@ -227,7 +240,7 @@ def _inner(x: Array) -> tuple[int, ...]:
 
 
 def _others(x: Array, axes: tuple[int, ...]) -> Array:
-    """For each factor the product of the others, exact where one of them is 0."""
+    """For each factor the product of the other factors, exact where one of them is 0."""
     moved = np.moveaxis(x, axes, range(-len(axes), 0))
     flat = moved.reshape(*moved.shape[: -len(axes)], -1)
     before = np.cumprod(np.concatenate([np.ones_like(flat[..., :1]), flat[..., :-1]], -1), -1)
@@ -237,19 +250,24 @@ def _others(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _summed(pull: Array, x: Array) -> Array:
-    """A derivative summed over the indices that an argument does not have; rows stay apart."""
+    """A derivative summed over the indices that an argument does not have; rows stay separate."""
     axes = tuple(k for k in range(OUTER, pull.ndim) if x.shape[k] == 1 and pull.shape[k] > 1)
     return pull.sum(axis=axes, keepdims=True) if axes else pull
 
 
 def _times(pull: Array, factor: Array, x: Array) -> Array:
-    """Derivative times a factor, summed over the indices that an argument does not have."""
+    """A derivative times a factor, summed over the indices that an argument does not have."""
     kept = {*range(OUTER), *(k for k in range(OUTER, x.ndim) if x.shape[k] > 1)}
     return contracted(pull, factor, without=tuple(k for k in range(x.ndim) if k not in kept))
 
 
 def contracted(a: Array, b: Array, without: tuple[int, ...]) -> Array:
-    """The product of two arrays, summed over some axes, which stay with one entry."""
+    """Sum the product of two arrays over some axes, which are kept with length 1.
+
+    Args:
+        a, b: arrays whose shapes broadcast.
+        without: the axes of the sum.
+    """
     if not any(a.shape[k] > 1 or b.shape[k] > 1 for k in without):
         return a * b
     a_axes = [k for k in range(a.ndim) if a.shape[k] > 1]

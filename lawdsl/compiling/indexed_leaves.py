@@ -1,4 +1,4 @@
-"""What the formula of a law with index sets ends in: its parameters and the columns of a table."""
+"""Law with index sets + columns + parameters -> the arrays of the leaves of its formula."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Leaves:
 
     Attributes:
         declared: the law, with its index sets.
-        grounded: the same written out.
+        grounded: the law written out for the labels.
         variables: names of the columns, in their order.
         parameters: names of the free parameters, in their order.
         settings: setting or fixed parameter -> value.
@@ -44,33 +44,36 @@ class Leaves:
 
     @property
     def instance(self) -> Instance:
+        """The labels of the index sets."""
         assert self.grounded.instance is not None
         return self.grounded.instance
 
     @cached_property
     def rows(self) -> dict[str, IndexValue]:
-        """What the indices of the rows stand for."""
+        """The label, or labels by row, of each index of the rows."""
         return self.instance.rows(self.declared)
 
     def axis(self, index: str) -> int:
-        """The axis of an index, behind those of starts and rows."""
+        """The axis of an index, after those of starts and rows."""
         return OUTER + list(self.declared.indices).index(index)
 
     def is_leaf(self, name: str) -> bool:
+        """Whether a name is a setting, parameter or variable, and not a definition."""
         return self.declared.symbols[name].kind in ("setting", "parameter", "variable")
 
     def is_parameter(self, name: str) -> bool:
+        """Whether a name is a parameter."""
         return self.declared.symbols[name].kind == "parameter"
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Free parameter, then tied one and constant -> its place among all of them."""
+        """Free parameters, then tied ones and constants -> position among all of them."""
         tied = [n for n in self.forms if n not in self.parameters]
         return {name: number for number, name in enumerate((*self.parameters, *tied))}
 
     @cached_property
     def forms(self) -> dict[str, dict[str, float]]:
-        """Element of a parameter that is not free -> what it is of the free ones."""
+        """Element of a parameter that is not free -> its coefficients of the free ones."""
         found = {}
         symbols = self.grounded.symbols
         for name, symbol in symbols.items():
@@ -85,7 +88,7 @@ class Leaves:
 
     @cached_property
     def spread(self) -> tuple[scipy.sparse.csr_array, Array]:
-        """Free parameters -> all: a matrix, and what is added."""
+        """The affine map from the free parameters to all: a sparse matrix, and a constant vector."""
         count = len(self.parameters)
         rows, columns, entries = list(range(count)), list(range(count)), [1.0] * count
         added = np.zeros(len(self.numbers))
@@ -107,20 +110,30 @@ class Source:
     Args:
         leaves: of the law.
         columns: its variables, shape (variables, rows).
-        everything: all parameters, tied ones too, shape (starts, parameters).
+        everything: all parameters, including tied ones, shape (starts, parameters).
     """
 
     def __init__(self, leaves: Leaves, columns: Array, everything: Array) -> None:
         self.leaves, self.columns, self.everything = leaves, columns, everything
 
     def value(self, name: str, labels: tuple[IndexValue | int, ...]) -> Array:
-        """One leaf, shape (starts or 1, rows or 1, a length for each index)."""
+        """The array of one leaf, shape (starts or 1, rows or 1, a length for each index).
+
+        Args:
+            name: of the parameter or variable.
+            labels: its subscripts.
+        """
         if self.leaves.declared.symbols[name].kind == "variable":
             return self._variable(name, labels)
         return self.everything[:, self.numbers(name, labels)]
 
     def numbers(self, name: str, labels: tuple[IndexValue | int, ...]) -> Index:
-        """The places of a parameter's elements, shape (rows or 1, a length for each index)."""
+        """The positions of a parameter's elements, shape (rows or 1, a length for each index).
+
+        Args:
+            name: of the parameter.
+            labels: its subscripts.
+        """
         leaves = self.leaves
         along = [self._labels(place, k, name) for k, place in enumerate(labels)]
         texts = [with_subscripts(name, one) for one in product(*along)] if along else [name]
@@ -137,7 +150,7 @@ class Source:
         return list(self.leaves.instance.of(self.leaves.declared, index))
 
     def _at(self, place: IndexValue | int, labels: list[str]) -> Index:
-        """Which of the labels there is at each row and place of the axes."""
+        """The position of the label at each row and at each place of the axes."""
         if isinstance(place, Differing):
             names = [indicator(place.index, label) for label in labels]
             numbers = [self.leaves.variables.index(name) for name in names]
@@ -147,7 +160,7 @@ class Source:
         return np.arange(len(labels)).reshape(self._shape(**{f"axis{place}": len(labels)}))
 
     def _shape(self, rows: int = 1, **axes: int) -> tuple[int, ...]:
-        """Rows and an axis for each index."""
+        """The shape with rows and an axis for each index."""
         count = len(self.leaves.declared.indices)
         return rows, *(axes.get(f"axis{k + OUTER}", 1) for k in range(count))
 
@@ -165,15 +178,23 @@ class Source:
         leaves = self.leaves
         if text in leaves.variables:
             return self.columns[leaves.variables.index(text)]
-        form = linear(tree.Name(text), leaves.grounded.symbols)  # a share: 1 minus the others
+        form = linear(
+            tree.Name(text), leaves.grounded.symbols
+        )  # a share without a column is 1 minus the others
         assert form is not None
         others = [part for part in form if part != CONSTANT]
         return rest_of(np.stack([self._column(part) for part in others]))
 
 
 def rest_of(shares: Array) -> Array:
-    """What shares of shape (shares, rows) leave of 1: shape (rows,). Rounding leaves no less than
-    0, and nothing where they are all."""
+    """The share that others leave of 1, max(0, 1 - Σ shares), 0 where that is rounding.
+
+    Args:
+        shares: shape (shares, rows).
+
+    Returns:
+        Shape (rows,).
+    """
     left = 1 - shares.sum(axis=0)
     found: Array = np.where(left < NOTHING, 0.0, left)
     return found

@@ -1,4 +1,4 @@
-"""In which parameters a law with index sets is linear: found on its syntax."""
+"""Law with index sets -> the parameters in which it is linear, from its syntax tree."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from lawdsl.language import tree
 from lawdsl.language.symbols import Declarations
 from lawdsl.language.tree import Formula
 
-BENT = 2  # a degree that is too high, whatever it is
+BENT = 2  # stands for every degree above 1
 
 
 def linear_in(leaves: Leaves) -> tuple[int, ...]:
-    """Numbers of the free parameters in which a law is linear all at once: whole families, in the
-    order of the declarations; those that have two bounds are left out."""
+    """Numbers of the free parameters in which a law is jointly linear: whole families, in the order
+    of the declarations, without those that have two bounds."""
     declared = leaves.declared
     formula = declared.output.formula
     assert formula is not None
@@ -31,7 +31,7 @@ def linear_in(leaves: Leaves) -> tuple[int, ...]:
 
 
 def _tied_across(leaves: Leaves) -> set[str]:
-    """Families with an element that is tied to one of another family."""
+    """Families with an element that is tied to an element of another family."""
     found: set[str] = set()
     for name, form in leaves.forms.items():
         families = {part.partition("[")[0] for part in (name, *form) if part}

@@ -1,4 +1,5 @@
-"""A law with index sets on one table, at many parameter vectors at once."""
+"""Law with index sets + columns -> ArrayModel: its values and derivatives at many parameter
+vectors."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ Array = NDArray[np.float64]
 
 
 class ArrayModel:
-    """What `Model` is to a law without index sets.
+    """A law with index sets on a table; the counterpart of `Model` for laws without them.
 
-    There are no second derivatives, so fits go by Gauss and Newton.
+    It has no second derivatives, so fits use Gauss-Newton steps.
 
     Args:
-        law: the law on arrays.
+        law: compiled to steps on arrays.
         columns: its variables, shape (variables, rows).
-        linear: numbers of the parameters in which it is linear all at once.
+        linear: numbers of the parameters in which it is jointly linear.
     """
 
     curved = False
@@ -32,12 +33,19 @@ class ArrayModel:
         self.has_offset = True
 
     def on(self, columns: Array) -> ArrayModel:
-        """The same law on other rows."""
+        """Return the model of this law on other rows, shape (variables, rows)."""
         return ArrayModel(self.law, columns, tuple(self.linear))
 
     def at(self, theta: Array, order: int = 0, piece: slice = EVERY_ROW) -> ArrayValues:
-        """The law near parameters of shape (starts, parameters), of which the linear ones do not
-        matter yet. Floating-point errors are not held back here."""
+        """The law at the nonlinear parameters; values of the linear ones are given later.
+
+        Floating-point errors are not suppressed here: the caller does that.
+
+        Args:
+            theta: shape (starts, parameters).
+            order: of derivatives; at most 1.
+            piece: the rows.
+        """
         return ArrayValues(self, theta, self.columns[:, piece])
 
     def value(self, theta: Array, piece: slice = EVERY_ROW) -> Array:
@@ -46,20 +54,26 @@ class ArrayModel:
             return _value(self.law, theta, self.columns[:, piece])
 
     def slopes(self, theta: Array, piece: slice = EVERY_ROW) -> tuple[Array, Array]:
-        """The law, (starts, rows), and its derivatives by the parameters, (starts, p, rows)."""
+        """The law, shape (starts, rows), and its derivatives by the parameters, shape (starts, p,
+        rows).
+
+        Args:
+            theta: shape (starts, parameters).
+            piece: the rows.
+        """
         with np.errstate(all="ignore"):
             return _with_slopes(self.law, theta, self.columns[:, piece])
 
 
 class ArrayValues:
-    """A law with index sets at some values of the parameters that it is not linear in."""
+    """A law with index sets at given values of its nonlinear parameters."""
 
     def __init__(self, model: ArrayModel, theta: Array, columns: Array) -> None:
         self.model, self.theta, self.data = model, theta, columns
         self._known: tuple[Array, Array] | None = None
 
     def _without(self) -> tuple[Array, Array]:
-        """The law and its slopes where the linear parameters are 0."""
+        """The law and its slopes with the linear parameters at 0."""
         if self._known is None:
             at = self.theta.copy()
             at[:, self.model.linear] = 0.0
@@ -67,21 +81,24 @@ class ArrayValues:
         return self._known
 
     def offset(self) -> Array:
-        """The law where the linear parameters are 0, (starts, rows)."""
+        """The law with the linear parameters at 0, shape (starts, rows)."""
         return self._without()[0]
 
     def columns(self) -> Array:
-        """What the linear parameters multiply, shape (starts, linear parameters, rows)."""
+        """The functions that the linear parameters multiply, shape (starts, linear parameters,
+        rows)."""
         return self._without()[1][:, self.model.linear]
 
     def value(self, theta: Array) -> Array:
-        """The law at parameters, of which those that are not linear are these: (starts, rows)."""
+        """The law at parameters of shape (starts, parameters), with these nonlinear ones: (starts,
+        rows)."""
         if not self.model.linear:
             return self.offset()
         return combined(theta[:, self.model.linear], self.columns(), self.offset())
 
     def slopes(self, theta: Array) -> Array:
-        """Its derivatives by all parameters: shape (starts, p, rows)."""
+        """The derivatives by all parameters at parameters of shape (starts, p): shape (starts, p,
+        rows)."""
         return _with_slopes(self.model.law, theta, self.data)[1]
 
 
@@ -104,7 +121,7 @@ def _with_slopes(law: Indexed, theta: Array, columns: Array) -> tuple[Array, Arr
     slopes = np.zeros((len(law.leaves.numbers), starts, rows))
 
     def take(name: str, labels: tuple[IndexValue | int, ...], pull: Array) -> None:
-        """Add what one leaf says to the slopes of its elements."""
+        """Add the derivative by one leaf to the slopes of its elements."""
         at = source.numbers(name, labels)
         if at.shape[0] > 1:  # each row has the element of its label
             for number in np.unique(at):
@@ -124,5 +141,5 @@ def _with_slopes(law: Indexed, theta: Array, columns: Array) -> tuple[Array, Arr
 
 
 def _flat(value: Array) -> Array:
-    """Without the axes of indices, over which the output does not differ."""
+    """A value without the axes of indices, along which the output has length 1."""
     return value.reshape(value.shape[:OUTER])

@@ -1,4 +1,4 @@
-"""Derivatives of functions on intervals, by the formulas of their rows."""
+"""Function + interval -> an enclosure of its derivative, by the formula in the table of functions."""
 
 from __future__ import annotations
 
@@ -25,10 +25,15 @@ DERIVATIVES = {NAMES[function]: row.derivative for function, row in ROWS.items()
 
 
 def derivative(op: str, argument: Interval, value: Interval) -> Interval:
-    """The derivative of a function of one argument.
+    """Enclose the derivative of a function of one argument.
+
+    Args:
+        op: the name of the function.
+        argument: the interval of its argument.
+        value: the interval of the function there.
 
     Raises:
-        NoInterval: it has none, or none that is certain.
+        NoInterval: the function has no derivative, or none that is certain.
     """
     if op not in DERIVATIVES:
         raise NoInterval
@@ -36,7 +41,7 @@ def derivative(op: str, argument: Interval, value: Interval) -> Interval:
 
 
 class _Operand(Interval):
-    """An interval in a formula: operators in place of what they mean for tuples."""
+    """An interval with arithmetic operators, in place of those of tuples."""
 
     __slots__ = ()
 
@@ -88,7 +93,7 @@ class _Intervals:
         return _Operand(*OPERATIONS["power"](_operand(x), _operand(0.5)))
 
     def sinh(self, x: Interval) -> _Operand:
-        """Increasing; x lies between 0 and sinh(x), which may be beyond the numbers of Arb."""
+        """Increasing; x is between 0 and sinh(x), which may exceed the range of Arb."""
         low, high = x.low.sinh().lower(), x.high.sinh().upper()
         if not low.is_finite():
             low = x.low if x.low > 0 else MINUS_INFINITY

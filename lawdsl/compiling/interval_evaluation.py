@@ -1,6 +1,7 @@
-"""Tapes on fractions and on intervals: a sign read off here is certain.
+"""Tape + rational or interval inputs -> values with certain signs and digits.
 
-Fractions are exact, and stay so while they are short.
+Fractions are computed exactly while they are short; intervals of Arb, rounded outwards, contain the
+exact value (Moore, Kearfott and Cloud (2009), Introduction to Interval Analysis).
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from lawdsl.compiling.intervals import (
 from lawdsl.compiling.tape import Tape
 from lawdsl.core.functions import FUNCTIONS
 
-BITS = 170  # of an end point where a point is verified: 50 digits
+BITS = 170  # precision where a point is verified: about 50 digits
 SHORT = 2000  # bits of a fraction that is kept exact
-WORKING = (BITS, 4 * BITS, 16 * BITS)  # bits tried, one after another, for digits that are shown
-FLOATS = 300  # digits before or behind the point that a float64 surely has
-NARROW = 1e-12  # of a number: an interval so narrow is one float
+WORKING = (BITS, 4 * BITS, 16 * BITS)  # precisions tried in turn until the digits shown are certain
+FLOATS = 300  # decimal exponent up to which a float64 neither overflows nor underflows
+NARROW = 1e-12  # relative width up to which an interval is given as one float
 MOST_DIGITS = 60  # of a number before it is rounded
 
 Number = Fraction | Interval
@@ -40,6 +41,10 @@ Number = Fraction | Interval
 
 def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
     """The certain sign of the first output at rational inputs.
+
+    Args:
+        tape: what to compute.
+        inputs: one fraction for each input.
 
     Returns:
         -1, 0 or 1, or None where it cannot be decided.
@@ -55,7 +60,13 @@ def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
 
 
 def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
-    """The first output at rational inputs, where it is a short fraction; None otherwise."""
+    """The first output at rational inputs as a fraction; None where it is not one, or not a short
+    one.
+
+    Args:
+        tape: what to compute.
+        inputs: one fraction for each input.
+    """
     with precision(BITS):
         try:
             value = _run(tape, inputs)
@@ -65,9 +76,14 @@ def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
 
 
 def certain_floats(tape: Tape, inputs: Sequence[float]) -> list[float]:
-    """All outputs at floats, each right to 12 digits; NaN for one that is not.
+    """All outputs at floats, each correct to 12 digits; NaN for one that is not.
 
-    Floats lose all digits of 1 - cos(x) near 0; here the computation is in Arb intervals of BITS.
+    Floats lose all digits of 1 - cos(x) near 0; here the computation is in Arb intervals of 170
+    bits.
+
+    Args:
+        tape: what to compute.
+        inputs: one float for each input, taken as exact.
     """
     if not all(map(math.isfinite, inputs)):
         return [math.nan] * len(tape.outputs)
@@ -77,7 +93,12 @@ def certain_floats(tape: Tape, inputs: Sequence[float]) -> list[float]:
 
 
 def evaluate(tape: Tape, inputs: Sequence[Interval]) -> list[Interval | None]:
-    """The result of each instruction on intervals; None where it has no certain value."""
+    """Enclose the result of each instruction on intervals; None where it has no certain value.
+
+    Args:
+        tape: what to compute.
+        inputs: one interval for each input.
+    """
     results: list[Interval | None] = []
     for step in tape.instructions:
         if step.op == "input":
@@ -90,7 +111,12 @@ def evaluate(tape: Tape, inputs: Sequence[Interval]) -> list[Interval | None]:
 
 
 def apply(op: str, arguments: Sequence[Interval | None]) -> Interval | None:
-    """The result of an operation on intervals; None where it has no certain value."""
+    """Enclose the result of an operation on intervals; None where it has no certain value.
+
+    Args:
+        op: the operation.
+        arguments: their intervals; None for an argument without a certain value.
+    """
     if None in arguments or op not in OPERATIONS:
         return None
     try:
@@ -101,12 +127,12 @@ def apply(op: str, arguments: Sequence[Interval | None]) -> Interval | None:
 
 
 def constant(number: sp.Expr) -> Interval:
-    """A number of a tape."""
+    """The interval of a constant of a tape."""
     return as_interval(_constant(number))
 
 
 def _as_float(value: Interval | None) -> float:
-    """The float amid a narrow interval; NaN for a wide one."""
+    """The float in the middle of a narrow interval; NaN for a wide one."""
     if value is None or not (value.low.is_finite() and value.high.is_finite()):
         return math.nan
     low, high = float(value.low), float(value.high)
@@ -115,6 +141,11 @@ def _as_float(value: Interval | None) -> float:
 
 def certain_text(tape: Tape, inputs: Sequence[Fraction], digits: int) -> str:
     """The first output at rational inputs, correctly rounded to a number of significant digits.
+
+    Args:
+        tape: what to compute.
+        inputs: one fraction for each input.
+        digits: how many significant digits.
 
     Returns:
         `= 2.5`; where the digits are not certain at the highest precision, `> 0` or `< 0` if the
@@ -136,7 +167,7 @@ def certain_text(tape: Tape, inputs: Sequence[Fraction], digits: int) -> str:
 
 
 def _decimal(number: Decimal, digits: int) -> str:
-    """A decimal as Python writes floats, beyond their range too."""
+    """A decimal in Python's notation of floats, also beyond their range."""
     if not number or abs(number.adjusted()) < FLOATS:
         return f"{float(number):.{digits}g}"
     sign, figures, _ = number.as_tuple()
@@ -158,7 +189,7 @@ def _rounded(x: Any, digits: int) -> Decimal | None:
 
 
 def _run(tape: Tape, inputs: Sequence[Fraction]) -> Number:
-    """The first output of a tape, on fractions as far as possible.
+    """The first output of a tape, on fractions while these are exact and short.
 
     Raises:
         NoInterval: one of its operations has no value, or none that is certain.
@@ -183,14 +214,14 @@ def _run(tape: Tape, inputs: Sequence[Fraction]) -> Number:
 
 
 class Prepared:
-    """A tape that is to run many times: what depends on fixed inputs only is computed once.
+    """A tape for repeated evaluation: results that depend on fixed inputs only are computed once.
 
     Args:
-        tape: its first output is asked for.
+        tape: its first output is computed.
         fixed: number of an input -> its value.
 
     Raises:
-        NoInterval: a part has no value whatever the other inputs are.
+        NoInterval: a result has no value whatever the other inputs are.
     """
 
     def __init__(self, tape: Tape, fixed: Mapping[int, Interval]) -> None:
@@ -214,10 +245,15 @@ class Prepared:
                     self.results[i] = OPERATIONS[step.op](*known)
 
     def run(self, inputs: Sequence[Interval | None], *, bounded: bool = False) -> Interval:
-        """The output on intervals, one for each input that is not fixed.
+        """Enclose the output on intervals, one for each input that is not fixed.
 
-        With `bounded` no part may reach to infinity. Then the expression is continuous there, and
-        its value at an end that the domain lacks is what it tends to: 0·oo is 0 only of numbers.
+        With `bounded` every intermediate result must be bounded. Then the expression is continuous
+        there, and its value at an end outside the domain is its limit: 0·oo is 0 only for finite
+        numbers.
+
+        Args:
+            inputs: one interval for each input; None for fixed ones.
+            bounded: whether unbounded intermediate results are refused.
 
         Raises:
             NoInterval: one of its operations has no value, or none that is certain.
@@ -244,7 +280,7 @@ def _constant(number: sp.Expr) -> Number:
 
 
 def _exact(op: str, arguments: Sequence[Number]) -> Fraction | None:
-    """The operation on fractions, where its result is one, and short."""
+    """The operation on fractions, where its result is a short fraction."""
     fractions = [x for x in arguments if isinstance(x, Fraction)]
     if op not in _EXACT or len(fractions) < len(arguments):
         return None

@@ -1,6 +1,7 @@
-"""Intervals between numbers of Arb (python-flint), and the operations of tapes on them.
+"""Intervals with end points in Arb (python-flint), and the operations of tapes on them.
 
-End points are rounded outwards, so that the exact values lie between them; they may be infinite.
+Each operation encloses the range of the exact one: end points are rounded outwards, and may be
+infinite (Moore, Kearfott and Cloud (2009), Introduction to Interval Analysis).
 """
 
 from __future__ import annotations
@@ -23,21 +24,22 @@ INFINITY, MINUS_INFINITY = arb.pos_inf(), arb.neg_inf()
 
 
 class Interval(NamedTuple):
-    """All numbers between two, which may be infinite; both are exact."""
+    """All numbers between two end points, which are exact and may be infinite."""
 
     low: Any
     high: Any
 
 
 class NoInterval(Exception):
-    """An operation that has no certain value here: outside its domain, or not implemented."""
+    """An operation without a certain value: outside its domain, or not implemented."""
 
 
 class precision:
-    """Compute with so many bits, and leave the precision of others alone.
+    """A context with a number of bits as Arb's precision; the previous precision is restored at its
+    end.
 
-    A class and not a generator, as `time_limit` is: a limit that strikes while the precision is
-    restored would leave it changed for all that follows.
+    It is a class and not a generator, like `time_limit`: a limit that strikes while the precision
+    is restored would leave it changed for all later code.
     """
 
     def __init__(self, bits: int) -> None:
@@ -53,19 +55,19 @@ class precision:
 
 
 def as_interval(number: Fraction | Interval) -> Interval:
-    """A fraction between two numbers of Arb; an interval as it is."""
+    """An interval of a fraction, rounded outwards; an interval is returned unchanged."""
     if isinstance(number, Interval):
         return number
     return hull(arb(flint.fmpq(number.numerator, number.denominator)))
 
 
 def hull(ball: Any) -> Interval:
-    """The interval of a ball of Arb."""
+    """The interval that a ball of Arb covers."""
     return Interval(ball.lower(), ball.upper())
 
 
 def sign_of(x: Interval) -> int | None:
-    """The sign that all numbers of an interval have; None where they differ."""
+    """The common sign of all numbers of an interval; None where they differ."""
     if x.low > 0:
         return 1
     if x.high < 0:
@@ -74,13 +76,22 @@ def sign_of(x: Interval) -> int | None:
 
 
 def add(x: Interval, y: Interval) -> Interval:
-    """Infinite end points of both signs leave the sum open."""
+    """Enclose the sum of two intervals; infinite end points of both signs make it unbounded.
+
+    Args:
+        x, y: the terms.
+    """
     low, high = (x.low + y.low).lower(), (x.high + y.high).upper()
     return Interval(MINUS_INFINITY if low.is_nan() else low, INFINITY if high.is_nan() else high)
 
 
 def multiply(x: Interval, y: Interval) -> Interval:
-    """Unbounded numbers are finite all the same, so that 0 times any of them is 0."""
+    """Enclose the product of two intervals. Members of unbounded intervals are finite, so that 0
+    times any of them is 0.
+
+    Args:
+        x, y: the factors.
+    """
     if x.low >= 0 and y.low >= 0:
         return Interval(_times(x.low, y.low).lower(), _times(x.high, y.high).upper())
     products = [_times(a, b) for a in x for b in y]
@@ -92,18 +103,20 @@ def _times(a: Any, b: Any) -> Any:
 
 
 def least(numbers: Sequence[Any]) -> Any:
+    """The smallest of some numbers of Arb."""
     return reduce(lambda a, b: b if b < a else a, numbers)
 
 
 def most(numbers: Sequence[Any]) -> Any:
+    """The largest of some numbers of Arb."""
     return reduce(lambda a, b: b if b > a else a, numbers)
 
 
 def _power(base: Interval, exponent: Interval) -> Interval:
-    """x^y: a whole y as a product, so that x may be negative; else through the logarithm of x > 0.
+    """Enclose x^y: a whole y as a product, so that x may be negative; else exp(y·log x) for x > 0.
 
-    It is monotone in x and in y, so it is extreme at corners. 0^y is 0 for y > 0. 0^0 is 1, as in
-    the derivative x^0 of x; whether a law may say it at all is looked at elsewhere.
+    It is monotone in x and in y, so its extremes are at corners. 0^y is 0 for y > 0. 0^0 is 1, as
+    in the derivative x^0 of x; whether a law may contain it is checked elsewhere.
     """
     if exponent.low == exponent.high and exponent.low.is_integer():
         return _whole_power(base, exponent.low)
@@ -114,7 +127,7 @@ def _power(base: Interval, exponent: Interval) -> Interval:
 
 
 def _ends(x: Interval) -> tuple[Any, ...]:
-    """Its end points, once where they are one."""
+    """The end points, a single one where they are equal."""
     return (x.low,) if x.low == x.high else (x.low, x.high)
 
 
@@ -158,12 +171,13 @@ def _even(n: Any) -> bool:
 
 
 def _inverse(x: Any, side: int) -> Any:
-    """1/x; at 0 the infinity of one side."""
+    """1/x; at 0 the infinity with the sign of one side."""
     return (INFINITY if side > 0 else MINUS_INFINITY) if x == 0 else 1 / x
 
 
 def _of_row(name: str, row: Function) -> Callable[[Interval], Interval]:
-    """A function without a kink or a pole, cut to its range, where that is of whole numbers."""
+    """A function without a kink or a pole, restricted to its range where that has whole numbers as
+    ends."""
     value = value_in(BALLS, name)
     without_zero, everywhere = row.domain == "positive", row.domain == "all"
     low, high = (None if callable(end) or end is None else arb(end) for end in row.range)
@@ -220,7 +234,8 @@ def _absolute(x: Interval) -> Interval:
 
 
 def middle(x: Interval) -> Any:
-    """A number inside, in the sense of powers of ten; where there is no end, further out."""
+    """A number inside an interval, in the middle of its powers of ten; beyond the finite end of an
+    unbounded one."""
     low, high = x
     if low == high:
         return low

@@ -1,4 +1,4 @@
-"""A compiled law on one table, at many parameter vectors at once."""
+"""Compiled law + columns -> Model: its values, gradients and Hessians at many parameter vectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lawdsl.compiling.terms import ONE, Parts, Sum
 
 Array = NDArray[np.float64]
 
-AT_ONCE = 20_000  # rows up to which several sums are spread by one index
+AT_ONCE = 20_000  # rows up to which several sums share one index
 
 __all__ = ["EVERY_ROW", "Model", "Values"]
 
@@ -42,17 +42,23 @@ class Model:
 
     @property
     def curved(self) -> bool:
-        """Whether there are second derivatives."""
+        """Whether it has second derivatives."""
         return self.parts.hessian is not None
 
     def on(self, columns: Array) -> Model:
-        """The same law on other rows."""
+        """Return the model of this law on other rows, shape (variables, rows)."""
         return Model(self.parts, columns)
 
     def at(self, theta: Array, order: int = 0, piece: slice = EVERY_ROW) -> Values:
-        """The law near parameters of shape (starts, parameters), of which the linear ones do not
-        matter yet; with the first, or with the second derivatives. Floating-point errors are not
-        held back here."""
+        """The law at the nonlinear parameters; values of the linear ones are given later.
+
+        Floating-point errors are not suppressed here: the caller does that.
+
+        Args:
+            theta: shape (starts, parameters).
+            order: the highest order of derivatives, 0, 1 or 2.
+            piece: the rows.
+        """
         return Values(self, order, self.program(order).run(theta, piece), len(theta), piece)
 
     def value(self, theta: Array, piece: slice = EVERY_ROW) -> Array:
@@ -61,7 +67,13 @@ class Model:
             return self.at(theta, 0, piece).value(theta)
 
     def slopes(self, theta: Array, piece: slice = EVERY_ROW) -> tuple[Array, Array]:
-        """The law, (starts, rows), and its derivatives by the parameters, (starts, p, rows)."""
+        """The law, shape (starts, rows), and its derivatives by the parameters, shape (starts, p,
+        rows).
+
+        Args:
+            theta: shape (starts, parameters).
+            piece: the rows.
+        """
         with np.errstate(all="ignore"):
             there = self.at(theta, 1, piece)
             return there.value(theta), there.slopes(theta)
@@ -69,8 +81,16 @@ class Model:
     def curvature(
         self, theta: Array, piece: slice = EVERY_ROW
     ) -> tuple[Array, Array, Callable[[Array], Array]]:
-        """Value and derivatives, and a function: factors c of shape (starts, rows) to the sum over
-        rows of c times the Hessian, of shape (starts, p, p)."""
+        """The law with its first and second derivatives.
+
+        Args:
+            theta: shape (starts, parameters).
+            piece: the rows.
+
+        Returns:
+            Values, shape (starts, rows); derivatives, shape (starts, p, rows); and a function from
+            factors c, shape (starts, rows), to Σ c_i·∇²f(x_i) over the rows, shape (starts, p, p).
+        """
         with np.errstate(all="ignore"):
             there = self.at(theta, 2, piece)
 
@@ -82,18 +102,23 @@ class Model:
 
     @property
     def has_offset(self) -> bool:
-        """Whether there is more than what the linear parameters multiply."""
+        """Whether the law has terms without a linear parameter."""
         return bool(self.parts.offset) or not self.linear
 
     def program(self, order: int) -> Program:
-        """The tape of an order, made ready for the table."""
+        """The tape for derivatives up to an order, prepared for the table."""
         if order not in self._programs:
             tape = self.parts.tapes[order]
             self._programs[order] = Program(tape, self.parts.variables, self.table)
         return self._programs[order]
 
     def spread(self, order: int, what: str) -> _Spread:
-        """How the outputs of an order become the offset, the columns, or all slopes."""
+        """The sums that turn the outputs of an order into the offset, the columns, or all slopes.
+
+        Args:
+            order: of the derivatives.
+            what: offset, columns or slopes.
+        """
         if (order, what) not in self._spreads:
             parts = self.parts
             sums = {"offset": (parts.offset,), "columns": parts.columns, "slopes": parts.gradient}
@@ -102,7 +127,7 @@ class Model:
 
     @property
     def bends(self) -> _Bends:
-        """How the outputs of the second order become a Hessian."""
+        """The sums that turn the outputs of the second order into a Hessian."""
         if self._bends is None:
             assert self.parts.hessian is not None
             self._bends = _Bends(self.program(2), self.parts.hessian, self.count)
@@ -110,13 +135,13 @@ class Model:
 
 
 class Values:
-    """A law at some values of the parameters that it is not linear in.
+    """A law at given values of its nonlinear parameters.
 
     Args:
         model: the law on its table.
-        order: of the derivatives that are known.
+        order: the highest order of derivatives computed.
         results: the outputs of its program.
-        starts: how many values.
+        starts: the number of parameter vectors.
         piece: the rows.
     """
 
@@ -127,16 +152,18 @@ class Values:
         self.starts, self.piece = starts, piece
 
     def offset(self) -> Array | None:
-        """The law where the linear parameters are 0, (starts, rows); None where that is 0 and
-        there are some."""
+        """The law with the linear parameters at 0, shape (starts, rows); None where that is 0 and
+        there are linear parameters."""
         return self._spread("offset")[:, 0] if self.model.has_offset else None
 
     def columns(self) -> Array:
-        """What the linear parameters multiply, shape (starts, linear parameters, rows)."""
+        """The functions that the linear parameters multiply, shape (starts, linear parameters,
+        rows)."""
         return self._spread("columns")
 
     def value(self, theta: Array) -> Array:
-        """The law at parameters, of which those that are not linear are these: (starts, rows)."""
+        """The law at parameters of shape (starts, parameters), with these nonlinear ones: (starts,
+        rows)."""
         offset = self.offset()
         if not self.model.linear:
             assert offset is not None
@@ -144,11 +171,17 @@ class Values:
         return combined(theta[:, self.model.linear], self.columns(), offset)
 
     def slopes(self, theta: Array) -> Array:
-        """Its derivatives by all parameters: shape (starts, p, rows)."""
+        """The derivatives by all parameters at parameters of shape (starts, p): shape (starts, p,
+        rows)."""
         return self._spread("slopes", theta)
 
     def contracted(self, theta: Array, factors: Array) -> Array:
-        """The sum over rows of (starts, rows) factors times the Hessian: shape (starts, p, p)."""
+        """The sum Σ c_i·∇²f(x_i) of Hessians over the rows, shape (starts, p, p).
+
+        Args:
+            theta: parameters, shape (starts, parameters).
+            factors: c, shape (starts, rows).
+        """
         return self.model.bends.contracted(self.results, theta, factors, self.piece)
 
     def _spread(self, what: str, theta: Array | None = None) -> Array:
@@ -157,7 +190,13 @@ class Values:
 
 
 def combined(factors: Array, columns: Array, offset: Array | None) -> Array:
-    """Offset + Σ factor·column: shape (starts, rows)."""
+    """Offset + Σ factor·column: shape (starts, rows).
+
+    Args:
+        factors: shape (starts, linear parameters).
+        columns: shape (starts, linear parameters, rows).
+        offset: shape (starts, rows), or None for 0.
+    """
     value: Array = (factors[:, None] @ columns)[:, 0]
     if offset is not None:
         value += offset
@@ -165,7 +204,7 @@ def combined(factors: Array, columns: Array, offset: Array | None) -> Array:
 
 
 class _Spread:
-    """Sums of outputs that have one value for each distinct value, as values for every row."""
+    """Sums of outputs, each known at the distinct values of its variables, as values for every row."""
 
     def __init__(self, program: Program, sums: Sequence[Sum]) -> None:
         self.table, self.count = program.table, len(sums)
@@ -178,7 +217,7 @@ class _Spread:
         self.more: list[tuple[int, Index]] = []
         first: list[Index] = []
         one = np.zeros(self.table.rows, dtype=np.int64)
-        width = 1  # a 0, for empty sums
+        width = 1  # the first entry is the 0 of empty sums
         for number, groups in enumerate(self.groups):
             indices = [one] if not groups else []
             for support, terms in groups.items():
@@ -257,7 +296,7 @@ def _write(into: Array, results: Sequence[Array], terms: Sum, theta: Array | Non
 
 
 class _Bends:
-    """How outputs become Hessians, summed over the rows."""
+    """The Hessian as sums of outputs, summed over the rows."""
 
     def __init__(
         self, program: Program, hessian: Sequence[tuple[int, int, Sum]], count: int

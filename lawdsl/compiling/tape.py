@@ -1,8 +1,8 @@
-"""An expression as a list of instructions, each result computed once.
+"""Expressions -> Tape: a list of instructions, in which equal sub-expressions share one.
 
-Equal sub-expressions share one instruction. The tape is data, not code: nothing is generated or
-executed from a text, and the same tape runs on float64 arrays (`arrays`) and on intervals
-(`intervals`).
+The tape is data, not code: no text is generated or executed, and one tape runs on float64 arrays
+(`arrays`) and on intervals (`intervals`). Sharing equal parts is common subexpression elimination
+by value numbering (Aho, Lam, Sethi and Ullman (2006), Compilers, section 6.1).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Tape:
 
 
 class FiniteLog(sp.Function):  # type: ignore[misc]
-    """log x, but 0 at x = 0: in a derivative it stands beside a power of x, which is 0 there."""
+    """log x, but 0 at x = 0: in derivatives it is multiplied by a power of x, which is 0 there."""
 
 
 OPERATIONS: dict[type[sp.Basic], str] = {
@@ -68,11 +68,11 @@ SLOPES: dict[type[sp.Basic], str] = {
 
 
 def compile_tape(expressions: Sequence[sp.Expr], inputs: Sequence[sp.Symbol]) -> Tape:
-    """Write expressions as one tape.
+    """Compile expressions to one tape.
 
     Args:
         expressions: what is to be computed.
-        inputs: the symbols in them, in the order in which values will be given.
+        inputs: their symbols, in the order in which values will be given.
 
     Raises:
         LawdslError: an expression that has no real value (1/0), or a function outside the table.

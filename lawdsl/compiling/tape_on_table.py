@@ -1,4 +1,4 @@
-"""A tape made ready for one table: every instruction runs on the distinct values that reach it."""
+"""Tape + table -> Program: every instruction runs on the distinct values of the variables in it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Step:
     """One result, with one value for each distinct value of its support.
 
     Attributes:
-        apply: what makes it of one or two earlier results; None for an input or a constant.
-        arguments: these results, and how each is spread; as many as it takes.
+        apply: the operation on one or two earlier results; None for an input or a constant.
+        arguments: these results, each with the index that expands it to this support.
         value: the number of a parameter, or a column or constant.
         support: the variables it depends on.
     """
@@ -41,7 +41,7 @@ class Step:
 
 
 class Program:
-    """A tape made ready for one table."""
+    """A tape prepared for one table."""
 
     def __init__(self, tape: Tape, variables: int, table: Table) -> None:
         self.table = table
@@ -54,7 +54,7 @@ class Program:
         self._make_ready()
 
     def _make_ready(self) -> None:
-        """What does not depend on parameters is computed now, but for whole columns."""
+        """Compute the results that depend on no parameter, except whole columns."""
         known: list[Array | None] = [None] * len(self.steps)
         self.inputs: list[tuple[int, int]] = []
         self.columns: list[tuple[int, Array]] = []
@@ -98,7 +98,8 @@ class Program:
         return len(self.steps) - 1
 
     def _operation(self, op: str, arguments: list[int]) -> int:
-        """One result of several: two at a time, those of one support first, the small ones first."""
+        """One result of several arguments, two at a time: those with one support first, small ones
+        first."""
         if len(arguments) <= 2:
             return self._applied(op, arguments)
         groups: dict[Support, list[int]] = {}
@@ -128,7 +129,12 @@ class Program:
         return None if own == whole or not own else self.table.between(own, whole)
 
     def run(self, theta: Array, piece: slice) -> list[Array]:
-        """The outputs, each of shape (starts or 1, values of its support or 1) or a number."""
+        """Compute the outputs, each a number or of shape (starts or 1, values of its support or 1).
+
+        Args:
+            theta: parameters, shape (starts, parameters).
+            piece: the rows.
+        """
         results: list[Array] = self.known.copy()  # type: ignore[assignment]
         for at, number in self.inputs:
             results[at] = theta[:, number, None]

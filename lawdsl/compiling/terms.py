@@ -1,10 +1,10 @@
-"""A law as a sum of parts, each computed only where its variables differ.
+"""Law -> Parts: value, gradient and Hessian as sums, each computed where its variables differ.
 
-A/N^alpha on a table of 3 model sizes needs 3 powers, however many rows the table has. So the
-value of a law, its exact gradient and its exact Hessian are sums of outputs of one tape, and every
-instruction of the tape runs on the distinct values of the variables that reach it. Only the last
-additions see all rows. Parameters in which the law is linear stay outside of the tape: where only
-they change, nothing of it is computed again.
+A/N^alpha on a table of 3 model sizes needs 3 powers, however many rows the table has. So the value
+of a law, its exact gradient and its exact Hessian are sums of outputs of one tape, and every
+instruction of the tape runs on the distinct values of its variables. Only the last additions run
+over all rows. Parameters in which the law is linear stay outside of the tape: where only they
+change, none of it is computed again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ Term = tuple[int, int]  # number of the parameter that multiplies, ONE for none;
 Sum = tuple[Term, ...]
 
 ONE = -1
-MOST_SECOND = 40  # parameters beyond which there are no second derivatives
+MOST_SECOND = (
+    40  # parameters: with more there are no second derivatives, whose number grows with the square
+)
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,13 @@ class Parts:
     Attributes:
         tapes: for the value alone; with the gradient; with the Hessian too. Their inputs are the
             variables and then the parameters; none depends on the linear ones.
-        offset: the law where the linear parameters are 0.
-        columns: for each linear parameter what it multiplies.
+        offset: the law with the linear parameters at 0.
+        columns: for each linear parameter the function that it multiplies.
         gradient: for each parameter the derivative by it.
         hessian: (parameter k, parameter >= k, derivative by both), without those that are 0; None
-            where there are too many.
+            for too many parameters.
         variables: how many of the inputs are variables.
-        linear: numbers of the parameters in which the law is linear all at once.
+        linear: numbers of the parameters in which the law is jointly linear.
     """
 
     tapes: tuple[Tape, Tape, Tape]
@@ -57,14 +59,14 @@ def parts_of(
     constants: Sequence[sp.Symbol] = (),
     linear: Sequence[int] = (),
 ) -> Parts:
-    """Compile a law.
+    """Compile a law to sums of outputs of tapes.
 
     Args:
         expression: in variables, parameters and constants.
         variables: the inputs that differ from row to row.
-        parameters: the inputs to derive by.
-        constants: the inputs after those.
-        linear: numbers of parameters in which the expression is linear all at once.
+        parameters: the inputs to differentiate by.
+        constants: further inputs, after those.
+        linear: numbers of parameters in which the expression is jointly linear.
     """
     inputs = [*variables, *parameters, *constants]
     outside = {parameters[j]: sp.S.Zero for j in linear}
@@ -109,11 +111,11 @@ def parts_of(
 
 
 class _Outputs:
-    """The outputs that sums are made of: one for each set of variables in a sum.
+    """The outputs that sums consist of: one for each set of variables in a sum.
 
     Args:
         variables: the inputs that differ from row to row.
-        by_row: whether functions that SymPy derives by their rows occur.
+        by_row: whether functions with derivatives from the table of functions occur.
     """
 
     def __init__(self, variables: frozenset[sp.Symbol], by_row: bool) -> None:
@@ -138,7 +140,7 @@ def _derivative(part: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 
 
 def _by_row(term: sp.Expr) -> sp.Expr:
-    """With the functions that SymPy derives by their rows."""
+    """The term with functions whose derivatives are those of the table of functions."""
     for function, (derived_by_row, *_) in BY_ROW.items():
         if term.has(function):
             term = term.replace(function, derived_by_row)
@@ -146,7 +148,7 @@ def _by_row(term: sp.Expr) -> sp.Expr:
 
 
 def _by_name(part: sp.Expr) -> sp.Expr:
-    """With SymPy's own functions, so that equal parts are computed once."""
+    """The expression with SymPy's own functions, so that equal parts are computed once."""
     for function, (derived_by_row, *_) in BY_ROW.items():
         if part.has(derived_by_row):
             part = part.replace(derived_by_row, function)

@@ -19,9 +19,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SAME = 1e-6  # relative: objectives that differ by less count as equal
-NEAR = (
-    0.02  # of the residuals: a change of predictions that changes the objective by less than SAME
-)
+NEAR = 0.02  # of the residuals: how far predictions may differ at objectives that differ by SAME
 MOVED = 1e-3  # relative: a parameter that differs by more is named
 SHOWN = 3  # optima whose values are given
 

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 BLOCKS = 8  # blocks of variables that are recombined at most
 EXACT = 1e-9  # relative: sums that differ by less are one number
 ROUNDED = 1e-2  # relative: how far the sum of rounded shares may be from 1
-CORNERS = 256  # combinations of their extremes, 2**BLOCKS
+CORNERS = 256  # combinations of their extremes at most
 
 
 def blocks_of(law: Law, problem: Problem) -> list[list[int]]:
