@@ -1,6 +1,6 @@
-"""A law as a scikit-learn estimator: for pipelines, cross-validation and searches.
+"""Law -> scikit-learn estimator, for pipelines, cross-validation and searches.
 
-Needs scikit-learn, the extra `sklearn`; nothing else in the package imports it.
+It needs scikit-learn, the extra `sklearn`; no other module of the package imports this one.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ Array = NDArray[np.float64]
 
 
 class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A law whose parameters are fitted.
+    """A scikit-learn regressor that fits the parameters of a law.
 
     Args:
         law: a law, or the name or path of one.
-        columns: variable of the law -> column, by name or by position, where they differ. An array
-            without it has the law's variables as columns, in the law's order, and no others.
+        columns: variable of the law -> column, by name or by position, where they differ. Without
+            it an array has the law's variables as columns, in the law's order, and no others.
         starts: how many starts the engine chooses, `"declared"`, or one start.
         objective: huber(log), huber(raw), squared(log) or squared(raw) in place of the law's own.
         delta: Huber's delta in place of the law's own.
         settings: values in place of those of the law's settings.
         without: one bound of the law to leave out, or several.
-        fix: parameter -> value at which it is held, inside its domain.
-        tie: parameter -> formula of others that it is held at, {"beta": "alpha"}.
-        enforce: keep the law's claims, by bounds of the parameters.
-        intervals: how they are found: delta, profile or bootstrap.
+        fix: parameter -> value at which it is fixed, inside its domain.
+        tie: parameter -> formula of others that it equals, {"beta": "alpha"}.
+        enforce: satisfy the law's claims, by bounds of the parameters.
+        intervals: the method: delta, profile or bootstrap.
         level: of the intervals.
         seed: of the starts and of a bootstrap.
 
     Attributes:
         fit_: the fit, with its verdict, diagnostics and certificates.
         parameters_: parameter -> fitted value, in the law's units.
-        n_features_in_: how many columns X had.
+        n_features_in_: the number of columns of X.
         feature_names_in_: their names, where X was a data frame.
 
-    A data frame may hold columns that the law does not need, text too; a header such as
-    `N [Mparam]` carries a unit, which is converted. A fit that is not trusted is announced by a
+    A data frame may have columns that the law does not need, also of text; a header such as `N
+    [Mparam]` gives a unit, which is converted. A fit that is not trusted raises a
     ConvergenceWarning.
     """
 
@@ -152,7 +152,10 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Array:
-        """The fitted law on the rows of X: shape (rows,), in the law's unit.
+        """Predict the output for the rows of X: shape (rows,), in the law's unit.
+
+        Args:
+            X: the variables, shape (rows, columns): an array or a data frame.
 
         Raises:
             LawdslError: a value outside the law's domain.
@@ -167,7 +170,9 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # one law does not describe whatever data there are
+        tags.regressor_tags.poor_score = (
+            True  # a law does not describe the arbitrary data of scikit-learn's checks
+        )
         return tags
 
     def _table(self, X: Any) -> Table:
@@ -218,7 +223,7 @@ def _with_target(table: Table, y: Array) -> tuple[Table, str]:
 
 
 def _weights(weights: ArrayLike, rows: int) -> Array:
-    """Weights that have been looked at, shape (rows,)."""
+    """Validated weights, shape (rows,)."""
     numbers = np.asarray(weights, dtype=np.float64)
     if numbers.shape != (rows,):
         raise ValueError(f"sample_weight has the shape {numbers.shape}, not ({rows},)")

@@ -1,4 +1,5 @@
-"""Function + interval -> an enclosure of its derivative, by the formula in the table of functions."""
+"""Function + interval -> an enclosure of its derivative, by the formula in the table of
+functions."""
 
 from __future__ import annotations
 

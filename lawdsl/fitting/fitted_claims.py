@@ -1,4 +1,5 @@
-"""Law + fitted values -> certificates of its claims, and bounds under which a fit satisfies them."""
+"""Law + fitted values -> certificates of its claims, and bounds under which a fit satisfies
+them."""
 
 from __future__ import annotations
 

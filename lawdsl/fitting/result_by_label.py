@@ -1,4 +1,5 @@
-"""The result of fitting a law with index sets: one fit for the rows of each label, or one for all."""
+"""The result of fitting a law with index sets: one fit for the rows of each label, or one for
+all."""
 
 from __future__ import annotations
 

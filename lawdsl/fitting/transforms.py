@@ -243,7 +243,8 @@ class Turn:
     bent: Bend
 
     def gradient(self, by_parameters: Array) -> Array:
-        """The gradient by the free numbers, from the gradient by the parameters: g_u = Tᵀ·g_theta."""
+        """The gradient by the free numbers, from the gradient by the parameters: g_u =
+        Tᵀ·g_theta."""
         if self.slopes.ndim == 2:
             return by_parameters * self.slopes
         return np.einsum("sk,skj->sj", by_parameters, self.slopes)

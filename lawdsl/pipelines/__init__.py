@@ -1,1 +1,1 @@
-"""Pipeline + table -> fits of each step, predictions handed on with their errors."""
+"""Pipeline + table -> fits of each step, whose predictions and errors are the data of the next."""

@@ -1,4 +1,4 @@
-"""A fit + other measured values of its rows -> refitted parameters, for many draws as one array."""
+"""Fit + other measured values of its rows -> refitted parameters, for many draws as one array."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Array = NDArray[np.float64]
 
 MAX_REFIT_STEPS = 1000
 REFIT_LOSS_RTOL = 1e-11  # relative decrease of the objective that counts as convergence
-MAX_STEP_LENGTH = 4.0  # of a step, in free numbers
+MAX_STEP_LENGTH = 4.0  # of a step in free numbers: a factor of exp(4) for a positive parameter
 MAX_DAMPING = 1e10  # damping at which no step decreases the objective
 
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
 def refit(problem: Problem, theta: Array, targets: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """The parameters for other measured values, by damped least squares from those of the fit.
+    """Refit the parameters to other measured values, by damped least squares from those of the fit.
 
     Each step solves (D^-1 H D^-1 + damping*I) D s = -D^-1 g, the scaled system of Levenberg and
-    Marquardt (Nocedal and Wright, Numerical Optimization, 2006, section 10.3).
+    Marquardt (Nocedal and Wright (2006), Numerical Optimization, section 10.3).
 
     Args:
         problem: the fit.
@@ -29,7 +29,8 @@ def refit(problem: Problem, theta: Array, targets: Array) -> tuple[Array, NDArra
         targets: shape (draws, rows).
 
     Returns:
-        Parameters, shape (draws, parameters), and which of the searches ended in a minimum.
+        Parameters, shape (draws, parameters), and which of the searches ended in a minimum, shape
+        (draws,).
     """
     transformed_targets = np.log(targets) if problem.objective.log else targets
     start = to_free(problem.transforms, theta[None])
@@ -43,12 +44,12 @@ def refit(problem: Problem, theta: Array, targets: Array) -> tuple[Array, NDArra
 
 
 class _LevenbergMarquardt:
-    """The state of all searches: one row a draw.
+    """The state of all searches: one row per draw.
 
     Args:
         problem: the fit.
         free: starting points, shape (draws, parameters).
-        shift: what turns residuals of the fit into those of a draw, shape (draws, rows).
+        shift: added to residuals of the fit to get those of a draw, shape (draws, rows).
     """
 
     def __init__(self, problem: Problem, free: Array, shift: Array) -> None:

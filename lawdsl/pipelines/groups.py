@@ -1,4 +1,4 @@
-"""One group of rows -> the fit of its law, and the prediction at its point."""
+"""Group of rows -> GroupFit: the fit of its law, and the prediction at its point."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from lawdsl.pipelines.parts import StepPart
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-ERROR_FLOOR = 0.3  # of the median error of the rows of a group: none counts as smaller
-MIN_ROW_ERROR = 1e-9  # errors that are rounding alone
+ERROR_FLOOR = (
+    0.3  # of the median error of the rows of a group: a lower limit, so that none dominates
+)
+MIN_ROW_ERROR = 1e-9  # smaller errors are rounding
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,14 @@ class GroupFit:
     Attributes:
         law: the law.
         rows: the positions of its rows in the table of the step, in the order of the fit.
-        labels: column -> the cell that they have in common.
+        labels: column -> the cell that all its rows have.
         sigma: errors of the rows in the scale of the residuals, shape (rows,); None where unknown.
-        point: the variables where it predicts, shape (variables, 1); None for no point.
+        point: the variables where it predicts, shape (variables, 1); None for no prediction.
         problem: the fit, rows weighted by their errors; None where it cannot be fitted.
         theta: the fitted parameters, shape (parameters,).
-        bounds: parameter -> the side of its domain on whose end it lies.
-        prediction: the prediction.
-        fit: the whole fit, in the last step.
+        bounds: parameter -> the side of its domain on which it lies.
+        prediction: at the point, with its error.
+        fit: the complete fit, in the last step.
         left_out: why it is not used.
     """
 
@@ -62,7 +64,8 @@ class GroupFit:
 
     @property
     def weights(self) -> Array | None:
-        """The weights of its rows, 1 in the mean; None where errors are unknown."""
+        """The weights of its rows, proportional to 1/sigma² with mean 1, shape (rows,); None where
+        errors are unknown."""
         if self.sigma is None:
             return None
         weights = 1 / self.sigma**2
@@ -70,13 +73,13 @@ class GroupFit:
 
     @property
     def unit_variance(self) -> float:
-        """The variance of a row of weight 1, if its error is all its noise."""
+        """The variance of a row of weight 1, if the known errors are all of its noise."""
         assert self.sigma is not None
         return 1 / float(np.mean(1 / self.sigma**2))
 
     @property
     def noise(self) -> tuple[float, float]:
-        """How many rows it has beyond its parameters, and the variance of a row of weight 1."""
+        """The residual degrees of freedom, and the estimated variance of a row of weight 1."""
         assert self.problem is not None
         free = self.problem.parameters - len(self.bounds)
         residual = self.problem.slopes(self.theta[None])[0][0]
@@ -91,19 +94,20 @@ def floor_errors(sigma: Array) -> Array:
 def prediction_point(
     part: StepPart, rows: Rows, point_values: Mapping[str, float], labels: Mapping[str, str]
 ) -> Array:
-    """The variables at the point of a group: those behind `at`, and what its rows share.
+    """The variables at the point of a group: those given by `at`, and those constant in its rows.
 
     Args:
         part: that the group belongs to.
         rows: the group's rows among those of the part.
         point_values: variable -> value.
-        labels: what the rows have in common.
+        labels: column -> the cell that all its rows have.
 
     Returns:
         Shape (variables, 1).
 
     Raises:
-        LawdslError: a variable that is neither, or a point outside the law's domain.
+        LawdslError: a variable that is neither given nor constant, or a point outside the law's
+            domain.
     """
     law, values = part.law, {}
     for q, column in zip(law.variables, part.runs.columns, strict=True):
@@ -127,15 +131,15 @@ def fit_group(
     *,
     last: bool,
 ) -> GroupFit:
-    """The group with its fit and its prediction, or with the reason why there is none.
+    """Fit a group and predict at its point, or record the reason why this is not possible.
 
     Args:
         group: without its fit.
         part_problem: the fit of its law to all rows of the part.
         part: that it belongs to.
         rows: its rows among those of the part.
-        options: of the fit; its seed.
-        last: whether the fit is made whole.
+        options: of the fit.
+        last: whether the fit is complete, with intervals and diagnostics.
     """
     law, problem = group.law, replace(part_problem.subset(rows), weights=group.weights)
     too_few_rows = too_little(law, problem)
@@ -158,7 +162,7 @@ def fit_group(
 
 
 def _fit_fully(group: GroupFit, part: StepPart, rows: Rows, options: FitOptions) -> GroupFit:
-    """The group with its whole fit, claims excepted."""
+    """The group with its complete fit, except for claims."""
     table_rows = part.runs.rows[rows]
     group_fit = fit(
         group.law,

@@ -1,14 +1,15 @@
 """Stages of a pipeline -> draws of its predictions and last parameters under its noise.
 
-A parametric bootstrap: the first step's predictions are drawn from their errors, by Student's t with
-the degrees of freedom that these are known with, and every later fit is repeated on the draws.
-Where the rows of a later step scatter more about its law than their errors say, the excess is drawn
-too, row by row.
+It is a parametric bootstrap (Efron and Tibshirani (1993), An Introduction to the Bootstrap, section
+6.5): the first step's predictions are drawn as prediction + error·t, t from Student's t with the
+degrees of freedom of the error, and every later fit is repeated on the draws. Where the rows of a
+later step scatter more about its law than their errors explain, the excess is drawn too, row by
+row.
 
-What it covers is the noise that shows as scatter about the laws. It does not cover what all
-checkpoints of a run have in common, nor that a law is wrong so far out, nor that checkpoints of a
-longer schedule are no finished runs: their loss is too high, by an amount that no residual shows
-(Ye et al. 2024 extrapolate such checkpoints all the same, and note levels that are off).
+It covers the noise that shows as scatter about the laws. It covers neither errors common to all
+checkpoints of a run, nor the error of an extrapolated law, nor the bias of checkpoints of a longer
+schedule, which are not finished runs: their loss is too high, by an amount that no residual shows
+(Ye et al. (2024) extrapolate such checkpoints nevertheless, and note levels that are off).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from lawdsl.pipelines.steps import Stage
 
 Array = NDArray[np.float64]
 
-GAUSSIAN_FREEDOM = 1e6  # degrees of freedom from which on Student's t counts as Gaussian
+GAUSSIAN_FREEDOM = 1e6  # degrees of freedom above which Student's t is taken as Gaussian
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ class BootstrapDraws:
     Attributes:
         predicted: for each step with a point, the predictions of the groups that are used, in the
             law's unit, shape (draws, groups); nan where a draw did not converge.
-        theta: for each group of the last step that is used, its parameters, shape
-            (draws, parameters); empty where there is one step alone.
-        failed: how many draws did not end in a minimum everywhere.
+        theta: for each group of the last step that is used, its parameters, shape (draws,
+            parameters); empty for a single step.
+        failed: how many draws did not converge in every group.
     """
 
     predicted: tuple[Array, ...]
@@ -58,7 +59,7 @@ def propagate_noise(
         stages: its steps, the first of which predicts with known errors.
         draws: how many.
         seed: of the draws.
-        report: called with how many groups are fitted again, and of how many.
+        report: called with the number of groups refitted, and their total.
     """
     rng = np.random.default_rng([seed, 0xD4A3])
     predicted = [_draw_first_predictions(stages[0], draws, rng)]

@@ -1,4 +1,4 @@
-"""A step + its table -> parts that are fitted separately: one, or one for each label of an index."""
+"""Step + its table -> parts that are fitted separately: one, or one for each label of an index."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class StepPart:
         law: the law, without index sets.
         table: the rows.
         columns: variable or output -> column.
-        runs: the rows as the law sees them.
+        runs: the rows, bound to the variables of the law.
         positions: of each of them in the table of the step, shape (rows,).
-        labels: column -> the label that all rows have, of an index.
-        bindings: variable, output or set -> column, or pattern of columns, as its user gave them.
+        labels: column -> the label of an index that all rows have.
+        bindings: variable, output or set -> column, or pattern of columns, as the user gave them.
     """
 
     law: Law
@@ -46,13 +46,13 @@ class StepPart:
 def step_parts(
     task: StepTask, table: Table, where: Sequence[str], drop_bad: bool
 ) -> Iterator[StepPart]:
-    """The parts of a step.
+    """Iterate over the parts of a step.
 
     Args:
         task: the step.
         table: its table.
-        where: conditions that rows must meet, in the words of the table.
-        drop_bad: leave bad rows out.
+        where: conditions that rows must satisfy, in the names and units of the table.
+        drop_bad: exclude bad rows.
 
     Raises:
         LawdslError: a table that cannot be used.

@@ -23,9 +23,9 @@ class StepTask:
     """The task of one step.
 
     Attributes:
-        law: its law, with the settings that its user gave.
-        group_by: names of variables or columns that the rows of a group have in common.
-        where: name, relation and the number or label that it is compared with.
+        law: its law, with the settings that the user gave.
+        group_by: names of variables or columns that are constant within a group.
+        where: name, relation, and the number or label that it is compared with.
         point: variable -> where it predicts, in the law's unit.
         columns: name -> column, for those that differ.
     """
@@ -37,18 +37,18 @@ class StepTask:
     columns: Mapping[str, str]
 
     def column(self, name: str) -> str:
-        """The column that a name stands for."""
+        """The column bound to a name."""
         return self.columns.get(name, name)
 
 
 def step_tasks(
     pipeline: Pipeline, setting_values: Mapping[str, float], columns: Mapping[str, str]
 ) -> tuple[dict[str, float], tuple[StepTask, ...]]:
-    """The tasks of the steps of a pipeline.
+    """Build the tasks of the steps of a pipeline.
 
     Args:
         pipeline: as declared.
-        setting_values: values of its givens, of settings of its own and of its laws.
+        setting_values: values of its givens, of its own settings and of those of its laws.
         columns: name -> column.
 
     Returns:

@@ -1,4 +1,10 @@
-"""Variances of many small fits -> empirical Bayes estimates that pool all of them."""
+"""Variances of many small fits -> empirical Bayes estimates that pool all of them.
+
+With s_i² the variance of fit i with d_i degrees of freedom, and a scaled inverse chi-squared prior
+with d_0 degrees of freedom and scale s_0², the posterior variance is (d_0·s_0² + d_i·s_i²)/(d_0 +
+d_i), with d_0 + d_i degrees of freedom (Smyth (2004), Statistical Applications in Genetics and
+Molecular Biology 3(1), Article 3).
+"""
 
 from __future__ import annotations
 
@@ -9,25 +15,25 @@ from scipy.special import digamma, polygamma
 
 Array = NDArray[np.float64]
 
-MIN_RELATIVE_VARIANCE = 1e-5  # of the median variance: below, a variance is 0 by chance
-CHANCE_DEVIATIONS = 2.33  # standard deviations that chance reaches once in a hundred times
+MIN_RELATIVE_VARIANCE = 1e-5  # of the median variance: smaller ones are 0 by chance
+CHANCE_DEVIATIONS = 2.33  # standard deviations: the upper 1 % point of the normal distribution
 MAX_PRIOR_FREEDOM = 1e4  # degrees of freedom that count as infinitely many
 
 
 def shrink_variances(variances: Array, spare: Array) -> tuple[Array, Array]:
-    """Variances of fits of few rows, shrunk towards a pooled estimate.
+    """Shrink the variances of fits with few rows towards a pooled estimate.
 
-    The true variances are taken to scatter like an inverse chi-squared, which is found from the
-    scatter of the observed ones (Smyth 2004, section 6.2). Where they differ no more than chance
-    makes them in one of a hundred cases, all become the same.
+    The true variances are assumed to have a scaled inverse chi-squared distribution, whose
+    parameters are estimated from the variances observed (Smyth (2004), section 6.2). Where these
+    differ no more than expected by chance in 99 of 100 cases, all get the pooled value.
 
     Args:
         variances: of each fit, shape (fits,); ignored where `spare` is 0.
-        spare: the rows beyond the parameters, shape (fits,).
+        spare: residual degrees of freedom, shape (fits,).
 
     Returns:
-        Variances, and the degrees of freedom with which they are known, shape (fits,); nan and 0
-        where no fit has a spare row.
+        Variances, and their degrees of freedom, each of shape (fits,); nan and 0 where no fit has
+        residual degrees of freedom.
     """
     has_noise = spare > 0
     if not has_noise.any():
@@ -44,7 +50,7 @@ def shrink_variances(variances: Array, spare: Array) -> tuple[Array, Array]:
 
 
 def _fit_prior(variances: Array, spare: Array) -> tuple[float, float]:
-    """Degrees of freedom and centre of the distribution that the variances come from."""
+    """Degrees of freedom d_0 and scale s_0² of the prior of the variances."""
     if len(variances) == 1:
         return 0.0, float(variances[0])
     mean = float(np.sum(spare * variances) / np.sum(spare))
@@ -58,7 +64,7 @@ def _fit_prior(variances: Array, spare: Array) -> tuple[float, float]:
         float(np.mean(polygamma(3, half))),
     )
     excess_variance = float(np.var(centred, ddof=1)) - expected_variance
-    # standard deviation of a variance
+    # standard deviation of the sample variance of the logarithms
     sampling_deviation = np.sqrt((trigamma_curvature + 2 * expected_variance**2) / len(logs))
     if excess_variance <= max(
         CHANCE_DEVIATIONS * sampling_deviation, polygamma(1, MAX_PRIOR_FREEDOM / 2)

@@ -1,4 +1,4 @@
-"""The result of a pipeline: frozen records of its steps, the groups of each, and the last fits."""
+"""The result of a pipeline: frozen records of its steps, their groups, and the last fits."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Group:
     """The fit of one group of rows.
 
     Attributes:
-        labels: column -> the cell that the rows have in common.
+        labels: column -> the cell that all rows have.
         rows: how many there are.
-        parameters: name -> value, in the law's units; none where the group was left out.
+        parameters: name -> value, in the law's units; empty where the group was excluded.
         at_bound: the parameters that lie on a bound.
-        predicted: the law at the point of the step, in its unit; None where there is no point.
+        predicted: the law at the point of the step, in its unit; None for no point.
         error: its standard error; None where it is not known.
-        ends: of its interval, where the noise was drawn again through the whole pipeline.
+        ends: of its interval, where noise was propagated through the whole pipeline.
         left_out: why the group is not used; empty where it is.
     """
 
@@ -42,19 +42,19 @@ class Group:
 
 @dataclass(frozen=True)
 class StepResult:
-    """One step.
+    """The result of one step.
 
     Attributes:
         law: the name of its law.
-        output: what the law predicts.
-        by: the columns in which the rows of a group are alike.
-        where: the conditions that rows met.
+        output: the name of what the law predicts.
+        by: the columns that are constant within a group.
+        where: the conditions that rows satisfied.
         at: variable -> where it predicts, in the law's unit.
         ranges: variable or output -> its smallest and largest value among the rows.
-        rows: how many rows met the conditions.
+        rows: how many rows satisfied the conditions.
         groups: its fits, in the order of their labels.
-        scatter: how many times more the rows scatter about the law than their errors say, the
-            groups taken together; None where the rows have no errors.
+        scatter: the ratio of the variance of rows about the law to that of their errors, the median
+            over groups; None where the rows have no errors.
         table: its predictions, the input of the next step; None where it predicts nothing.
     """
 
@@ -75,7 +75,8 @@ class StepResult:
         return tuple(g for g in self.groups if g.left_out)
 
     def fits(self) -> dict[str, list[Any]]:
-        """The groups as plain columns: labels, rows, parameters, what is predicted, and why not."""
+        """The groups as plain columns: labels, rows, parameters, predictions, and reasons of
+        exclusion."""
         names = dict.fromkeys(name for group in self.groups for name in group.parameters)
         labels = dict.fromkeys(name for group in self.groups for name in group.labels)
         columns: dict[str, list[Any]] = {c: [g.labels.get(c) for g in self.groups] for c in labels}
@@ -88,7 +89,8 @@ class StepResult:
         return columns
 
     def columns(self) -> dict[str, list[Any]]:
-        """The predictions of the step as plain columns, units in their headers; none for no point."""
+        """The predictions as plain columns with units in their headers; empty for a step without a
+        point."""
         if self.table is None:
             return {}
         units = self.table.units
@@ -107,16 +109,16 @@ class PipelineResult:
         data: the name of the table.
         values: the givens and settings it was run with.
         steps: its steps, in order.
-        fits: those of the last step, one a group that could be fitted; none where it has a point
-            and its predictions are the answer. Where noise was drawn again, their intervals are
-            those of the whole pipeline.
+        fits: those of the last step, one for each group that could be fitted; empty where it has a
+            point and its predictions are the result. Where noise was propagated, their intervals
+            are those of the whole pipeline.
         draws: how often noise was drawn.
-        failed: how many of these draws did not end in a minimum everywhere.
+        failed: how many of these draws did not converge in every group.
         level: of the intervals, 0.95 for 95 %.
         seed: of starts and draws.
         diagnostics: warnings and findings.
-        together: `fits` as those of one law with index sets, where it is one and its rows
-            are in no other groups.
+        together: `fits` as those of one law with index sets, where there is one and its rows are in
+            no other groups.
         drawn: for each of `fits` its parameters in every draw, shape (draws, parameters).
     """
 
@@ -135,12 +137,12 @@ class PipelineResult:
 
     @property
     def ok(self) -> bool:
-        """Whether no group was left out, and every last fit is trusted."""
+        """Whether no group was excluded, and every last fit is trusted."""
         trusted = all(fit.verdict != "not trusted" for fit in self.fits)
         return trusted and not any(step.left_out for step in self.steps)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it but the draws as plain data; the keys are stable."""
+        """The result, except for its draws, as plain data; the keys are stable."""
         steps = []
         for step in self.steps:
             step_content = {

@@ -1,4 +1,5 @@
-"""Pipeline + table -> PipelineResult: step after step, then the noise propagated through all of them."""
+"""Pipeline + table -> PipelineResult: step after step, then noise propagated through all of
+them."""
 
 from __future__ import annotations
 
@@ -49,32 +50,34 @@ def run_pipeline(
     """Run a pipeline: fit the law of each step to its groups of rows, and pass on its predictions.
 
     A prediction's standard error is that of the noise of its group's rows, by the delta method; the
-    groups of a step together say how large the noise is (Smyth 2004). The next fit weighs rows by
+    groups of a step are pooled to estimate the noise (Smyth (2004)). The next fit weighs rows by
     the inverse squares of their errors, none of which counts as less than 0.3 times the median of
-    its group. Where rows scatter more about the next law than their errors say, its errors grow by
-    that much (Birge 1932). Intervals at the end are those of a parametric bootstrap through all
-    steps; `lawdsl.pipelines.parametric_bootstrap` says what they cover and what they do not: above all not that
-    checkpoints of a longer schedule are no finished runs.
+    its group. Where the rows of the next step have a larger variance about its law than
+    their errors explain, that variance is multiplied by their ratio, the square of the Birge ratio
+    (Birge (1932), Physical Review 40). Intervals at the end are those of a
+    parametric bootstrap through all steps; `lawdsl.pipelines.parametric_bootstrap` says what they
+    cover. Above all they do not cover that checkpoints of a longer schedule are not finished runs.
 
     Args:
         pipeline: the name of a shipped one, or the path of its file.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
-        settings: values of its givens, in their units, and of settings of its own or its laws.
-        draws: how often noise is drawn again; 0 for no intervals.
+        settings: values of its givens, in their units, and of its own settings or those of its
+            laws.
+        draws: how often noise is drawn; 0 for no intervals.
         level: of the intervals.
-        drop_bad: leave bad rows out instead of refusing the table.
+        drop_bad: exclude bad rows instead of refusing the table.
         seed: of starts and draws; the same seed gives the same result.
-        progress: called with how many fits of a step are done, and of how many.
+        progress: called with the number of fits of a step done, and their total.
         columns: name of a variable, output or group -> column, where they differ.
         named_columns: further entries of `columns` as keywords, L="loss", mixture="run".
 
     Returns:
-        The tables of all steps and the fits of the last. Groups that could not be fitted are left
-        out; `diagnostics` names them.
+        The tables of all steps and the fits of the last. Groups that could not be fitted are
+        excluded; `diagnostics` lists them.
 
     Raises:
-        LawdslError: a pipeline, value or table that cannot be used, or a step without any group
-            that can be fitted.
+        LawdslError: a pipeline, value or table that cannot be used, or a step in which no group can
+            be fitted.
     """
     declared, warnings = library.pipeline(str(pipeline))
     check_seed(seed)
@@ -121,7 +124,7 @@ def run_pipeline(
 
 
 def _check_draws(draws: int, level: float) -> None:
-    """Refuse a number of draws or a level that is none.
+    """Refuse a number of draws or a level outside its limits.
 
     Raises:
         LawdslError: F0120.
@@ -188,9 +191,10 @@ def _excluded_groups(stage: Stage) -> Iterator[Diagnostic]:
 
 
 def _parameters_on_bounds(stage: Stage) -> Iterator[Diagnostic]:
-    """A warning for each parameter that lies on its bound in some groups of a step that predicts."""
+    """A warning for each parameter that lies on its bound in some groups of a step with
+    predictions."""
     if stage.output_table is None:
-        return  # the whole fits of the last step say it themselves
+        return  # the complete fits of the last step have this diagnostic themselves
     sides: dict[tuple[str, str], int] = {}
     for _, group in stage.used:
         for bound in group.bounds.items():
@@ -266,7 +270,8 @@ def _central_interval(values: Array, level: float) -> tuple[float, float] | None
 
 
 def _last_fits(stage: Stage, bootstrap: BootstrapDraws | None, level: float) -> tuple[Fit, ...]:
-    """The fits of the last step, with the intervals of the whole pipeline where there are some."""
+    """The fits of the last step, with the intervals of the whole pipeline if noise was
+    propagated."""
     fits = []
     for number, (_, group) in enumerate(stage.used):
         fit = group.fit
@@ -279,7 +284,8 @@ def _last_fits(stage: Stage, bootstrap: BootstrapDraws | None, level: float) -> 
 
 
 def _combined_fits(stage: Stage, fits: tuple[Fit, ...]) -> Fits | None:
-    """The fits of all labels as those of one law with index sets; None where they are none."""
+    """The fits of all labels as those of one law with index sets; None where they cannot be
+    combined."""
     law, task = stage.task.law, stage.task
     if not law.indexed or not fits or task.group_by or len(fits) < len(stage.groups):
         return None
@@ -291,8 +297,8 @@ def _combined_fits(stage: Stage, fits: tuple[Fit, ...]) -> Fits | None:
 
 
 def _bootstrap_intervals(fit: Fit, theta: Array, level: float) -> Intervals:
-    """Intervals of the parameters over the draws. Errors are half the central 68 % of the
-    draws: a few that diverge would make any standard deviation infinite."""
+    """Intervals of the parameters over the draws. Errors are half the width of the central 68 % of
+    the draws: a few that diverge would make any standard deviation infinite."""
     usable = np.isfinite(theta).all(axis=1)
     errors, ends = {}, {}
     for (name, parameter), values in zip(fit.parameters.items(), theta[usable].T, strict=True):

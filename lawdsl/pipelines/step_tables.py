@@ -26,7 +26,11 @@ ERROR_COLUMN = "{} error"  # the column of the standard errors of an output
 
 
 def check_groups(task: StepTask, table: Table) -> None:
-    """Refuse groups by columns that the table lacks, or that are empty.
+    """Refuse groups by columns that are missing from the table, or have empty cells.
+
+    Args:
+        task: the step.
+        table: its table.
 
     Raises:
         LawdslError: with each such column.
@@ -52,7 +56,12 @@ def check_groups(task: StepTask, table: Table) -> None:
 
 
 def conditions_of(task: StepTask, table: Table) -> tuple[str, ...]:
-    """The conditions of a step as those of its table: columns by name, numbers in their units."""
+    """The conditions of a step in the column names and units of its table.
+
+    Args:
+        task: the step.
+        table: its table.
+    """
     variables = variables_of(task.law)
     conditions = []
     for name, relation, compared in task.where:
@@ -66,15 +75,15 @@ def conditions_of(task: StepTask, table: Table) -> tuple[str, ...]:
 
 
 def split_into_groups(task: StepTask, table: Table, positions: Rows) -> list[Rows]:
-    """Some rows of a table in their groups, in the order of the groups' labels.
+    """Split rows of a table into groups, in the order of the groups' labels.
 
     Args:
         task: the step.
         table: its table.
-        positions: those of the rows in the table.
+        positions: of the rows in the table, shape (rows,).
 
     Returns:
-        For each group the numbers of its rows among these.
+        For each group the indices of its rows in `positions`.
     """
     if not task.group_by:
         return [np.arange(len(positions))]
@@ -86,14 +95,27 @@ def split_into_groups(task: StepTask, table: Table, positions: Rows) -> list[Row
 
 
 def labels_of(task: StepTask, table: Table, rows: Rows) -> dict[str, str]:
-    """The cells that the rows of a group have in common: column -> cell."""
+    """The cells that all rows of a group have: column -> cell.
+
+    Args:
+        task: the step.
+        table: its table.
+        rows: positions of the group's rows in the table.
+    """
     first = table.at(table.rows[rows[:1]])
     columns = [task.column(name) for name in task.group_by]
     return {column: first.texts(column)[0] for column in columns}
 
 
 def column_factor(law: Law, table: Table, name: str, column: str) -> float:
-    """The factor that converts numbers of a column to the law's unit of a variable or the output."""
+    """The factor that converts numbers of a column to the law's unit of a variable or the output.
+
+    Args:
+        law: the law.
+        table: with the column.
+        name: of the variable or output.
+        column: of the table.
+    """
     if name == law.output:
         unit = law.declarations.output.unit
         return conversion(table, name, column, unit.factors if unit else None)
@@ -110,14 +132,14 @@ def variables_of(law: Law) -> dict[str, tuple[tuple[str, int], ...] | None]:
 def output_table(
     task: StepTask, table: Table, groups: Sequence[Rows], values: Array, errors: Array | None
 ) -> Table:
-    """The table for the next step: a row a group.
+    """The table for the next step, with one row per group.
 
     Args:
         task: the step.
         table: its rows.
         groups: the positions of the rows of each group that was fitted.
         values: predictions in the law's unit, shape (groups,).
-        errors: their standard errors; None where they are not known.
+        errors: their standard errors, shape (groups,); None where they are not known.
     """
     law, output = task.law, task.column(task.law.output)
     point_columns = {task.column(name): (name, number) for name, number in task.point.items()}

@@ -1,4 +1,4 @@
-"""One task + its table -> Stage: the law fitted to each group of rows, and the predictions."""
+"""Task + its table -> Stage: the law fitted to each group of rows, and the predictions."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Stage:
-    """A step that was carried out.
+    """A completed step.
 
     Attributes:
         task: its task, the law with the settings of the table.
         table: its input.
-        where: the conditions that rows met, in the words of the table.
-        parts: its rows as the law sees them.
-        groups: all groups, the excluded ones too.
+        where: the conditions that rows satisfied, in the names and units of the table.
+        parts: its rows, bound to the law.
+        groups: all groups, including excluded ones.
         variance: of the noise of a row of weight 1 of each group, shape (groups,); nan if unknown.
-        degrees_of_freedom: the degrees of freedom with which it is known, shape (groups,).
-        scatter: how many times more, in variance, rows scatter than their errors say; at least 1,
-            shape (groups,).
+        degrees_of_freedom: of that variance, shape (groups,).
+        scatter: the ratio of the variance of rows about the law to that of their errors; at least
+            1, shape (groups,).
         output_table: its predictions; None where it predicts nothing.
     """
 
@@ -78,15 +78,16 @@ class Stage:
 def run_step(
     task: StepTask, table: Table, options: FitOptions, *, first: bool, last: bool
 ) -> Stage:
-    """Carry out a step.
+    """Run one step of a pipeline.
 
     Args:
         task: its task.
         table: the measurements, or the predictions of the previous step.
-        options: of the fits: `drop_bad`, `seed`, and `progress`, which is called with how many
-            groups are fitted, and of how many.
-        first: whether they are measurements, whose errors are not known.
-        last: whether its fits, and no predictions, are the answer: they are made whole.
+        options: of the fits: `drop_bad`, `seed`, and `progress`, which is called with the number of
+            groups fitted, and their total.
+        first: whether the table has measurements, whose errors are not known.
+        last: whether the result of the step is its fits, and not predictions: then they are
+            complete.
 
     Raises:
         LawdslError: a table that cannot be used, or no group that can be fitted.
@@ -139,7 +140,7 @@ def _describe_group(
 
 
 def _row_errors(task: StepTask, table: Table) -> Array | None:
-    """Errors of the rows in the law's unit, from the previous step; None where these are unknown."""
+    """Errors of the rows in the law's unit, from the previous step; None where they are unknown."""
     law, column = task.law, task.column(task.law.output)
     if ERROR_COLUMN.format(column) not in table.columns:
         return None
@@ -157,7 +158,9 @@ def _pooled_noise(groups: Sequence[GroupFit]) -> tuple[Array, Array, Array]:
     if used_groups and used_groups[0].sigma is not None:
         unit = np.array([g.unit_variance for g in used_groups])
         scatter, freedom = shrink_variances(variance / unit, spare)
-        scatter = np.fmax(scatter, 1.0)  # nan where no group has a spare row: errors are trusted
+        scatter = np.fmax(
+            scatter, 1.0
+        )  # nan without residual degrees of freedom: errors are trusted
         variance = unit * scatter
     else:
         variance, freedom = shrink_variances(variance, spare)
@@ -175,7 +178,7 @@ def _no_group_fitted(stage: Stage) -> Diagnostic:
 
 
 def _predictions_table(stage: Stage) -> Table:
-    """A row a group: its prediction, and the error where all are known."""
+    """One row per group: its prediction, and the error where all errors are known."""
     values = np.array([g.prediction.values[0] for _, g in stage.used if g.prediction])
     errors = np.array([stage.error(number) for number, _ in stage.used])
     finite_errors = errors if np.isfinite(errors).all() else None

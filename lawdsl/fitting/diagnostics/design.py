@@ -1,4 +1,5 @@
-"""Law + columns -> reasons why the rows may not determine parameters: the design of the variables."""
+"""Law + columns -> reasons why the rows may not determine parameters: the design of the
+variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Law + problem + parameters -> findings about rows, bounds and starts, with evidence and advice."""
+"""Law + problem + parameters -> findings about rows, bounds and starts, with evidence and
+advice."""
 
 from __future__ import annotations
 

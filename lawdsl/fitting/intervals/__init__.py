@@ -1,1 +1,2 @@
-"""Fit -> intervals and covariance of its parameters: delta method, bootstrap, profile likelihood."""
+"""Fit -> intervals and covariance of its parameters: delta method, bootstrap, profile
+likelihood."""

@@ -95,7 +95,8 @@ class Covariance:
         return np.where(np.isfinite(errors), errors, np.inf)
 
     def quantile(self, level: float) -> float:
-        """The half width of an interval of a level in standard errors: a quantile of Student's t."""
+        """The half width of an interval of a level in standard errors: a quantile of Student's
+        t."""
         return float(student_quantile((1 + level) / 2, self.dof))
 
     def draws(self, count: int, seed: int) -> Array:
@@ -247,7 +248,8 @@ class Decomposed:
 
 
 def decomposed(root: Array) -> Decomposed:
-    """Decompose a Jacobian, its columns scaled to length 1 and its rows by the roots of their weights.
+    """Decompose a Jacobian, its columns scaled to length 1 and its rows by the roots of their
+    weights.
 
     Args:
         root: finite numbers, shape (rows, p).

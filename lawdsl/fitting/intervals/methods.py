@@ -1,4 +1,5 @@
-"""Fit + options -> Known: intervals and covariance of its parameters, by the method of the options."""
+"""Fit + options -> Known: intervals and covariance of its parameters, by the method of the
+options."""
 
 from __future__ import annotations
 

@@ -1,1 +1,2 @@
-"""Problem + starts -> local minima: two batched stages, multistart over them, and a trust region."""
+"""Problem + starts -> local minima: two batched stages, multistart over them, and a trust
+region."""

@@ -157,7 +157,8 @@ class _Refining:
         self.columns, self.base, self.fixed = columns, base, fixed
 
     def run(self, s: Array, enough: Array, share_enough: float) -> tuple[Array, ResidualState]:
-        """Minimise from some s, shape (starts, m); return the best s and the residual state there."""
+        """Minimise from some s, shape (starts, m); return the best s and the residual state
+        there."""
         state = self._state(s)
         running = np.arange(len(s))
         soft, share = np.zeros(len(s), dtype=bool), np.ones(len(s))
