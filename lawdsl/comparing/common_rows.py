@@ -157,8 +157,7 @@ def common_rows(
 
 
 def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> CommonRows:
-    """The rows that every law has read, sorted by variables and target, in one order for all
-    laws."""
+    """The rows that every law has read, sorted by variables and target, for all laws alike."""
     common = runs[0].rows
     for law_runs in runs[1:]:
         common = np.intersect1d(common, law_runs.rows)

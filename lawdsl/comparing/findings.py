@@ -55,8 +55,7 @@ def _undetermined_parameters(ranking: Ranking) -> list[Diagnostic]:
 
 
 def _reach_note(standing: RankedLaw) -> str:
-    """The factor by which the score differs among equally good fits, as a phrase; empty below
-    1.01."""
+    """The ratio of the scores of equally good fits, as a phrase; empty below 1.01."""
     ranges = [fold.spread for fold in standing.folds if fold.spread is not None]
     widest = max((high / low for low, high in ranges if low > 0), default=1.0)
     return f"; fits as good differ {widest:.3g}-fold in the test" if widest > 1.01 else ""

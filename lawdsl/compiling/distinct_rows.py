@@ -33,8 +33,7 @@ class Table:
 
     @property
     def most(self) -> int:
-        """The number of distinct values up to which computing on them is faster than on all
-        rows."""
+        """The number of distinct values up to which a table of them is worth its cost."""
         return int(min(TABLE * self.rows, LARGEST_TABLE))
 
     @cached_property

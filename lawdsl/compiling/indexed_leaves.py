@@ -88,8 +88,7 @@ class Leaves:
 
     @cached_property
     def spread(self) -> tuple[scipy.sparse.csr_array, Array]:
-        """The affine map from the free parameters to all: a sparse matrix, and a constant
-        vector."""
+        """The affine map from the free parameters to all: a sparse matrix and a constant vector."""
         count = len(self.parameters)
         rows, columns, entries = list(range(count)), list(range(count)), [1.0] * count
         added = np.zeros(len(self.numbers))

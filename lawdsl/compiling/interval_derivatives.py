@@ -1,5 +1,4 @@
-"""Function + interval -> an enclosure of its derivative, by the formula in the table of
-functions."""
+"""Function + interval -> an enclosure of its derivative, by the formula of its table row."""
 
 from __future__ import annotations
 

@@ -204,8 +204,7 @@ def combined(factors: Array, columns: Array, offset: Array | None) -> Array:
 
 
 class _Spread:
-    """Sums of outputs, each known at the distinct values of its variables, as values for every
-    row."""
+    """Sums of outputs at the distinct values of their variables, expanded to every row."""
 
     def __init__(self, program: Program, sums: Sequence[Sum]) -> None:
         self.table, self.count = program.table, len(sums)

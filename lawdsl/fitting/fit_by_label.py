@@ -132,8 +132,7 @@ def within(progress: Progress | None, number: int, parts: int) -> Progress | Non
 def _placed(
     diagnostic: Diagnostic, labels_of_rows: Mapping[str, str], others: Sequence[str]
 ) -> Diagnostic:
-    """A diagnostic with the label of its rows as place. A label with too few rows may be
-    misspelt."""
+    """A diagnostic with the label of its rows as place. A label with few rows may be misspelt."""
     label = ", ".join(labels_of_rows.values())
     place = f"{diagnostic.place}, {label}" if diagnostic.place and label else diagnostic.place
     alike = nearest(label, others) if diagnostic.code == "D0110" else None

@@ -160,8 +160,7 @@ def _fit_to(task: _Task, claims: bool) -> Fit:
 
 
 def _fitted(task: _Task, best: Optimum) -> tuple[Fit, Array | None]:
-    """The fit at the best parameters; and better parameters, if the search for intervals met
-    some."""
+    """The fit at the best parameters; and better ones, if the search for intervals met some."""
     law, problem, theta = task.law, task.problem, best.theta
     names = [q.name for q in law.parameters]
     bound_notes, bounds = diagnose.at_bounds(law, problem, theta)
@@ -205,8 +204,7 @@ def _known(
     on_bound: NDArray[np.bool_],
     open_ones: NDArray[np.bool_],
 ) -> Known:
-    """The intervals and covariance of the parameters, including one that was chosen before the
-    fit."""
+    """The intervals and covariance of the parameters, with one that was chosen before the fit."""
     options, groups, first = task.options, task.runs.groups, task.first
     problem = task.problem if first is None else first.problem
     copied = groups is None and any(d.code == "D0114" for d in task.runs.warnings)

@@ -1,5 +1,4 @@
-"""Law + fitted values -> certificates of its claims, and bounds under which a fit satisfies
-them."""
+"""Law + fitted values -> certificates of its claims, and bounds that make a fit satisfy them."""
 
 from __future__ import annotations
 

@@ -182,8 +182,7 @@ class Fit:
         return Band(values, low, high, level, (*warnings, *undetermined(law.output, high)))
 
     def law_of_spread(self) -> Law:
-        """The law of the covariance: a parameter that was chosen before the others is free in
-        it."""
+        """The law of the covariance, in which a parameter chosen before the others is free."""
         law = self.read_law()
         assert self.spread is not None
         chosen = set(self.spread.names) - {q.name for q in law.parameters}

@@ -1,4 +1,4 @@
-"""The result of fitting a law with index sets: one fit for the rows of each label, or one for
+"""The result of fitting a law with index sets: one fit for each label of the rows, or one for
 all."""
 
 from __future__ import annotations

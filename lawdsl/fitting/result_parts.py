@@ -131,8 +131,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The number of starts, and how many of them reached the best minimum (within a relative
-    1e-6)."""
+    """The number of starts, and how many reached the best minimum (within a relative 1e-6)."""
 
     starts: int
     agreed: int

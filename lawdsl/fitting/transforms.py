@@ -243,8 +243,14 @@ class Turn:
     bent: Bend
 
     def gradient(self, by_parameters: Array) -> Array:
-        """The gradient by the free numbers, from the gradient by the parameters: g_u =
-        Tᵀ·g_theta."""
+        """The gradient by the free numbers, Tᵀ·g, from the gradient g by the parameters.
+
+        Args:
+            by_parameters: g, shape (starts, parameters).
+
+        Returns:
+            Shape (starts, parameters).
+        """
         if self.slopes.ndim == 2:
             return by_parameters * self.slopes
         return np.einsum("sk,skj->sj", by_parameters, self.slopes)

@@ -26,9 +26,7 @@ from lawdsl.pipelines.parts import StepPart
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-ERROR_FLOOR = (
-    0.3  # of the median error of the rows of a group: a lower limit, so that none dominates
-)
+ERROR_FLOOR = 0.3  # of the median error in a group: a lower limit, so that no row dominates
 MIN_ROW_ERROR = 1e-9  # smaller errors are rounding
 
 
@@ -44,7 +42,7 @@ class GroupFit:
         point: the variables where it predicts, shape (variables, 1); None for no prediction.
         problem: the fit, rows weighted by their errors; None where it cannot be fitted.
         theta: the fitted parameters, shape (parameters,).
-        bounds: parameter -> the side of its domain on which it lies.
+        bounds: parameter -> the end of its domain on which it lies, lower or upper.
         prediction: at the point, with its error.
         fit: the complete fit, in the last step.
         left_out: why it is not used.

@@ -1,5 +1,4 @@
-"""Law + columns -> reasons why the rows may not determine parameters: the design of the
-variables."""
+"""Law + columns -> reasons in the design why the rows may not determine parameters."""
 
 from __future__ import annotations
 

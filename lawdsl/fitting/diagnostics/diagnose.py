@@ -1,5 +1,4 @@
-"""Law + problem + parameters -> findings about rows, bounds and starts, with evidence and
-advice."""
+"""Law + problem + parameters -> findings about rows, bounds and starts, with their evidence."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
-FLAT = 1e-7  # width of a direction, columns being of length 1: narrower ones are undetermined even without noise
+FLAT = 1e-7  # width of a direction, columns being of length 1: below it even exact rows say nothing
 EXACT = 1e-12  # such a width below which rounding decides which parameters are in the direction
 SHARE = 0.1  # of an unseen direction: a parameter with less is not named
 SHARE_EXACT = 1e-4  # of one that is unseen exactly

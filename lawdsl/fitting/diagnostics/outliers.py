@@ -21,8 +21,8 @@ TAIL = 20  # largest ordinary residuals, from which the tail of the noise is kno
 FEWEST = 5  # of them, where a quarter of the rows is less than `TAIL`
 HEAVY = 0.05  # probability of such rows under noise with a power-law tail estimated from the others
 ROUNDS = 30  # of reweighting
-# k log(x_k / x_k+1) of the k furthest: noise of finite variance has a tail of at least x^-2, so a row
-# is ten times as far out as the next with probability 0.01 at most, however few rows show the tail
+# k log(x_k / x_k+1) of the k furthest: noise of finite variance has a tail that falls like x^-2 or
+# faster, so a row is ten times as far out as the next with probability 0.01 at most
 WIDE_GAP = float(np.log(10))
 
 

@@ -313,7 +313,6 @@ def _half(values: Array) -> NDArray[np.bool_] | None:
 
 
 def _squares(seen: View, part: NDArray[np.bool_]) -> tuple[float, int]:
-    """The residual sum of squares of the law fitted to some rows alone, and its degrees of
-    freedom."""
+    """The residual sum of squares of the law fitted to some rows alone, and its freedom."""
     own = spanned(seen.basis[part])
     return float(np.sum(without(own, seen.residual[part]) ** 2)), int(np.sum(part)) - own.shape[1]

@@ -23,7 +23,7 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-ALARM = 1.4e-6  # probability of a false alarm in each of seven tests of a table: 1e-3 over a hundred tables
+ALARM = 1.4e-6  # false alarm rate of each of seven tests: 1e-3 over a hundred tables
 MOST = 4000  # rows tested: an effect that so many do not show is below a hundredth of the variance
 RANK = 1e-10  # relative to columns of length 1: smaller singular values are rounding
 TAKEN = 0.1  # of a column's length: columns with less outside the Jacobian's span cannot be judged

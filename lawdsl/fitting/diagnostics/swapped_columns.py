@@ -95,8 +95,7 @@ def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]
 
 
 def _grid(values: Array) -> Array:
-    """The values that many rows share, the levels of a grid; empty where the variable has no
-    grid."""
+    """The values that many rows share, the levels of a grid; empty for a variable without one."""
     own, count = np.unique(values, return_counts=True)
     if count.max() < FEWEST:
         return np.zeros(0)

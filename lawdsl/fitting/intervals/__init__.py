@@ -1,2 +1,1 @@
-"""Fit -> intervals and covariance of its parameters: delta method, bootstrap, profile
-likelihood."""
+"""Fit -> intervals and covariance of its parameters: delta method, bootstrap, profiles."""

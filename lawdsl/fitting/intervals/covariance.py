@@ -95,8 +95,11 @@ class Covariance:
         return np.where(np.isfinite(errors), errors, np.inf)
 
     def quantile(self, level: float) -> float:
-        """The half width of an interval of a level in standard errors: a quantile of Student's
-        t."""
+        """Half the width of an interval in standard errors: a quantile of Student's t.
+
+        Args:
+            level: 0.95 for 95 % intervals.
+        """
         return float(student_quantile((1 + level) / 2, self.dof))
 
     def draws(self, count: int, seed: int) -> Array:
@@ -248,11 +251,11 @@ class Decomposed:
 
 
 def decomposed(root: Array) -> Decomposed:
-    """Decompose a Jacobian, its columns scaled to length 1 and its rows by the roots of their
-    weights.
+    """Decompose a scaled Jacobian into singular values and vectors.
 
     Args:
-        root: finite numbers, shape (rows, p).
+        root: its columns scaled to length 1, its rows multiplied by the square roots of their
+            weights; finite numbers, shape (rows, p).
     """
     wide = (
         len(root) < root.shape[1]

@@ -1,5 +1,4 @@
-"""Fit + options -> Known: intervals and covariance of its parameters, by the method of the
-options."""
+"""Fit + options -> Known: intervals and covariance of its parameters by the method chosen."""
 
 from __future__ import annotations
 

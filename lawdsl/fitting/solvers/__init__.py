@@ -1,2 +1,1 @@
-"""Problem + starts -> local minima: two batched stages, multistart over them, and a trust
-region."""
+"""Problem + starts -> local minima: two batched stages, multistart, and a trust region."""

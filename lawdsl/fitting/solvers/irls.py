@@ -214,8 +214,7 @@ class _Irls:
         self.problem = self.problem.of_starts(remaining)
 
     def _step(self, damping: Array) -> Array:
-        """The damped step of the nonlinear parameters; the linear ones are solved for
-        afterwards."""
+        """The damped step of the nonlinear parameters; the linear ones follow afterwards."""
         if not self.moving.any():
             return np.zeros_like(self.gradient)
         size = np.sqrt(np.maximum(diagonal(self.hessian), 1e-300))
@@ -266,8 +265,7 @@ class _Irls:
 
 
 def longest(problem: Problem) -> Array:
-    """The longest step of each free number, shape (parameters,); inf for parameters without
-    bounds."""
+    """The longest step of each free number, shape (parameters,); inf for unbounded parameters."""
     bounded = [t.lower is not None or t.upper is not None for t in problem.transforms]
     return np.where(bounded, LONGEST, np.inf)
 

@@ -157,8 +157,7 @@ class _Refining:
         self.columns, self.base, self.fixed = columns, base, fixed
 
     def run(self, s: Array, enough: Array, share_enough: float) -> tuple[Array, ResidualState]:
-        """Minimise from some s, shape (starts, m); return the best s and the residual state
-        there."""
+        """Minimise from s of shape (starts, m); return the best s and the residual state there."""
         state = self._state(s)
         running = np.arange(len(s))
         soft, share = np.zeros(len(s), dtype=bool), np.ones(len(s))
@@ -183,7 +182,7 @@ class _Refining:
                 continue
             s = np.where(better[:, None], trial, s)
             state = state.where(better, trial_state)
-            # far from the minimum a Huber loss has little curvature: reweighted squares step further
+            # far from the minimum a Huber loss has little curvature: reweighted squares lead on
             share = np.where(better, 1.0, np.where(soft, share * 0.3, 1.0))
             soft = ~better
         if finished is None:
@@ -226,7 +225,7 @@ class _Refining:
         stiff = (columns * curvature[:, None]) @ np.swapaxes(columns, 1, 2)
         on_bound = bounded & (s <= 0) & (gradient >= 0)
         step = _held_step(stiff, gradient, s, on_bound, self.fixed)
-        while True:  # a parameter that the step takes below its bound is set to it, and the step is solved again
+        while True:  # parameters below their bounds are set to them, one round each
             below = bounded & ~on_bound & (s + step < 0)
             if self.fixed is not None:
                 below &= ~self.fixed
