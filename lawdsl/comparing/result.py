@@ -1,4 +1,4 @@
-"""The result of a comparison: frozen records, and their plain data for JSON."""
+"""Rankings -> Comparison: the frozen records of a comparison, and their plain data for JSON."""
 
 from __future__ import annotations
 

@@ -49,7 +49,15 @@ class ArrayModel:
         return ArrayValues(self, theta, self.columns[:, piece])
 
     def value(self, theta: Array, piece: slice = EVERY_ROW) -> Array:
-        """The law at parameters of shape (starts, parameters): shape (starts, rows)."""
+        """The law at parameters.
+
+        Args:
+            theta: shape (starts, parameters).
+            piece: the rows.
+
+        Returns:
+            Shape (starts, rows).
+        """
         with np.errstate(all="ignore"):
             return _value(self.law, theta, self.columns[:, piece])
 

@@ -1,4 +1,4 @@
-"""Intervals with end points in Arb (python-flint), and the operations of tapes on them.
+"""Intervals with end points in Arb (python-flint) -> enclosures of the operations of tapes on them.
 
 Each operation encloses the range of the exact one: end points are rounded outwards, and may be
 infinite (Moore, Kearfott and Cloud (2009), Introduction to Interval Analysis).

@@ -62,7 +62,15 @@ class Model:
         return Values(self, order, self.program(order).run(theta, piece), len(theta), piece)
 
     def value(self, theta: Array, piece: slice = EVERY_ROW) -> Array:
-        """The law at parameters of shape (starts, parameters): shape (starts, rows)."""
+        """The law at parameters.
+
+        Args:
+            theta: shape (starts, parameters).
+            piece: the rows.
+
+        Returns:
+            Shape (starts, rows).
+        """
         with np.errstate(all="ignore"):
             return self.at(theta, 0, piece).value(theta)
 

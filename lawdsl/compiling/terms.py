@@ -22,9 +22,7 @@ Term = tuple[int, int]  # number of the parameter that multiplies, ONE for none;
 Sum = tuple[Term, ...]
 
 ONE = -1
-MOST_SECOND = (
-    40  # parameters: with more there are no second derivatives, whose number grows with the square
-)
+MOST_SECOND = 40  # parameters: with more no second derivatives, whose number is quadratic
 
 
 @dataclass(frozen=True)

@@ -263,7 +263,8 @@ def _determination(
     skipped: NDArray[np.bool_],
     on_bound: tuple[str, ...],
 ) -> list[Diagnostic]:
-    """Parameters and predictions that the rows leave open; nothing where F0101 says so already."""
+    """Findings about parameters and predictions that the rows do not determine; none where F0101
+    reports it."""
     if determined.spread is None or any(
         d.code == "F0101" and d.severity == "error" for d in diagnostics
     ):
@@ -275,7 +276,9 @@ def _determination(
     names = (q.name for q in law.parameters)
     skipped_names = frozenset(name for name, out in zip(names, skipped, strict=True) if out)
     fitted = Fitted(law, problem, theta, determined.spread, skipped_names, on_bound)
-    tied = any(d.code == "F0101" for d in diagnostics)  # on one line, as its warning says
+    tied = any(
+        d.code == "F0101" for d in diagnostics
+    )  # collinear variables: the warning of F0101 covers them
     return [*weak_parameters(fitted), *([] if tied else open_predictions(fitted))]
 
 

@@ -1,4 +1,4 @@
-"""The options of a fit, as one record: the meaning, limits and command-line form of each option.
+"""Option name -> its meaning, limits and command-line form: the options of a fit as one record.
 
 It contains names and numbers only, so commands can show their help before NumPy is loaded.
 """

@@ -1,4 +1,4 @@
-"""The result of a fit: a frozen record, saved and loaded as readable JSON."""
+"""Fit -> predictions, and JSON that a person can read: the frozen record of a fit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The result of fitting a law with index sets: one fit for each label of the rows, or one for
-all."""
+"""Fits -> predictions and JSON: one fit for each label of the rows of a law, or one for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the record of a fit: parameters, intervals, objective, data and certificates."""
+"""Minimum + data + law -> the frozen parts of the record of a fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a pipeline: frozen records of its steps, their groups, and the last fits."""
+"""Stages -> PipelineResult: frozen records of its steps, their groups, and the last fits."""
 
 from __future__ import annotations
 

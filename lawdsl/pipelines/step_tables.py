@@ -1,4 +1,5 @@
-"""Tables between steps: the rows of a step in their groups, and its predictions as a table."""
+"""Table of a step -> its rows in groups; predictions of the groups -> the table of the next
+step."""
 
 from __future__ import annotations
 

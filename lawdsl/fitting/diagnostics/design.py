@@ -14,7 +14,7 @@ from lawdsl.fitting.problem import Problem
 from lawdsl.law.law import Law
 
 SUMS = 100  # variables: sums of more are not tested
-TIED = 1e-2  # relative: how far two variables that move together may be from their line
+TIED = 1e-2  # relative: distance from a common line up to which two variables count as collinear
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 BLOCKS = 8  # blocks of variables that are recombined at most
 EXACT = 1e-9  # relative: sums that differ by less are one number
-ROUNDED = 1e-2  # relative: how far the sum of rounded shares may be from 1
+ROUNDED = 1e-2  # relative: deviation of a sum of rounded shares from 1 that is rounding
 CORNERS = 256  # combinations of their extremes at most
 
 

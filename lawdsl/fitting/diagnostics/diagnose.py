@@ -13,12 +13,12 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-SPARE = 2  # rows beyond the parameters: fewer cannot test a law
+SPARE = 2  # residual degrees of freedom: fewer cannot test a law
 ROUNDED = 1e-6  # rows: tolerance, since effective rows are not a whole number
-NEARLY = 1e-3  # relative: settings that differ by less were meant to be the same
-CLEARLY = 1.2  # so many times the usual distance from the median
+NEARLY = 1e-3  # relative: settings that differ by less count as replicates
+CLEARLY = 1.2  # times the usual distance from the median: above it residuals are clearly larger
 MANY = 500  # starts: above this number the advice is not to add further ones
-BOUND = 1e-9  # relative change of the predictions when a parameter is put on its bound
+BOUND = 1e-9  # relative change of the predictions, below which a parameter may be put on its bound
 RUN_OFF = 15.0  # of |u|: a free number further out diverges towards a bound (exp(-15) is 3e-7)
 ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is below the rounding of any number that it is added to
 

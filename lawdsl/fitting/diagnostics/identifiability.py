@@ -32,11 +32,11 @@ from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
-FLAT = 1e-7  # width of a direction, columns being of length 1: below it even exact rows say nothing
+FLAT = 1e-7  # width of a direction, columns being of length 1: undetermined below it without noise
 EXACT = 1e-12  # such a width below which rounding decides which parameters are in the direction
 SHARE = 0.1  # of an unseen direction: a parameter with less is not named
 SHARE_EXACT = 1e-4  # of one that is unseen exactly
-WIDE = 1.0  # standard errors of a parameter in units of its own size: above, it says nothing
+WIDE = 1.0  # standard error of a parameter in units of its size, above which it is undetermined
 ALONG = 0.5  # change of a linear parameter, in its size, when an exponent changes by its own size
 DEAD = 1e-9  # effect of a parameter, relative to the spread of the output
 TINY = 1e-300  # added to widths: a width of 0 gives a long step instead of a division by 0

@@ -22,8 +22,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SUBSETS = 300  # random subsets of as many rows as parameters, at most
-WORK = 2e8  # numbers in all subsets: fewer subsets of long tables
-FREEDOM = 5  # residual degrees of freedom: with fewer, half of the rows determine nothing
+WORK = 2e8  # numbers in all subsets: bounds time, so long tables have fewer subsets
+FREEDOM = 5  # residual degrees of freedom: with fewer, half of the rows cannot determine the law
 COLUMNS = 20  # parameters: with more, random subsets without an outlier are too rare
 STEPS = 2  # of concentration, for each subset
 ROUNDS = 3  # of fits of the law itself

@@ -23,10 +23,10 @@ from lawdsl.fitting.diagnostics.residuals import ALARM, View, chance, judged, sp
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
-DEGREE = 4  # of the polynomials in a variable's rank: a bend, two bends
+DEGREE = 4  # of the polynomials in a variable's rank: up to three extrema
 FEW = 20  # rows: with no more, rank tests hardly reach the significance of an alarm
 BENDS = (2, 3, 4)  # degrees of the polynomials that are tested with so few rows
-UNLIKELY = 1e-3  # probability required with any one row left out
+UNLIKELY = 1e-3  # largest probability accepted with any one row left out
 LEVELS = 16  # ranges of an axis with more values
 FEWEST = 5  # degrees of freedom in each half, for their scatter to be compared
 EXACTLY = 1e-30  # relative: a lower limit of sums of squares, as rounding makes them
@@ -189,7 +189,7 @@ def lines(seen: View, axes: Sequence[int], inflation: float = 1.0) -> Lines | No
         if corrected < ALARM:
             ratio, size, length = results[1][1], _size(groups), _size(line)
             correlation = (ratio - 1) / (ratio + size - 1)
-            # Kish: rows of a line that all go together count as one; of pairs, so do those beyond
+            # Kish's design effect 1 + (m - 1)·correlation; pairs stand for their line
             loss = 1 + (size - 1) * correlation if size == length else min(ratio, length)
             count = int(np.sum(np.bincount(line) > 1))
             found.append(Lines(axis, count, correlation, loss, corrected))

@@ -29,12 +29,10 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-LEVEL = 0.95  # of the intervals that are judged, whichever are asked for
+LEVEL = 0.95  # of the intervals that are judged, whichever level the user chose
 WIDE = np.log(10.0)  # half an interval, in logarithms: ends that differ by more than a factor 100
 OPEN = 0.25  # half an interval of a prediction, in units of the range of the output
-BEYOND = (
-    3.0  # times as wide as any interval at a row: below this noise is the cause, not the design
-)
+BEYOND = 3.0  # times as wide as any interval at a row: less is noise, not the design
 
 
 @dataclass(frozen=True)

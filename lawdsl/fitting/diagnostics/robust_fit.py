@@ -21,10 +21,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 DELTA = 1e-3  # Huber's delta, relative: nearly least absolute residuals, but differentiable
-SPARE = 5  # residual degrees of freedom: with fewer no row can be called an outlier
+SPARE = 5  # residual degrees of freedom: with fewer, outliers cannot be identified
 FAR = 5.0  # times the range of all others: values further out have another cause than noise
 FEW = 0.1  # of the rows: more are not mistakes in single rows
-LONGEST = 20_000  # rows: a second search of longer tables takes too long
+LONGEST = 20_000  # rows: a second search on longer tables takes too long
 
 
 def is_robust(problem: Problem) -> bool:

@@ -19,9 +19,7 @@ from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 Array = NDArray[np.float64]
 
 ENDLESS = 1e100  # times the value, or 1: ends further out are overflow, not information in the data
-NAMED = (
-    1e-2  # share of a direction that one run alone determines: below it a parameter is not involved
-)
+NAMED = 1e-2  # share of a direction below which a parameter does not take part in it
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,7 @@ Array = NDArray[np.float64]
 
 SPARE = 3  # rows or runs that a bootstrap needs beyond the parameters
 NO_ROOM = 1e-100  # distance of an end from a bound below which the data do not determine that end
-COLLINEAR = (
-    1e-7  # inverse condition number below which the normal equations of the resamples are singular
-)
+COLLINEAR = 1e-7  # inverse condition number below which normal equations are singular
 FAILED = 0.05  # of the resamples: if more do not converge, a warning says so
 
 
@@ -154,7 +152,7 @@ def _too_few(
     some."""
     rows = problem.rows if problem.weights is None else float(np.sum(problem.weights))
     if rows <= parameters:
-        return []  # F0102 says so
+        return []  # F0102 reports it
     units = problem.rows if groups is None else len(np.unique(groups))
     what = "rows" if groups is None else "training runs"
     if units < 2:
@@ -169,7 +167,7 @@ def _too_few(
 
 
 def _collinear(narrowest: float) -> Diagnostic:
-    """Why there are no intervals by a bootstrap where its fits would stay where they begin."""
+    """Why there are no intervals by a bootstrap: the refits would not leave their starts."""
     message = (
         f"the effects of the parameters are collinear to {narrowest:.1g}: resamples cannot be fitted "
         "to that precision"

@@ -18,7 +18,7 @@ from lawdsl.fitting.solvers.solver import GIVEN_UP, Solution, Solver, SolverOpti
 
 Array = NDArray[np.float64]
 
-FAR_OUT = -18.0  # a free number of a parameter that lies on its bound
+FAR_OUT = -18.0  # free number below which a parameter is on its bound: exp(-18) is 1.5e-8
 PLACED = 0.5  # relative: free numbers further apart are of two basins
 ALIKE = 0.1  # of the usual residual: predictions nearer than that are of one basin
 TOGETHER = 48  # starts in one array

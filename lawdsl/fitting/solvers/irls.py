@@ -41,18 +41,11 @@ PATIENCE = 3  # steps before a start may be given up
 HOPE = 12.0  # a start is given up if so many times its last decrease do not reach the best loss
 NEAR = 1.3  # times the best loss: starts below it always go to the second stage
 LONGEST = 2.0  # step of a free number: a factor of e^2 in what has one bound
-CRAWLING = (
-    1e-3  # damping above which steps are short, so that a small decrease is no sign of convergence
-)
-DAMPING = (
-    1e-4,
-    1e-2,
-)  # alternating: little damping converges fast, more damping converges from further away
+CRAWLING = 1e-3  # damping above which steps are so short that a small decrease says little
+DAMPING = (1e-4, 1e-2)  # alternating over starts: fast convergence, or convergence from afar
 EASED, STIFFENED = 0.1, 10.0
 LEAST, MOST = 1e-6, 1e9  # damping
-WIDTH = (
-    1.345  # Huber's delta in standard deviations: 95 % efficient for Gaussian errors (Huber (1981))
-)
+WIDTH = 1.345  # Huber's delta in standard deviations: 95 % efficient if Gaussian
 
 
 def widen_delta(problem: Problem, free: Array) -> Objective:

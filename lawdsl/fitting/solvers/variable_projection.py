@@ -23,7 +23,7 @@ from lawdsl.language.resolver import Objective
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-REFINEMENTS, REFINED = 30, 1e-15  # Newton steps; relative fall at which they end
+REFINEMENTS, REFINED = 30, 1e-15  # Newton steps; relative decrease at which they end
 SHORTEST = 1e-3  # share of a step that leads uphill
 ROUNDS = 8  # of exchanging parameters at 0 and free ones
 RIDGE = 1e-13  # relative: of the diagonal, so that equal columns can be solved for
