@@ -170,9 +170,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = (
-            True  # a law does not describe the arbitrary data of scikit-learn's checks
-        )
+        # a law does not describe the arbitrary data of scikit-learn's checks
+        tags.regressor_tags.poor_score = True
         return tags
 
     def _table(self, X: Any) -> Table:

@@ -29,9 +29,8 @@ class _Arrays:
 
     def __getattr__(self, name: str) -> Any:
         if name in FUNCTIONS and not hasattr(np, name):
-            from scipy import (
-                special,
-            )  # imported late: SciPy loads slowly, and NumPy has the usual functions
+            # imported late: SciPy loads slowly, and NumPy has the usual functions
+            from scipy import special
 
             return named(special, name)
         return named(np, name)

@@ -178,9 +178,8 @@ class Source:
         leaves = self.leaves
         if text in leaves.variables:
             return self.columns[leaves.variables.index(text)]
-        form = linear(
-            tree.Name(text), leaves.grounded.symbols
-        )  # a share without a column is 1 minus the others
+        # a share without a column is 1 minus the others
+        form = linear(tree.Name(text), leaves.grounded.symbols)
         assert form is not None
         others = [part for part in form if part != CONSTANT]
         return rest_of(np.stack([self._column(part) for part in others]))

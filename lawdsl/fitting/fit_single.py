@@ -276,9 +276,8 @@ def _determination(
     names = (q.name for q in law.parameters)
     skipped_names = frozenset(name for name, out in zip(names, skipped, strict=True) if out)
     fitted = Fitted(law, problem, theta, determined.spread, skipped_names, on_bound)
-    tied = any(
-        d.code == "F0101" for d in diagnostics
-    )  # collinear variables: the warning of F0101 covers them
+    # collinear variables: the warning of F0101 covers them
+    tied = any(d.code == "F0101" for d in diagnostics)
     return [*weak_parameters(fitted), *([] if tied else open_predictions(fitted))]
 
 

@@ -409,9 +409,8 @@ def _bent(
 ) -> Array:
     factors = factors.copy()
     total = np.zeros_like(slopes)
-    for bend in reversed(
-        bends
-    ):  # in reverse: each passes its factor on to the parameters in its limits
+    # in reverse: each passes its factor on to the parameters in its limits
+    for bend in reversed(bends):
         i = bend.number
         factor = factors[:, i].copy()
         total[:, i, i] += factor * bend.own

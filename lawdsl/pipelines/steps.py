@@ -158,9 +158,8 @@ def _pooled_noise(groups: Sequence[GroupFit]) -> tuple[Array, Array, Array]:
     if used_groups and used_groups[0].sigma is not None:
         unit = np.array([g.unit_variance for g in used_groups])
         scatter, freedom = shrink_variances(variance / unit, spare)
-        scatter = np.fmax(
-            scatter, 1.0
-        )  # nan without residual degrees of freedom: errors are trusted
+        # nan without residual degrees of freedom: errors are trusted
+        scatter = np.fmax(scatter, 1.0)
         variance = unit * scatter
     else:
         variance, freedom = shrink_variances(variance, spare)

@@ -85,9 +85,8 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         )
         return [Diagnostic("F0102", message, "warning", help=help)]
     settings = _settings(problem.columns, count)
-    if (
-        len(problem.columns) and settings <= count
-    ):  # a constant law has no form that rows could test
+    # a constant law has no form that rows could test
+    if len(problem.columns) and settings <= count:
         plural = "s" if settings > 1 else ""
         message = (
             f"{settings} setting{plural} of the variables, {count} parameters: no setting is left to "

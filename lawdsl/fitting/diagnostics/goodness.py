@@ -126,8 +126,7 @@ def known(value: float) -> float:
 
 def _r_squared(measured: Array, predicted: Array, weights: Array | None) -> float:
     mean = np.average(measured, weights=weights)
-    spread = np.average(
-        (measured - mean) ** 2, weights=weights
-    )  # a spread that underflows to 0 gives nan
+    # a spread that underflows to 0 gives nan
+    spread = np.average((measured - mean) ** 2, weights=weights)
     missed = np.average((measured - predicted) ** 2, weights=weights)
     return known(float(1 - missed / spread))

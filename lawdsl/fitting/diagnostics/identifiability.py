@@ -250,9 +250,8 @@ def _unseen_others(
     left = others.jacobian - linear.jacobian @ follow
     free = np.array([not law.parameters[i].bounds for i in others.numbers])
     length = others.length
-    with np.errstate(
-        all="ignore"
-    ):  # an unbounded parameter may be 0; its size is then set by its effect
+    # an unbounded parameter may be 0; its size is then set by its effect
+    with np.errstate(all="ignore"):
         able = np.maximum(others.size, spread / np.linalg.norm(left, axis=0))
     size = np.where(free, able, others.size)
     _, widths, rows = _directions(left / length)

@@ -31,12 +31,8 @@ SHOWN = 5  # outliers named
 FURTHEST = 500  # rows that are tested, of many, besides the sample
 PATTERNS = 3  # found one after the other, each in the residuals without the earlier ones
 ALIKE = 0.05  # relative: outliers whose shifts differ by less have one cause
-TRAINING = {
-    "token",
-    "step",
-    "FLOP",
-    "second",
-}  # units of quantities that grow from checkpoint to checkpoint
+# units of quantities that grow from checkpoint to checkpoint
+TRAINING = {"token", "step", "FLOP", "second"}
 STRONG = 0.1  # of the spread of the output: a law that misses as much is not trusted
 LEAST = 1e-300
 ROUNDED = 0.25  # of the variance: below, the noise is larger than the steps of rounding

@@ -257,9 +257,8 @@ def decomposed(root: Array) -> Decomposed:
         root: its columns scaled to length 1, its rows multiplied by the square roots of their
             weights; finite numbers, shape (rows, p).
     """
-    wide = (
-        len(root) < root.shape[1]
-    )  # with fewer rows than parameters the full factor contains the null space
+    # with fewer rows than parameters the full factor contains the null space
+    wide = len(root) < root.shape[1]
     left, widths, directions = np.linalg.svd(root, full_matrices=wide)
     rank = int(np.sum(widths > RANK * np.max(widths, initial=0.0)))
     factor = directions[:rank] / widths[:rank, None]

@@ -178,9 +178,8 @@ class _Ends:
         self.rise = self.rises[numbers]
         self.widest = self.widest_of[numbers]
         self.away = 2.0 * side * np.minimum(self.width[numbers], self.widest / 4)
-        self.inside = np.zeros(
-            len(side)
-        )  # the bracket: largest distance with too small a rise, smallest with too large a rise
+        # the bracket: largest distance with too small a rise, smallest with too large a rise
+        self.inside = np.zeros(len(side))
         self.inside_root = np.zeros(len(side))
         self.outside = np.full(len(side), np.nan)
         self.outside_root = np.full(len(side), np.nan)

@@ -55,9 +55,8 @@ def descend(
     rough, losses = free.copy(), np.full(len(free), np.inf)
     for first in range(0, len(free), TOGETHER):
         last = min(first + TOGETHER, len(free))
-        for number, search in enumerate(
-            objectives
-        ):  # the widened loss may have its minimum elsewhere
+        # the widened loss may have its minimum elsewhere
+        for number, search in enumerate(objectives):
             some = np.arange(first + number, last, 2)
             if not len(some):
                 continue

@@ -213,9 +213,8 @@ class _Irls:
         size = np.sqrt(np.maximum(diagonal(self.hessian), 1e-300))
         scaled = self.hessian / (size[:, :, None] * size[:, None, :])
         gradient = self.gradient / size
-        if (
-            self.held.any()
-        ):  # a parameter on its bound stays there, and its column takes no part in the step
+        # a parameter on its bound stays there, and its column takes no part in the step
+        if self.held.any():
             scaled[self.held[:, :, None] | self.held[:, None, :]] = 0.0
             diagonal(scaled)[...] += self.held
             gradient[self.held] = 0.0

@@ -297,9 +297,8 @@ def newton_step(
     """
     gradient, hessian = model.gradient, model.hessian
     steep = np.abs(diagonal(hessian))
-    steep = np.maximum(
-        steep, np.abs(gradient) / longest
-    )  # without curvature the step has the longest length
+    # without curvature the step has the longest length
+    steep = np.maximum(steep, np.abs(gradient) / longest)
     size = np.sqrt(np.maximum(steep, 1e-14 * np.max(steep, axis=1, keepdims=True) + 1e-300))
     scaled = hessian / (size[:, :, None] * size[:, None, :])
     pull = gradient / size
