@@ -63,12 +63,8 @@ class LocalModel:
         return LocalModel(self.loss[chosen], self.gradient[chosen], self.hessian[chosen])
 
     def without(self, excluded: NDArray[np.bool_]) -> LocalModel:
-        """Remove some free numbers from the steps: their gradient is set to 0, and their rows and
-        columns of the Hessian to those of the identity.
-
-        Args:
-            excluded: which free numbers, shape (starts, parameters).
-        """
+        """Remove some free numbers, shape (starts, parameters), from the steps: their gradient is
+        set to 0, and their rows and columns of the Hessian to those of the identity."""
         if not excluded.any():
             return self
         hessian = np.where(excluded[:, :, None] | excluded[:, None, :], 0.0, self.hessian)
@@ -76,12 +72,8 @@ class LocalModel:
         return LocalModel(self.loss, np.where(excluded, 0.0, self.gradient), hessian)
 
     def where(self, replaced: NDArray[np.bool_], other: LocalModel) -> LocalModel:
-        """Replace the values at some of the points.
-
-        Args:
-            replaced: which points, shape (starts,).
-            other: the new values, with an entry for each point.
-        """
+        """Replace the values at some of the points, shape (starts,), by those of another record of
+        all points."""
         if replaced.all():
             return other
         return LocalModel(
@@ -336,12 +328,8 @@ class Problem:
             yield slice(first, first + width)
 
     def residuals_of(self, predicted: Array, piece: slice = EVERY_ROW) -> Array:
-        """Residuals of values of the model, shape (starts, rows).
-
-        Args:
-            predicted: values of the model, shape (starts, rows of the piece).
-            piece: the rows.
-        """
+        """Residuals of values of the model on a piece of the rows, both of shape (starts, rows of
+        the piece)."""
         with np.errstate(all="ignore"):
             compared = np.log(predicted) if self.takes_log else predicted
             return compared - self.goal[piece]
@@ -406,12 +394,8 @@ class ResidualState:
         return ResidualState(*arrays, self.objective)
 
     def where(self, replaced: NDArray[np.bool_], other: ResidualState) -> ResidualState:
-        """Replace the states of some starts.
-
-        Args:
-            replaced: which starts, shape (starts,).
-            other: the new states, with an entry for each start.
-        """
+        """Replace the states of some starts, shape (starts,), by those of another record of all
+        starts."""
         row = replaced[:, None]
         return ResidualState(
             np.where(row, other.value, self.value),
@@ -422,12 +406,7 @@ class ResidualState:
         )
 
     def put(self, starts: NDArray[Any], other: ResidualState) -> None:
-        """Overwrite the states of some starts in place.
-
-        Args:
-            starts: which starts, by number or mask.
-            other: their new states.
-        """
+        """Overwrite the states of some starts, given by number or mask, in place."""
         self.value[starts], self.residual[starts] = other.value, other.residual
         self.slope[starts], self.loss[starts] = other.slope, other.loss
         self.cache.clear()

@@ -46,15 +46,10 @@ class Limit:
         return self.formula.value(theta)[:, 0]
 
     def inside(self, value: Array, towards: float) -> Array:
-        """The extreme permitted value of a parameter, for values of the limit.
-
-        Values of a formula are rounded, so the parameter stays further from them: claims that rest
-        on the bound are decided in exact arithmetic.
-
-        Args:
-            value: of the limit, shape (starts,).
-            towards: the direction of the domain, -inf or inf.
-        """
+        """The extreme permitted value of a parameter, for values of the limit of shape (starts,),
+        in the direction `towards`, -inf or inf, of the domain. Values of a formula are rounded, so
+        the parameter stays further from them: claims that rest on the bound are decided in exact
+        arithmetic."""
         if self.formula is not None:
             value = value + np.copysign(ROUNDED * np.abs(value), towards)
         return value if self.closed else np.nextafter(value, towards)
@@ -109,14 +104,9 @@ class Transforms(tuple[Transform, ...]):
         return bool(self.from_zero[chosen].all())
 
     def turn_again(self, turn: Turn, theta: Array, chosen: list[int]) -> None:
-        """Update the derivatives by the free numbers of parameters that have changed.
-
-        Args:
-            turn: the derivatives, changed in place.
-            theta: parameters, shape (starts, parameters).
-            chosen: numbers of the changed parameters; none of them with two limits, or with one
-                that depends on others.
-        """
+        """Update the derivatives in `turn` for some parameters whose values have changed to those
+        in `theta`, shape (starts, parameters); none of them has two limits, or one that depends on
+        others."""
         for i in chosen:
             end = self[i].lower or self[i].upper
             if end is not None:
@@ -142,12 +132,7 @@ def relaxed(transforms: Transforms) -> Transforms | None:
 
 
 def keeps(transforms: Transforms, theta: Array) -> bool:
-    """Whether parameters lie inside all limits.
-
-    Args:
-        transforms: one per parameter.
-        theta: shape (parameters,).
-    """
+    """Whether parameters of shape (parameters,) lie inside all limits."""
     distances = room(transforms, {t.name: x for t, x in zip(transforms, theta, strict=True)})
     return all(distance > 0 for _, distance in distances.values())
 
@@ -190,15 +175,7 @@ def _in_parameters(law: Law, q: Quantity, bound: Bound) -> sp.Expr:
 
 
 def to_parameters(transforms: Transforms, free: Array) -> Array:
-    """Map free numbers to parameters.
-
-    Args:
-        transforms: one per parameter.
-        free: shape (starts, parameters).
-
-    Returns:
-        The parameters, of the same shape.
-    """
+    """Map free numbers of shape (starts, parameters) to parameters of that shape."""
     if not transforms.others:
         return _one_sided(transforms, free)[0]
     with np.errstate(all="ignore"):
@@ -243,25 +220,15 @@ class Turn:
     bent: Bend
 
     def gradient(self, by_parameters: Array) -> Array:
-        """The gradient by the free numbers, Tᵀ·g, from the gradient g by the parameters.
-
-        Args:
-            by_parameters: g, shape (starts, parameters).
-
-        Returns:
-            Shape (starts, parameters).
-        """
+        """The gradient by the free numbers, Tᵀ·g, from the gradient g by the parameters, of that
+        shape."""
         if self.slopes.ndim == 2:
             return by_parameters * self.slopes
         return np.einsum("sk,skj->sj", by_parameters, self.slopes)
 
     def hessian(self, by_parameters: Array, gradient: Array | None) -> Array:
-        """The Hessian by the free numbers, from that by the parameters: Tᵀ·H·T + Σ g_k·∇²theta_k.
-
-        Args:
-            by_parameters: H, shape (starts, parameters, parameters).
-            gradient: g by the parameters, shape (starts, parameters); None to leave out the second
-                term.
+        """The Hessian by the free numbers, Tᵀ·H·T + Σ g_k·∇²theta_k, from H and g by the
+        parameters, of shapes (starts, p, p) and (starts, p); without the second term if g is None.
         """
         slopes = self.slopes
         if slopes.ndim == 3:
@@ -280,16 +247,8 @@ def diagonal(matrices: Array) -> Array:
 
 
 def turned(transforms: Transforms, free: Array, second: bool = True) -> tuple[Array, Turn]:
-    """Map free numbers to parameters, with their derivatives.
-
-    Args:
-        transforms: one per parameter.
-        free: shape (starts, parameters).
-        second: with second derivatives.
-
-    Returns:
-        Parameters, shape (starts, parameters), and their derivatives.
-    """
+    """Map free numbers of shape (starts, parameters) to parameters of that shape, with the
+    derivatives of the map; with the second ones if requested."""
     if transforms.others:
         theta, slopes, bent = with_curvature(transforms, free, second)
         return theta, Turn(slopes, bent)
@@ -310,15 +269,11 @@ def turned(transforms: Transforms, free: Array, second: bool = True) -> tuple[Ar
 
 
 def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
-    """Map free numbers to parameters, with the Jacobian of the map.
-
-    Args:
-        transforms: one per parameter.
-        free: shape (starts, parameters).
+    """Map free numbers of shape (starts, parameters) to parameters of that shape, with the
+    Jacobian.
 
     Returns:
-        Parameters, shape (starts, parameters), and d(parameter i)/d(free j), shape (starts,
-        parameters, parameters).
+        Parameters, and d(parameter i)/d(free j), shape (starts, parameters, parameters).
     """
     theta, slopes, _ = with_curvature(transforms, free, second=False)
     return theta, slopes
@@ -327,18 +282,13 @@ def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
 def with_curvature(
     transforms: Transforms, free: Array, second: bool = True
 ) -> tuple[Array, Array, Bend]:
-    """Map free numbers to parameters, with the Jacobian and the second derivatives of the map.
-
-    Args:
-        transforms: one per parameter.
-        free: shape (starts, parameters).
-        second: with second derivatives.
+    """Map free numbers of shape (starts, parameters) to parameters, with first and second
+    derivatives.
 
     Returns:
-        Parameters, shape (starts, parameters); d(parameter i)/d(free j), shape (starts, parameters,
-        parameters); and a function from factors by parameter, shape (starts, parameters), to the
-        sum over parameters of factor times second derivatives by the free numbers, shape (starts,
-        parameters, parameters).
+        Parameters; d(parameter i)/d(free j), shape (starts, parameters, parameters); and a function
+        from factors by parameter, shape (starts, parameters), to the sum over parameters of factor
+        times second derivatives by the free numbers, shape (starts, parameters, parameters).
     """
     starts, count = free.shape
     one = transforms.one
@@ -429,16 +379,8 @@ def _bent(
 
 
 def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Array:
-    """Map parameters to free numbers; a parameter on or outside its bound is moved just inside.
-
-    Args:
-        transforms: one per parameter.
-        theta: shape (starts, parameters).
-        inside: the distance from the bound, relative to it.
-
-    Returns:
-        Free numbers, of the same shape.
-    """
+    """Map parameters to free numbers, both of shape (starts, parameters); a parameter on or outside
+    its bound is moved inside, by the distance `inside` relative to the bound."""
     theta, free, one = theta.copy(), theta.copy(), transforms.one
     with np.errstate(all="ignore"):
         least = np.maximum(inside * np.abs(transforms.limit), LEAST)
@@ -463,26 +405,14 @@ def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Arr
 
 
 def beyond(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
-    """Which points have a clipped free number, which no longer maps back to the parameter it came
-    from.
-
-    Args:
-        transforms: one per parameter.
-        free: shape (starts, parameters).
-
-    Returns:
-        Shape (starts,).
-    """
+    """Which points, of free numbers of shape (starts, parameters), have a clipped free number,
+    which no longer maps back to the parameter it came from: shape (starts,)."""
     return np.any(np.abs(free[:, transforms.bounded]) > WIDEST, axis=1)
 
 
 def room(transforms: Transforms, theta: Mapping[str, float]) -> dict[str, tuple[str, float]]:
-    """The nearer bound (lower or upper) of each bounded parameter, and the distance to it.
-
-    Args:
-        transforms: one per parameter.
-        theta: parameter name -> value.
-    """
+    """The nearer bound (lower or upper) and the distance to it, for each bounded parameter of given
+    values."""
     values = np.array([[theta[t.name] for t in transforms]])
     found = {}
     for i, transform in enumerate(transforms):
