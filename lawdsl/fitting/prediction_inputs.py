@@ -28,7 +28,7 @@ class Wanted:
             each row must have a label of every set.
         over: the set that these labels are of.
         measured: variables that need no value where a label, or further runs, determine them.
-        known: the set for whose labels they are known.
+        known: names of the sets for whose labels they are known.
     """
 
     law: str
