@@ -12,11 +12,15 @@ from lawdsl.language.symbols import Declarations, Symbol
 
 
 def add_bound(declared: Declarations, bound: str) -> Declarations:
-    """The declarations with one more bound of a parameter, in an order that allows it.
+    """Return the declarations with one more bound of a parameter, in an order that allows it.
+
+    Args:
+        declared: the law.
+        bound: the relation as text, `C > B/gamma`.
 
     Raises:
-        LawdslError: it is no relation between a parameter and a formula of others, or goes in a
-            circle.
+        LawdslError: the text is not a relation between a parameter and a formula of others, or the
+            bounds form a circle.
     """
     name, relation, limit = _read(declared, bound)
     symbols = dict(declared.symbols)

@@ -1,4 +1,9 @@
-"""Characters that no word begins with, or that could disguise what a file says."""
+"""Source text -> messages about characters that begin no token, or that could disguise the text.
+
+Bidirectional and invisible control characters can make a file read differently from what it says
+(Boucher and Anderson (2023), "Trojan Source: Invisible Vulnerabilities", USENIX Security Symposium,
+arXiv:2111.00169).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +42,8 @@ CONTROL = re.compile(
 
 
 def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
-    """The message for a character that no word begins with, and where reading goes on."""
+    """The message for a character that begins no token, and the offset at which reading
+    continues."""
     char = str(token.value)
     start = token.start_pos or 0
     if char == '"':
@@ -69,7 +75,7 @@ def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
 
 
 def unprintable(token: Token, source: Text) -> Iterator[Diagnostic]:
-    """The message for characters in a text or comment that could disguise what stands there."""
+    """The message for characters in a string or comment that could disguise its content."""
     match = CONTROL.search(str(token.value))
     if match:
         offset = (token.start_pos or 0) + match.start()

@@ -18,7 +18,12 @@ from lawdsl.language.tree import Named
 
 
 def read_claim(scope: Scope, statement: tree.Require) -> Claim:
-    """The claim of a `require` line, what is wrong with it reported."""
+    """The claim of a `require` line; mistakes in it are reported.
+
+    Args:
+        scope: the names of the file.
+        statement: the line.
+    """
     claim = statement.claim
     fresh = _fresh(scope, claim)
     match claim:

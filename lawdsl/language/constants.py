@@ -1,7 +1,7 @@
-"""Numbers computed from numbers, with a bound on what is computed.
+"""Formula of numbers -> its value, with a bound on the size of what is computed.
 
-`1/0`, `0^0`, `log(0)` and `(0 - 8)^(1/3)` have no value, and `9^9^9` none that anybody wants; they
-are found here, before any algebra sees them.
+`1/0`, `0^0`, `log(0)` and `(0 - 8)^(1/3)` have no value, and `9^9^9` is too large to be useful;
+they are rejected here, before computer algebra sees them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Undefined(Exception):
 
 
 class TooLarge(Exception):
-    """The value, or a number on the way to it, is beyond what is computed; `node` is to blame."""
+    """The value, or an intermediate result, exceeds the limits; `node` is the part to blame."""
 
     def __init__(self, node: Node, why: str, help: str) -> None:
         self.node, self.why, self.help = node, why, help
@@ -51,23 +51,26 @@ class TooLarge(Exception):
 
 
 def literal(text: str) -> Fraction:
-    """What a number in a file means: exactly what is written, or 0 where no float is so small."""
+    """The exact value of a number as written; 0 where its magnitude is below the smallest float."""
     return Fraction(text) if float(text) else Fraction(0)
 
 
 def value(formula: Formula, known: Mapping[str, Value] | None = None) -> Value:
     """The value of a formula of numbers: exact where it is rational, a float otherwise.
 
-    Returns None where a name without a known value stands in it; the parts without such names are
-    computed all the same.
+    Parts without unknown names are evaluated even where the whole has none, so that their errors
+    are reported.
 
     Args:
-        formula: what to compute.
+        formula: the formula to evaluate.
         known: values of names.
 
+    Returns:
+        The value; None where the formula contains a name without a known value.
+
     Raises:
-        Undefined: 1/0, 0^0, a root or logarithm of what has none.
-        TooLarge: the value is beyond what is computed.
+        Undefined: 1/0, 0^0, or a root or logarithm outside its domain.
+        TooLarge: the value exceeds the limits of this module.
     """
     known = known or {}
 

@@ -46,7 +46,7 @@ VARY = ("variable", "law", "output", "unknown")
 
 
 def declare(scope: Scope, statement: tree.Declaration) -> None:
-    """`variable`, `parameter`, `given` or `choose`, which declares unknowns."""
+    """Declare the names of a `variable`, `parameter`, `given` or `choose` line."""
     kind, context = DECLARED[statement.kind]
     unit = check_unit(scope, statement.unit)
     for item, domain in _with_domains(statement.items):
@@ -115,14 +115,17 @@ def define(
     *,
     labelled: bool = False,
 ) -> Symbol | None:
-    """A setting, a let or the output; returns the output.
+    """Define a setting, a let or the output, and return the output.
 
     Args:
-        scope: what is known so far.
+        scope: the names declared so far.
         statement: the definition.
-        output: that of the law, where it has one already.
-        let: where the formula of a let stands.
-        labelled: whether a setting may be the same number for each label.
+        output: the output of the law, if it already has one.
+        let: the context in which the formula of a let is checked.
+        labelled: whether a setting may be one number for each label.
+
+    Returns:
+        The output after this statement; None while the law has none.
     """
     name, kind, formula = statement.name, statement.kind, statement.formula
     if kind == "output" and output is not None:
@@ -175,7 +178,12 @@ def _check_setting(scope: Scope, statement: tree.Definition, *, labelled: bool) 
 
 
 def check_identity(scope: Scope, statement: tree.Identify) -> None:
-    """Report what is wrong with `identify sum(t[i, j] for j) = 0`."""
+    """Report mistakes in an `identify` line, `identify sum(t[i, j] for j) = 0`.
+
+    Args:
+        scope: the names declared so far.
+        statement: the line.
+    """
     before = len(scope.diagnostics)
     one = check_formula(scope, statement.lhs, IDENTITY)
     other = check_formula(scope, statement.rhs, IDENTITY)
@@ -194,7 +202,7 @@ def check_identity(scope: Scope, statement: tree.Identify) -> None:
 
 
 def remember(scope: Scope, symbol: Symbol) -> None:
-    """What later formulas must know of a name that stands for a formula or has a unit."""
+    """Record the unit, value and other properties of a symbol that later formulas need."""
     if symbol.unit is not None:
         scope.units[symbol.name] = powers_of(symbol.unit.factors)
     if symbol.kind == "let" and symbol.formula is not None:
@@ -213,8 +221,11 @@ def made_of(symbol: Symbol) -> Iterator[str]:
 
 
 def sort_symbols(scope: Scope) -> None:
-    """Put each name behind those that it is made of, which a second domain or a tie may have
-    changed; otherwise they stay as they were."""
+    """Sort the symbols topologically: each after those that its formula and bounds use.
+
+    A second domain or a tie may have added such dependencies. Otherwise the order of declaration is
+    kept.
+    """
     needs = {
         name: [part for part in made_of(symbol) if part in scope.symbols]
         for name, symbol in scope.symbols.items()
@@ -246,7 +257,7 @@ def sort_symbols(scope: Scope) -> None:
 
 
 def names_in(node: tree.Node) -> Iterator[str]:
-    """The names that formulas in it use."""
+    """The names used in the formulas of a node."""
     for part in tree.walk(node):
         if isinstance(part, tree.Name) and part.text not in keywords.CONSTANTS:
             yield part.text

@@ -1,7 +1,8 @@
-"""Bounds of the form x > y + c: those that exclude each other, and those that follow from them.
+"""Bounds of the form x > y + c -> contradictions among them, and the bounds that they imply.
 
-Each is an edge of a graph; a bound that follows is a longest path, a contradiction a cycle that says
-x > x + c with c >= 0. (The dual of shortest paths: Cormen et al., Introduction to Algorithms, 22.4.)
+Each bound is an edge of a graph. An implied bound is a longest path, and a contradiction is a cycle
+of positive weight: x > x + c with c >= 0. (Systems of difference constraints, in their dual form:
+Cormen, Leiserson, Rivest and Stein (2022), Introduction to Algorithms, 4th ed., section 22.4.)
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ Weight = tuple[Fraction, int]  # a distance, and how many of its bounds are stri
 
 @dataclass(frozen=True)
 class Difference:
-    """`greater > less + distance`; not strict: `>=`. A name is a node, `ZERO` the number 0."""
+    """`greater > less + distance`, or `>=` if it is not strict. Nodes are names; `ZERO` is the
+    number 0.
+    """
 
     greater: str
     less: str
@@ -32,12 +35,14 @@ class Difference:
 
     @property
     def weight(self) -> Weight:
+        """The weight of the edge: its distance, then 1 if it is strict and 0 if not."""
         return self.distance, int(self.strict)
 
 
 def contradiction(bounds: Sequence[Difference]) -> list[int] | None:
-    """The numbers of bounds that cannot hold together, in increasing order; None where there are
-    none, or too many bounds to look at."""
+    """The indices of bounds that cannot hold together, in increasing order; None where no
+    contradiction is found, or there are more than MAX_BOUNDS_TOGETHER bounds.
+    """
     if len(bounds) > MAX_BOUNDS_TOGETHER:
         return None
     best: dict[str, Weight] = {
@@ -64,8 +69,15 @@ def contradiction(bounds: Sequence[Difference]) -> list[int] | None:
 
 
 def implied(bounds: Sequence[Difference]) -> dict[str, tuple[Weight | None, Weight | None]]:
-    """The lower and the upper bound of each name by numbers alone that follow from bounds without a
-    contradiction; None where there is none, or too many bounds to look at."""
+    """The numeric lower and upper bound of each name that follow from consistent bounds.
+
+    Args:
+        bounds: bounds without a contradiction (see `contradiction`).
+
+    Returns:
+        Name -> (lower, upper); None for a side without a bound. Empty where there are more than
+        MAX_BOUNDS_TOGETHER bounds.
+    """
     if len(bounds) > MAX_BOUNDS_TOGETHER:
         return {}
     lower = _longest([(b.less, b.greater, b.weight) for b in bounds])
@@ -93,7 +105,9 @@ def _sum(one: Weight, other: Weight) -> Weight:
 
 
 def stated(symbols: Iterable[Symbol]) -> dict[Difference, tuple[Symbol, str, Formula]]:
-    """The bounds of variables and parameters against numbers or names -> whose, and as declared."""
+    """The bounds of variables and parameters against numbers or names -> their symbol, relation and
+    limit.
+    """
     edges: dict[Difference, tuple[Symbol, str, Formula]] = {}
     for symbol in symbols:
         for relation, limit in symbol.bounds if symbol.kind in ("variable", "parameter") else ():

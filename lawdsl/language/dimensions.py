@@ -1,8 +1,10 @@
-"""Do the units of a formula add up?
+"""Formula and units of its names -> its unit, and the places where units do not agree.
 
-A parameter without a unit takes the one its place needs, as papers leave it, and so does a plain
-number; so only terms made of variables, settings and declared units are compared. A law computes
-with the numbers as they stand in their units, so Gparam and Mparam do not add either.
+A parameter without a unit takes the one that its place requires, as is usual in papers, and so does
+a plain number; so only terms of variables, settings and declared units are compared. Formulas are
+evaluated with the numbers in their declared units, without conversion, so Gparam and Mparam do not
+add either. Units form an abelian group under multiplication, with rational exponents here (Kennedy
+(1996), Programming Languages and Dimensions, PhD thesis, University of Cambridge).
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def powers_of(factors: tuple[tuple[str, int], ...]) -> Powers:
 
 
 def powers_text(powers: Powers) -> str:
-    """Powers of units as text."""
+    """The text of a unit that is given by powers."""
     if not powers:
         return "no unit"
     return "*".join(

@@ -1,4 +1,4 @@
-"""Domains in which nothing lies because of the bounds of several names."""
+"""Bounds of several names -> a message where they leave an empty domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the reading of a line stopped, and what could have stood there."""
+"""Parser state at a syntax error -> where it stopped, and which tokens would have been accepted."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ OMITTED = {"ORDER", "DOT"}  # of what may follow
 
 @dataclass(frozen=True)
 class ParseFailure:
-    """Where reading stopped.
+    """The state of the parser at a syntax error.
 
-    `token` is the word that does not fit (`$END`: the line ends), `line[position]`; `accepted` is what
-    would have fitted.
+    `token` is the unexpected token (`$END`: the line ends) and `line[position]` in its line;
+    `accepted` are the terminals that could have stood in its place.
     """
 
     token: Token
@@ -44,15 +44,19 @@ class ParseFailure:
 
     @property
     def before(self) -> Token | None:
+        """The token before the unexpected one; None at the start of the line."""
         return self.line[self.position - 1] if self.position else None
 
     @property
     def after(self) -> Token | None:
+        """The token after the unexpected one; None at the end of the line."""
         return self.line[self.position + 1] if self.position + 1 < len(self.line) else None
 
     @property
     def first(self) -> bool:
-        """Whether all before it is one name, so that nothing says what statement it is."""
+        """Whether only one name precedes the unexpected token, so that the statement's kind is
+        unknown.
+        """
         values = [word.value for word in self.line[: self.position]]
         if self.before is None or self.line[0].type != "NAME":
             return self.before is None
@@ -62,7 +66,7 @@ class ParseFailure:
 
     @property
     def bracket(self) -> Token | None:
-        """The innermost bracket that is open."""
+        """The innermost bracket that is still open, or None."""
         opened: list[Token] = []
         for word in self.line[: self.position]:
             if word.value in ("(", "[", "{"):
@@ -72,7 +76,7 @@ class ParseFailure:
         return opened[-1] if opened else None
 
     def both(self, sign: str) -> tuple[Token, Token] | None:
-        """The token and one beside it where both are the same sign."""
+        """The unexpected token and an adjacent one, where both are the given sign; else None."""
         for pair in ((self.before, self.token), (self.token, self.after)):
             if all(word is not None and word.value == sign for word in pair):
                 return pair  # type: ignore[return-value]
@@ -80,7 +84,7 @@ class ParseFailure:
 
     @property
     def expected(self) -> str:
-        """What could have stood there, in words."""
+        """The text that lists what could have stood in place of the unexpected token."""
         omitted = set(OMITTED)
         if self.before is not None and self.before.type == "NAME":
             omitted.add("LSQB")
@@ -95,5 +99,5 @@ class ParseFailure:
 
 
 def listed(words: Sequence[str]) -> str:
-    """`a, b or c`."""
+    """Words as an enumeration: `a, b or c`."""
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]

@@ -1,7 +1,7 @@
-"""Parameters that are held: `fix E = 1.69` at a number, `tie beta = alpha` at a formula of others.
+"""`fix E = 1.69` and `tie beta = alpha` -> declarations in which those parameters are determined.
 
-A fixed parameter becomes a setting, a tied one a let. What its domain promised is kept: either the
-domains of the others imply it, or they get the bounds that do.
+A fixed parameter becomes a setting, a tied one a let. Its declared domain still applies: either the
+domains of the other parameters imply it, or they receive the bounds that do.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DONE = {"fix": "fixed", "tie": "tied"}
 
 
 def statements_of(fixed: Mapping[str, float], tied: Mapping[str, str]) -> list[str]:
-    """`fix E = 1.69` of each number, `tie beta = alpha` of each formula.
+    """The statements `fix E = 1.69` for each number and `tie beta = alpha` for each formula.
 
     Raises:
         LawdslError: a number that is not finite.
@@ -59,17 +59,17 @@ def with_fixed_and_tied(
     overrides: Mapping[str, float] | None = None,
     dropped: Iterable[str] = (),
 ) -> Declarations:
-    """The declarations with further `fix` and `tie` statements, which count all at once.
+    """Return the declarations with further `fix` and `tie` statements, applied simultaneously.
 
     Args:
         declared: a law as declared.
-        statements: `fix E = 1.69` and `tie beta = alpha`, of one parameter each.
-        overrides: values in place of those of its settings.
-        dropped: texts of bounds that are not kept.
+        statements: `fix E = 1.69` and `tie beta = alpha`, one parameter each.
+        overrides: values that replace those of its settings.
+        dropped: texts of bounds that are not enforced.
 
     Raises:
-        LawdslError: no such statement, a name that is no parameter, a circle, or a bound that is
-            broken or cannot be kept.
+        LawdslError: a malformed statement, a name that is not a parameter, a circular definition,
+            or a bound that is violated or cannot be enforced.
     """
     text = Text("what is held", "".join(f"{statement}\n" for statement in statements))
     document, mistakes = parse(text.text, text.name)
@@ -99,7 +99,15 @@ def fix_and_tie(
     overrides: Mapping[str, float] | None = None,
     dropped: Iterable[str] = (),
 ) -> None:
-    """Hold the parameters that the statements name, or report why they cannot be."""
+    """Fix or tie the parameters that the statements name; report those for which that is
+    impossible.
+
+    Args:
+        scope: the names of the file.
+        statements: the `fix` and `tie` statements, applied simultaneously.
+        overrides: values that replace those of settings.
+        dropped: texts of bounds that are not enforced.
+    """
     before = scope.errors
     spans: dict[str, Span] = {}
     for statement in statements:
@@ -145,7 +153,8 @@ def starts_of_free(
     points: Iterable[tree.StartPoint],
     symbols: Mapping[str, Symbol],
 ) -> tuple[tuple[tree.StartGrid, ...], tuple[tree.StartPoint, ...]]:
-    """Starts without the parameters that are held and need none."""
+    """The starting grids and points without parameters that are fixed or tied, which need no
+    start."""
 
     def free(name: str) -> bool:
         return name not in symbols or not symbols[name].held
@@ -163,7 +172,8 @@ def starts_of_free(
 
 
 def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
-    """The parameter of that name; None, and a message, where there is none that can be held."""
+    """The parameter of that name; None after a message where no such parameter can be fixed or
+    tied."""
     span = scope.within(span, name)
     symbol = scope.symbols.get(name)
     if symbol is None:
@@ -237,7 +247,7 @@ def _add_implied_bounds(
     dropped: tuple[str, ...],
     span: Span,
 ) -> None:
-    """Give the other parameters the bounds that keep those of one that is held."""
+    """Give the other parameters the bounds that keep a fixed or tied parameter in its domain."""
     assert symbol.formula is not None
     for relation, limit in _still_bounds(symbol, KnownSigns(scope.symbols, settings), dropped):
         known_signs = KnownSigns(scope.symbols, settings)
@@ -287,10 +297,14 @@ def _is_empty(symbol: Symbol, known_signs: KnownSigns) -> bool:
 
 
 def check_bounds_kept(declared: Declarations, overrides: Mapping[str, float]) -> None:
-    """Look again at what is held in a law's file, with other values of its settings.
+    """Check the bounds of the fixed and tied parameters of a law's file under other setting values.
+
+    Args:
+        declared: the law.
+        overrides: setting -> value.
 
     Raises:
-        LawdslError: a bound that was kept no longer is.
+        LawdslError: a bound that was satisfied is violated.
     """
     known_signs = known_signs_of(declared.symbols, overrides)
     for symbol in declared.symbols.values():

@@ -1,8 +1,9 @@
-"""The signs of formulas as far as domains tell them, without any algebra.
+"""Formula and domains -> the set of its possible signs, without computer algebra.
 
-They are needed while a law is read, before SymPy is loaded, to say which bounds keep a domain. The
-proofs of claims have signs of their own (`lawdsl/proof/signs`): of SymPy expressions, with terms paid
-for by others, ends and limits.
+The sign of a sum or product follows from those of its parts. These signs are needed while a law is
+read, before SymPy is loaded, to determine which bounds preserve a domain. Proofs of claims use a
+stronger calculus on SymPy expressions (`lawdsl/proof/signs`), with dominance of terms, end points
+and limits.
 """
 
 from __future__ import annotations
@@ -26,21 +27,23 @@ MAX_SIGN_DEPTH = 120  # formulas within formulas, by way of the bounds of their 
 
 @dataclass(frozen=True)
 class KnownSigns:
-    """What is known of the names: the symbols of a law, and the values of its settings."""
+    """The known facts about names: the symbols of a law, and the values of its settings."""
 
     symbols: Mapping[str, Symbol]
     settings: Mapping[str, Value]
     signs: dict[str, Sign] = field(default_factory=dict, compare=False)  # of names, once known
 
     def number(self, formula: Formula) -> Value:
-        """The value of a formula of numbers and settings; None where it has none, or is none."""
+        """The value of a formula of numbers and settings; None where it is undefined or not a
+        number.
+        """
         try:
             return value(formula, self.settings)
         except (Undefined, TooLarge):
             return None
 
     def sign(self, formula: Formula, depth: int = 0) -> Sign:
-        """The signs that a formula may have within the domains."""
+        """The set of signs (-1, 0, 1) that a formula may have on the declared domains."""
         exact = self.number(formula)
         if exact is not None:
             return frozenset({(exact > 0) - (exact < 0)})
@@ -132,7 +135,12 @@ def _call(function: str, signs: list[Sign]) -> Sign:
 
 
 def known_signs_of(symbols: Mapping[str, Symbol], overrides: Mapping[str, float]) -> KnownSigns:
-    """What is known of a law's names, with values in place of those of its settings."""
+    """The known facts about a law's names, for signs of its formulas.
+
+    Args:
+        symbols: name -> symbol.
+        overrides: setting -> value that replaces its own.
+    """
     settings = {
         s.name: overrides[s.name] if s.name in overrides else value(s.formula)
         for s in symbols.values()

@@ -1,4 +1,6 @@
-"""How large formulas are with all that they are made of written out."""
+"""Formulas and definitions -> the size and depth of a formula after all definitions are
+substituted.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,22 @@ ONE: Size = (1, 1)
 
 @dataclass(frozen=True)
 class LawSize:
-    """A law with its lets written out: its size, and in how many places variables stand."""
+    """The size of a law with its lets substituted, and the number of places at which variables
+    occur.
+    """
 
     parts: int
     depth: int
     occurrences: int
 
     def at(self, arguments: Iterable[Size]) -> Size:
-        """The most that it is with arguments in place of its variables."""
+        """An upper bound on the size of the law with arguments substituted for its variables."""
         largest = [max(sizes, default=1) for sizes in zip(*arguments, strict=True)] or ONE
         return self.parts + self.occurrences * (largest[0] - 1), self.depth + largest[1] - 1
 
 
 def size_of_law(law: Declarations) -> LawSize:
-    """A law that is taken at values."""
+    """The size of a law whose arguments are substituted later."""
     variables = {s.name for s in law.symbols.values() if s.kind == "variable"}
     plain, doubled = (
         sizes_of(law.symbols, dict.fromkeys(variables, (count, 1))) for count in (1, 2)
@@ -39,7 +43,7 @@ def size_of_law(law: Declarations) -> LawSize:
 
 
 def sizes_of(symbols: Mapping[str, Symbol], base_sizes: Mapping[str, Size]) -> dict[str, Size]:
-    """The sizes of all names that stand for formulas, beside those that are known."""
+    """The sizes of all names that stand for formulas, in addition to the given ones."""
     sizes = dict(base_sizes)
     for name, symbol in symbols.items():
         if symbol.formula is not None:
@@ -48,7 +52,7 @@ def sizes_of(symbols: Mapping[str, Symbol], base_sizes: Mapping[str, Size]) -> d
 
 
 def size_of(node: tree.Node, name_sizes: Mapping[str, Size]) -> Size:
-    """The size of a part of a file, names that are not known counted once."""
+    """The size of a node; a name without a known size counts as one part."""
     size = depth = 0
     stack = [(node, 1)]
     while stack:
@@ -65,13 +69,13 @@ def size_of(node: tree.Node, name_sizes: Mapping[str, Size]) -> Size:
 def check_sizes(
     scope: Scope, nodes: Iterable[tree.Node], name_sizes: Mapping[str, Size], what: str = "lets"
 ) -> None:
-    """Report the first part of a file that is too large, or nested too deeply.
+    """Report the first node that is too large or nested too deeply after substitution.
 
     Args:
-        scope: what is known of the file.
+        scope: the names of the file.
         nodes: statements or formulas.
         name_sizes: the sizes of the names in them.
-        what: what is written out.
+        what: the definitions that are substituted, for the message.
     """
     for node in nodes:
         size, depth = size_of(node, name_sizes)

@@ -1,4 +1,4 @@
-"""Formulas looked at where they stand: their names, calls, derivatives, numbers and units."""
+"""Formula in its context -> messages about its names, calls, derivatives, numbers and units."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def check_formula(
     fresh: frozenset[str] = frozenset(),
     subscripts: tuple[str, ...] = (),
 ) -> Powers:
-    """Report what is wrong with a formula.
+    """Report mistakes in a formula.
 
     Args:
-        scope: what is known so far.
+        scope: the names declared so far.
         formula: the formula.
         context: where it stands.
-        fresh: names that it brings in itself.
-        subscripts: the subscripts of what it defines or bounds.
+        fresh: names that the formula itself introduces.
+        subscripts: the subscripts of the name that it defines or bounds.
 
     Returns:
-        Its unit; None where that is unknown.
+        Its unit as powers; None where that is unknown.
     """
     before = len(scope.diagnostics)
     for node in tree.walk(formula):
@@ -87,14 +87,15 @@ def check_formula(
 
 
 def check_same_unit(scope: Scope, one: Powers, other: Powers, what: str, span: Span) -> None:
-    """Report a value whose unit is not the one that its place has."""
+    """Report a value whose unit differs from the one that its place requires."""
     if one is not None and other is not None and one != other:
         message = f"the units differ: {what} is in {powers_text(one)}, this in {powers_text(other)}"
         scope.say("L0410", message, span, "convert one of them")
 
 
 def number(scope: Scope, formula: Formula) -> Value:
-    """The value of a formula that was checked; None where it is not a number, or has a message."""
+    """The value of a checked formula; None where it is not a number, or has already been
+    reported."""
     try:
         return value(formula, scope.numbers)
     except (Undefined, TooLarge):
@@ -108,7 +109,15 @@ def check_domain(
     of: str,
     subscripts: tuple[str, ...] = (),
 ) -> tuple[Relation, ...]:
-    """A domain as relations. `own` are the subscripts of what it is the domain of."""
+    """Check a domain and return its relations.
+
+    Args:
+        scope: the names declared so far.
+        domain: the domain as written; None for the real line.
+        context: the context in which its limits are checked.
+        of: the name whose domain it is.
+        subscripts: the subscripts of that name.
+    """
     if domain is None:
         return ()
     if isinstance(domain, tree.Simplex):
@@ -129,7 +138,7 @@ def check_domain(
 
 
 def check_nonempty(scope: Scope, relations: Iterable[Relation], span: Span) -> None:
-    """Report a domain whose numbers leave nothing in it."""
+    """Report a domain that is empty because of its numeric bounds."""
     limits = [(relation, number(scope, limit)) for relation, limit in relations]
     for above, lower in limits:
         for below, upper in limits:
@@ -141,7 +150,7 @@ def check_nonempty(scope: Scope, relations: Iterable[Relation], span: Span) -> N
 
 
 def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
-    """The powers of a declared unit."""
+    """The powers of a declared unit; None without one. Unknown units are reported."""
     for name, _ in unit.factors if unit else ():
         if canonical(name) is None:
             alike = keywords.nearest(name, [p + u for p in ("", *PREFIXES) for u in UNITS])
@@ -153,13 +162,13 @@ def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
 
 
 def check_varies(scope: Scope, named: Named, span: Span, alone: bool = False) -> None:
-    """Report a name by which nothing can be derived, and which cannot be given a value.
+    """Report a name that cannot be a variable of differentiation and cannot be assigned a value.
 
     Args:
-        scope: what is known so far.
+        scope: the names declared so far.
         named: the name, or an element.
-        span: where it stands.
-        alone: whether it is moved while all others stay.
+        span: its place in the text.
+        alone: whether it varies while all other names stay constant.
     """
     before = len(scope.diagnostics)
     symbol = check_named(scope, named, span, CLAIM)
@@ -186,10 +195,16 @@ def _check_can_vary(
 
 
 def check_called(scope: Scope, what: str, span: Span, other: Declarations | None = None) -> bool:
-    """Report a comparison of laws, or a law taken at values, where there are indices.
+    """Report a reduction to a law, or a law evaluated at values, that involves indices.
+
+    Args:
+        scope: the names of the file.
+        what: the construct, for the message.
+        span: its place in the text.
+        other: the other law, if one is named.
 
     Returns:
-        Whether there are none.
+        Whether no indices are involved.
     """
     if not scope.indices and (other is None or not other.indices):
         return True

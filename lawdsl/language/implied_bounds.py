@@ -1,8 +1,8 @@
-"""Which bounds of parameters make a relation between two formulas hold.
+"""Relation between two formulas -> bounds of parameters that are equivalent to it.
 
-`2*A > 0` holds where A > 0 is declared; `A - C > 0` holds where A > C, which can be declared; of
-`A^2 - 3*A > 0` nothing can be said here. Nothing is approximated: what is returned is equivalent
-to the relation, given the domains that are declared.
+`2*A > 0` holds where A > 0 is declared; `A - C > 0` holds where A > C, which can be declared; for
+`A^2 - 3*A > 0` no such bound is found. Nothing is approximated: the result is equivalent to the
+relation, given the declared domains.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Group:
     neutral: Formula
 
     def turned(self, parts: Terms) -> Terms:
-        """The same parts with each operation for the other."""
+        """The terms (or factors) with each operation replaced by its inverse."""
         return tuple((self.inverse if op == self.op else self.op, part) for op, part in parts)
 
 
@@ -55,11 +55,18 @@ def bounds_that_keep(
     known_signs: KnownSigns,
     tries: Iterator[int] | None = None,
 ) -> Additions | None:
-    """Bounds of parameters under which `left relation right` holds; none where it does anyway.
+    """Bounds of parameters under which `lhs relation rhs` holds; empty where it always holds.
+
+    Args:
+        lhs: the left-hand side.
+        relation: <, <=, > or >=.
+        rhs: the right-hand side.
+        known_signs: the known facts about names.
+        tries: a shared counter that limits the search.
 
     Returns:
-        The bounds, each of one parameter by a formula of others; None where no such are known, or
-        the relation cannot hold.
+        The bounds, each of one parameter by a formula of others; None where none are found, or the
+        relation cannot hold.
     """
     tries = tries or itertools.count()
     try:
@@ -114,7 +121,7 @@ def _with_room(
 
 
 def with_bounds(symbols: Mapping[str, Symbol], added: Additions) -> dict[str, Symbol]:
-    """The symbols with further bounds."""
+    """The symbols with additional bounds."""
     changed = dict(symbols)
     for name, bound in added:
         if bound not in changed[name].bounds:
@@ -123,7 +130,7 @@ def with_bounds(symbols: Mapping[str, Symbol], added: Additions) -> dict[str, Sy
 
 
 def written_out(formula: Formula, known_signs: KnownSigns) -> Formula:
-    """The formula with its lets in place of their names."""
+    """The formula with its lets substituted."""
     count = itertools.count()
 
     def inner(node: Formula, depth: int) -> Formula:
@@ -235,7 +242,7 @@ def _led(parts: Terms, neutral: Formula, op: str) -> Terms:
 
 
 def minus(a: Formula, b: Formula) -> Formula:
-    """a - b, without what cancels."""
+    """a - b, with equal terms cancelled."""
     terms = _without(a, b, SUM)
     if not terms:
         return ZERO

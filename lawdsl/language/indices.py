@@ -1,4 +1,4 @@
-"""`index` lines, and the subscripts of what is declared: `parameter t[i, j]`."""
+"""`index` lines and subscripts of declarations, `parameter t[i, j]` -> checked index sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_LABELS_SHOWN = 8  # labels of a set in a message
 
 
 def declare_indices(scope: Scope, statement: tree.Index) -> None:
-    """`index i, k over validation`."""
+    """Declare the indices of an `index` line, `index i, k over validation`."""
     over, labels = _set(scope, statement)
     for name in statement.names:
         span = scope.within(statement.span, name)
@@ -73,7 +73,7 @@ def _check_label(scope: Scope, name: str, statement: tree.Index) -> None:
 
 
 def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -> None:
-    """Report what is wrong with the subscripts of a declaration."""
+    """Report mistakes in the subscripts of a declaration."""
     if len(subscripts) > size_limits.SUBSCRIPTS:
         message = f"a name has at most {size_limits.SUBSCRIPTS} subscripts"
         scope.say("L0314", message, span, "leave some out")
@@ -87,20 +87,20 @@ def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -
 
 
 def another(scope: Scope, name: str) -> str:
-    """The help to declare a second index over the set of an index."""
+    """The help text that shows how to declare a second index over the same set."""
     over = scope.indices[name].over if name in scope.indices else "…"
     letter = next((c for c in "klmnpqstuvw" if c not in scope.symbols), "k2")
     return f"declare another index over the same set: `index {letter} over {over}`"
 
 
 def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) -> bool:
-    """Whether a name is an index; a message where it is not.
+    """Whether a name is an index; a message is reported where it is not.
 
     Args:
-        scope: what is known so far.
+        scope: the names declared so far.
         name: the name.
-        region: the part of the text in which it stands.
-        labels: what it could be instead.
+        region: the part of the text that contains it.
+        labels: the labels that it could be instead.
     """
     if name in scope.indices:
         scope.used.add(name)

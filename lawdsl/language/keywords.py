@@ -91,7 +91,7 @@ SUPERSCRIPTS = {n: digit for digit, n in ORDERS.items()}
 
 
 def a(kind: str) -> str:
-    """A kind of name with its article: `an index`."""
+    """The name of a kind with its article: `an index`."""
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
@@ -101,7 +101,10 @@ def ascii_name(text: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that a mistyped one most likely stands for."""
+    """The known word that a misspelled one most likely stands for, or None: first ignoring case,
+    then by similarity (`difflib`: Ratcliff and Metzener (1988), "Pattern Matching: The Gestalt
+    Approach", Dr. Dobb's Journal).
+    """
     words = [w for w in itertools.islice(known, 500) if abs(len(w) - len(word)) <= 4]
     for other in words:
         if other.lower() == word.lower():

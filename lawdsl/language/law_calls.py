@@ -1,7 +1,8 @@
-"""Laws at values in the formulas of a question: `general(N, D, r = 1 - r_d)`.
+"""Formulas of a question -> formulas in which each evaluated law, `general(N, D, r = 1 - r_d)`, is
+a name.
 
-Each is checked, and then stands in the formulas as a name, so that these are looked at, written
-out at labels and turned into algebra like any others.
+Each such call is checked once and then represented by a name, so that these formulas are checked,
+instantiated at labels and converted to algebra like any others.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from lawdsl.language.tree import Formula
 
 @dataclass(frozen=True)
 class LawValue:
-    """A law at values.
+    """A law evaluated at given values.
 
     Attributes:
         use: the name that stands for the fit.
-        labels: for each index of the law's rows an index of the question, or a label.
-        arguments: variable of the law -> formula. A variable that has a value for each label has that of
-            the question's name, written as an element: (r, `r[j]`).
-        indices: those of the question that it has a value for each label of.
-        span: where it stands first.
+        labels: index of the law's rows -> an index of the question, or a label.
+        arguments: variable of the law -> formula. A variable with a value for each label has the
+            name in the question, written as an element: (r, `r[j]`).
+        indices: the question's indices for each label of which it has a value.
+        span: the place of its first use.
     """
 
     use: str
@@ -45,13 +46,13 @@ class LawValue:
 
 @dataclass
 class Calls:
-    """The laws at values that a question's formulas have.
+    """The evaluated laws in a question's formulas.
 
     Attributes:
-        scope: what is known of the file.
+        scope: the names of the file.
         uses: name -> the law of which it stands for a fit.
-        missing: names for fits of laws that cannot be used, of which nothing more is said.
-        values: as they are written -> what they are.
+        missing: names for fits of laws that could not be loaded; no further messages are reported.
+        values: text of the call -> its record.
     """
 
     scope: Scope
@@ -60,7 +61,7 @@ class Calls:
     values: dict[str, LawValue] = field(default_factory=dict)
 
     def named(self, node: Formula, bound: tuple[str, ...] = ()) -> Formula:
-        """A formula in which each law at values has become a name.
+        """The formula with each evaluated law replaced by its name.
 
         Args:
             node: the formula.
@@ -90,7 +91,7 @@ class Calls:
         return node
 
     def sizes(self) -> dict[str, Size]:
-        """The sizes of lets and of laws at values, with all they are made of written out."""
+        """The sizes of lets and of evaluated laws after substitution of all definitions."""
         laws = {use: size_of_law(law) for use, law in self.uses.items()}
         sizes: dict[str, Size] = {}
         for name, symbol in self.scope.symbols.items():
@@ -260,7 +261,7 @@ class Calls:
 
 
 def varies(scope: Scope, formula: Formula) -> bool:
-    """Whether a formula changes with what a question asks for."""
+    """Whether a formula depends on the unknowns of the question."""
     used = [(name, scope.symbols.get(name)) for name in names_in(formula)]
     return any(name in scope.varying or (s and s.kind == "unknown") for name, s in used)
 

@@ -1,4 +1,4 @@
-"""Words -> logical lines: where a statement begins and ends, and which comments are its own."""
+"""Tokens -> logical lines: the extent of each statement, and the comments that belong to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONTINUES = frozenset("+ - * / ^ , = < > <= >= ≤ ≥ != -> for in as is".split
 
 @dataclass(frozen=True)
 class Broken:
-    """A bracket without its partner, or brackets too deep."""
+    """An unmatched bracket, or brackets nested too deeply."""
 
     code: str
     message: str
@@ -27,13 +27,14 @@ class Broken:
     help: str | None = None
 
     def to_diagnostic(self, source: Text) -> Diagnostic:
+        """The message for this mistake, at its place in a text."""
         span = span_of(self.token)
         return Diagnostic(self.code, self.message, text=source, span=span, help=self.help)
 
 
 @dataclass(frozen=True)
 class LogicalLine:
-    """The words of one statement (none where only comments stand) and its comments."""
+    """The tokens of one statement (none for a line with comments alone) and its comments."""
 
     tokens: tuple[Token, ...]
     above: tuple[str, ...]
@@ -64,11 +65,11 @@ class _Open:
 
 
 def logical_lines(words: Sequence[Token]) -> list[LogicalLine]:
-    """Group words into statements.
+    """Group tokens into statements.
 
-    A line end is no end while a bracket is open or after an operator, unless the next line begins
-    a statement: so a bracket that is never closed spoils its own statement only.
-    Comments inside a statement move above it.
+    A line break does not end a statement while a bracket is open or after an operator, unless the
+    next line begins a statement; so an unclosed bracket affects its own statement only. Comments
+    inside a statement move above it.
     """
     lines: list[LogicalLine] = []
     now = _Open()

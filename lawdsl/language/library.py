@@ -1,7 +1,8 @@
-"""Where laws, questions and pipelines are found: a file by its path, a shipped one by its dotted name.
+"""Path or dotted name -> the law, question or pipeline in that file or shipped with the tool.
 
-A law may be built on others, as a question or a pipeline is; those are looked for beside its file, then among the shipped laws.
-Names are dotted words, never paths, and a file that a link leads out of the folder is refused.
+A law may extend other laws, and a question or pipeline uses them; these are searched for beside its
+file, then among the shipped laws. Names are dotted words, never paths, and a symbolic link that
+leads outside the folder is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def _files() -> dict[str, Path]:
 
 @cache
 def section_of(path: Path) -> str:
-    """What a file that can be read is: law, question or pipeline, by the line that says so first."""
+    """The kind of a readable file (law, question or pipeline), from the first line that declares
+    it.
+    """
     match = _SECTION.search(read(path).text)
     return match[1] if match else "law"
 
@@ -92,12 +95,14 @@ def _unreadable(message: str, name: str, help: str) -> LawdslError:
 
 
 def locate(name_or_path: str, kind: str = "law") -> Path:
-    """The file of a law, question or pipeline, given its path or the dotted name of a shipped one.
+    """The file of a law, question or pipeline.
 
-    `kind` is what was asked for: law, question or pipeline.
+    Args:
+        name_or_path: its path, or the dotted name of a shipped one.
+        kind: the requested kind: law, question or pipeline.
 
     Raises:
-        LawdslError: neither exists.
+        LawdslError: neither a file nor a shipped one exists.
     """
     path = Path(name_or_path)
     laws = _files()
@@ -119,30 +124,30 @@ def _is_file(path: Path) -> bool:
 
 
 def declarations(name_or_path: str) -> tuple[Declarations, list[Diagnostic]]:
-    """A law by name or path, every name resolved, and the warnings about it.
+    """Load a law by name or path, every name resolved, with its warnings.
 
     Raises:
-        LawdslError: with every mistake of the file.
+        LawdslError: with every mistake in the file.
     """
     path = locate(name_or_path)
     return declared(read(path), path.parent)
 
 
 def pipeline(name_or_path: str) -> tuple[Pipeline, list[Diagnostic]]:
-    """A pipeline by name or path, every name resolved, and the warnings about it.
+    """Load a pipeline by name or path, every name resolved, with its warnings.
 
     Raises:
-        LawdslError: with every mistake of the file.
+        LawdslError: with every mistake in the file.
     """
     path = locate(name_or_path, "pipeline")
     return declared_pipeline(read(path), path.parent)
 
 
 def question(name_or_path: str) -> tuple[Question, list[Diagnostic]]:
-    """A question by name or path, every name resolved, and the warnings about it.
+    """Load a question by name or path, every name resolved, with its warnings.
 
     Raises:
-        LawdslError: with every mistake of the file.
+        LawdslError: with every mistake in the file.
     """
     path = locate(name_or_path, "question")
     resolved, warned = declared_question(read(path), path.parent)
@@ -156,19 +161,27 @@ def question(name_or_path: str) -> tuple[Question, list[Diagnostic]]:
 
 
 def declared_pipeline(text: Text, folder: Path) -> tuple[Pipeline, list[Diagnostic]]:
-    """The pipeline in a text; the laws of its steps are looked for in the folder first.
+    """Resolve the pipeline in a text, with its warnings.
+
+    Args:
+        text: the text of the file.
+        folder: where the laws of its steps are searched for first.
 
     Raises:
-        LawdslError: with every mistake of the text.
+        LawdslError: with every mistake in the text.
     """
     return _declared(text, folder, resolve_pipeline)
 
 
 def declared_question(text: Text, folder: Path) -> tuple[Question, list[Diagnostic]]:
-    """The question in a text; the laws that it uses are looked for in the folder first.
+    """Resolve the question in a text, with its warnings.
+
+    Args:
+        text: the text of the file.
+        folder: where the laws that it uses are searched for first.
 
     Raises:
-        LawdslError: with every mistake of the text.
+        LawdslError: with every mistake in the text.
     """
     return _declared(text, folder, resolve_question)
 
@@ -196,10 +209,14 @@ def _without_errors(
 
 
 def declared(text: Text, folder: Path) -> tuple[Declarations, list[Diagnostic]]:
-    """The law in a text; laws that it names are looked for in the folder first.
+    """Resolve the law in a text, with its warnings.
+
+    Args:
+        text: the text of the file.
+        folder: where the laws that it names are searched for first.
 
     Raises:
-        LawdslError: with every mistake of the text.
+        LawdslError: with every mistake in the text.
     """
     return _LawLoader(folder).resolve(text, ())
 

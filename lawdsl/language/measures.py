@@ -1,4 +1,6 @@
-"""`measure` lines: how a variable is measured, for each label, from the runs of a table."""
+"""`measure` lines -> rules that say how a variable is measured, for each label, from a table of
+runs.
+"""
 
 from __future__ import annotations
 

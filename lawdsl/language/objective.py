@@ -1,4 +1,4 @@
-"""What a file says about its fit: the objective, and where the search starts."""
+"""`minimize` and `start` lines -> the objective of the fit and its starting points."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MIN_CHOICE_VALUES, MAX_CHOICE_VALUES = 10, 1_000_000  # values among which a par
 
 
 def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Objective | None:
-    """The objective of a `minimize` line; None, and a message, where it is none."""
+    """The objective of a `minimize` line; None, after a message, where it is not a valid one."""
     objective = read_objective(statement.objective, output)
     if objective is None:
         *most, last = (form for row in LOSSES.values() for form in row.forms(output))
@@ -58,7 +58,9 @@ def _can_be_chosen(scope: Scope, choice: ParameterChoice, span: Span) -> bool:
 
 
 def read_objective(formula: Formula, output: str) -> Objective | None:
-    """`huber(log(L), 1e-3)` and its like as an objective; None where it is something else."""
+    """The objective that a formula such as `huber(log(L), 1e-3)` states; None for any other
+    formula.
+    """
     if isinstance(formula, tree.Call) and formula.keywords:
         choice = read_choice(formula.keywords, output)
         objective = read_objective(replace(formula, keywords=()), output)
@@ -92,7 +94,7 @@ def _read_parameters(row: Loss, arguments: Sequence[Formula]) -> list[float] | N
 
 
 def read_choice(keywords: Sequence[tuple[str, Formula]], output: str) -> ParameterChoice | None:
-    """`c = straightest(log(L - c), 1000)` as a choice; None where it is something else."""
+    """The choice that `c = straightest(log(L - c), 1000)` states; None for anything else."""
     match keywords:
         case ((name, tree.Call("straightest", (tree.Call("log", (of,), (), ()), *count), (), ())),):
             pass
@@ -118,7 +120,7 @@ def read_choice(keywords: Sequence[tuple[str, Formula]], output: str) -> Paramet
 
 
 def read_target(formula: Formula) -> Target | None:
-    """`A`, `log(A)` or `log(C - C0)` as what a grid gives values to; None for something else."""
+    """The target of a grid, from `A`, `log(A)` or `log(C - C0)`; None for any other formula."""
     match formula:
         case tree.Name(name):
             return Target(name)
@@ -140,7 +142,12 @@ def read_target(formula: Formula) -> Target | None:
 
 
 def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
-    """Report what is wrong with `start log(A), log(B) in {-1, 0, ..., 5}`."""
+    """Report mistakes in `start log(A), log(B) in {-1, 0, ..., 5}`.
+
+    Args:
+        scope: the names of the file.
+        statement: the line.
+    """
     for formula in statement.targets:
         target = read_target(formula)
         if target is None:
@@ -164,7 +171,12 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
 
 
 def check_point(scope: Scope, statement: tree.StartPoint) -> None:
-    """Report what is wrong with `start b1 = 500, b2 = 1e-4`."""
+    """Report mistakes in `start b1 = 500, b2 = 1e-4`.
+
+    Args:
+        scope: the names of the file.
+        statement: the line.
+    """
     for named, formula in statement.values:
         name = tree.name_of(named)
         subscripts = named.subscripts if isinstance(named, tree.Element) else ()
@@ -179,7 +191,13 @@ def check_point(scope: Scope, statement: tree.StartPoint) -> None:
 def crossed(
     scope: Scope, inherited: Iterable[tree.StartGrid], own_grids: Sequence[tree.StartGrid]
 ) -> tuple[tree.StartGrid, ...]:
-    """The grids of a law: its own, and of those inherited what its own do not give again."""
+    """The starting grids of a law: its own, and the inherited ones that its own do not replace.
+
+    Args:
+        scope: the names of the file.
+        inherited: the grids of the law that it extends.
+        own_grids: the grids of its file.
+    """
     names: set[str] = set()
     for grid in own_grids:
         for formula in grid.targets:

@@ -1,7 +1,9 @@
-"""Text -> syntax tree. Every mistake of a file is found in one run.
+"""Text -> syntax tree and all syntax errors of a file.
 
-The text is split into words once, the words into logical lines, and each line is parsed by
-itself with the grammar's rule `statement`; a line that does not parse costs that line alone.
+The text is tokenized once, the tokens are grouped into logical lines, and each line is parsed
+separately by an LALR(1) parser (Aho, Lam, Sethi and Ullman (2006), Compilers: Principles,
+Techniques, and Tools, 2nd ed., section 4.7), starting from the grammar's rule `statement`. A line
+that does not parse is skipped, so one mistake does not hide those of other lines.
 """
 
 from __future__ import annotations
@@ -106,12 +108,13 @@ _TOO_LARGE = SyntaxTree((), frozenset({ANYTHING}))
 
 
 def too_large(message: str, source: Text) -> Diagnostic:
+    """The message for a file beyond the limits on its size."""
     help = "a law is a few lines long; data belong into a table"
     return Diagnostic("L0103", message, text=source, span=Span(0, 0), help=help)
 
 
 def too_many(source: Text) -> Diagnostic:
-    """The message that ends a list of mistakes which is long enough."""
+    """The message that ends a list of errors that has reached its limit."""
     message = f"after {size_limits.MISTAKES} mistakes the rest of the file is not read"
     end = Span(len(source.text), len(source.text))
     return Diagnostic("L0110", message, text=source, span=end, help="mend those above first")
@@ -169,7 +172,7 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
 
 
 def _with_types(tokens: Sequence[Token]) -> list[Token]:
-    """The words of a line; one that is no name in its own place has its own type there."""
+    """The tokens of a line; a keyword where a name may not stand keeps its own type."""
     typed: list[Token] = []
     for token in tokens:
         statements, behind = PLACED.get(token.value, ((), ()))
@@ -184,7 +187,9 @@ def _with_types(tokens: Sequence[Token]) -> list[Token]:
 
 
 def leads(tokens: Sequence[Token]) -> bool:
-    """Whether the first word is the keyword of a statement, and no name: `step mixing.size`."""
+    """Whether the first token is the keyword of a statement and not a name, as in `step
+    mixing.size`.
+    """
     if tokens[0].value not in LEADING:
         return False
     return len(tokens) == 1 or tokens[1].value not in ("=", "[", "(")
@@ -239,7 +244,7 @@ def _long_names(tokens: Sequence[Token], source: Text) -> Iterator[Diagnostic]:
 
 
 def long_name(span: Span, source: Text) -> Diagnostic:
-    """The message for a name over the limit, plain or dotted."""
+    """The message for a name longer than the limit, plain or dotted."""
     message = f"this name is longer than {size_limits.NAME} characters"
     return Diagnostic("L0108", message, text=source, span=span, help="shorten it")
 

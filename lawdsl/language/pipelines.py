@@ -1,4 +1,4 @@
-"""Syntax tree -> pipeline: every name of it known, every mistake found."""
+"""Syntax tree -> pipeline with all names resolved, and all mistakes of its file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Step:
 class Pipeline:
     """A pipeline as declared.
 
-    `symbols` are its givens and settings; `laws` those of its steps and all they are built on.
+    `symbols` are its givens and settings; `laws` are those of its steps and all that they extend.
     """
 
     name: str
@@ -90,12 +90,12 @@ class Pipeline:
 def resolve_pipeline(
     document: tree.SyntaxTree, text: Text, find: Find
 ) -> tuple[Pipeline | None, list[Diagnostic]]:
-    """Give every name of a pipeline its meaning.
+    """Resolve every name of a pipeline.
 
     Args:
         document: the parsed file.
         text: its text, for messages.
-        find: finds the laws that it names.
+        find: the function that loads the laws that it names.
 
     Returns:
         The pipeline, or None where there is an error; and all mistakes.

@@ -1,4 +1,4 @@
-"""Syntax tree -> question: every name of it known, every mistake found."""
+"""Syntax tree -> question with all names resolved, and all mistakes of its file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from lawdsl.language.tree import Formula
 
 @dataclass(frozen=True)
 class QuestionConstraint:
-    """What an answer is subject to: `lhs relation rhs`, in which laws at values are names.
+    """A constraint on the answer: `lhs relation rhs`, in which evaluated laws are names.
 
-    `text` is how it was written, `doc` what it is for. `indices` are those that it holds for.
+    `text` is the constraint as written, `doc` its description, and `indices` those for whose every
+    label it holds.
     """
 
     lhs: Formula
@@ -42,10 +43,11 @@ class Question:
     Attributes:
         symbols: its givens, settings, unknowns and lets.
         uses: name -> the law of which it stands for a fit.
-        values: the laws at values that stand in its formulas, by the names that they have there.
-        goal: what is made smallest, or largest where `maximize`; `goal_text` as it was written.
-        constraints: what an answer is subject to, beside the domains of the unknowns.
-        laws: those that it uses, and all they are built on.
+        values: name in the formulas -> the evaluated law that it stands for.
+        goal: the formula to minimise, or to maximise where `maximize` is true; `goal_text` is its
+            text.
+        constraints: the constraints, in addition to the domains of the unknowns.
+        laws: those that it uses, and all that they extend.
         indices: name -> the set of labels that it runs over.
     """
 
@@ -83,12 +85,12 @@ class Question:
 def resolve_question(
     document: tree.SyntaxTree, text: Text, find: Find
 ) -> tuple[Question | None, list[Diagnostic]]:
-    """Give every name of a question its meaning.
+    """Resolve every name of a question.
 
     Args:
         document: the parsed file.
         text: its text, for messages.
-        find: finds the laws that it names.
+        find: the function that loads the laws that it names.
 
     Returns:
         The question, or None where there is an error; and all mistakes.
@@ -152,8 +154,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
 def _check_unknowns(
     scope: Scope, header: tree.Section | None, goal: tuple[tree.Statement, Formula] | None
 ) -> None:
-    """Report a question that nothing answers, or anything: what is best changes with all that is
-    asked for, by itself or by the constraints."""
+    """Report unknowns on which neither the goal nor a constraint depends, and a goal without
+    unknowns."""
     unknowns = [s for s in scope.symbols.values() if s.kind == "unknown"]
     if not unknowns:
         span = header.span if header else Span(0, 0)
@@ -212,7 +214,8 @@ def _constraint(
 def _goal(
     scope: Scope, calls: Calls, header: tree.Section | None, body: Sequence[tree.Statement]
 ) -> tuple[tree.Minimize | tree.Maximize, Formula] | None:
-    """What is made smallest or largest; None, and a message, where nothing is."""
+    """The statement and formula of the goal; None, after a message, where the question has no
+    goal."""
     lines = [s for s in body if isinstance(s, (tree.Minimize, tree.Maximize))]
     for second in lines[1:]:
         message = "the question makes a second thing smallest or largest"

@@ -1,7 +1,7 @@
-"""Syntax tree -> declarations: every name knows what it is, every mistake is found.
+"""Syntax tree -> declarations with all names resolved, and all mistakes of the file.
 
-What comes out is still syntax (no algebra library is loaded), so `lawdsl fmt` and an editor can
-use it; `lawdsl.law` turns it into mathematics.
+The result is still syntax (no algebra library is loaded), so `lawdsl fmt` and an editor can use it;
+`lawdsl.law` converts it to mathematics.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ __all__ = [
 def resolve(
     document: tree.SyntaxTree, text: Text, find: Find
 ) -> tuple[Declarations | None, list[Diagnostic]]:
-    """Give every name of a file its meaning.
+    """Resolve every name of a law.
 
     Args:
         document: the parsed file.
         text: its text, for messages.
-        find: finds the laws that it names.
+        find: the function that loads the laws that it names.
 
     Returns:
         The declarations, or None where there is an error; and all mistakes.

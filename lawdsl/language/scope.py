@@ -1,4 +1,4 @@
-"""The names of a file, what each may be used for, and the mistakes found so far."""
+"""The symbol table of a file: its names, what each may be used for, and the mistakes so far."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLURAL = {"value": "laws at values"}
 
 
 class TooManyMistakes(Exception):
-    """There are so many that the rest of the file is not looked at."""
+    """The limit on the number of errors is reached; the rest of the file is not checked."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ STILL = (PARAMETER, GRID, TIE, IDENTITY)  # what stands there does not change wi
 
 @dataclass
 class Scope:
-    """What is known while a file is read.
+    """The state of checking one file.
 
     Attributes:
         text: the file.
-        find: finds the laws that it names.
-        unread_names: words of the lines that could not be read; nothing is said of unknown names that
-            stand there, as they may have been declared.
-        later: the place of each name that the file declares anywhere.
-        made_of: for each of them, the names that its formula or domain is made of.
+        find: the function that loads the laws that it names.
+        unread_names: words of the lines that could not be parsed; unknown names among these are not
+            reported, as those lines may declare them.
+        later: name -> its place, for each name that the file declares anywhere.
+        made_of: name -> the names that its formula or domain uses.
     """
 
     text: Text
@@ -97,6 +97,16 @@ class Scope:
         notes: Iterable[str] = (),
         severity: str = "error",
     ) -> None:
+        """Report a mistake or a warning.
+
+        Args:
+            code: the code of the message.
+            message: the mistake in one sentence.
+            span: its place in the file.
+            help: what to do about it.
+            notes: further lines.
+            severity: error or warning.
+        """
         self.add(
             Diagnostic(
                 code,
@@ -110,6 +120,11 @@ class Scope:
         )
 
     def add(self, diagnostic: Diagnostic) -> None:
+        """Add a diagnostic.
+
+        Raises:
+            TooManyMistakes: the limit on errors is exceeded.
+        """
         self.diagnostics.append(diagnostic)
         self.errors += diagnostic.severity == "error"
         if self.errors > size_limits.MISTAKES:
@@ -117,16 +132,24 @@ class Scope:
             raise TooManyMistakes
 
     def line(self, span: Span) -> int:
+        """The number of the line on which a span begins, counted from 1."""
         return self.text.position(span.start)[0]
 
     def within(self, span: Span, name: str, last: bool = False) -> Span:
-        """Where a name stands in a part of the text; the whole part if it is spelled in Greek."""
+        """The span of a name inside a part of the text; the whole part if the name is written in
+        Greek.
+        """
         word = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])")
         matches = list(word.finditer(self.text.text, span.start, span.end))
         return Span(*matches[-1 if last else 0].span()) if matches else span
 
     def law(self, name: str, span: Span) -> Declarations | None:
-        """The law of that name; None, and a message, where there is none to be used."""
+        """The law of that name; None, after a message, where it cannot be used.
+
+        Args:
+            name: its dotted name.
+            span: the place at which it is named.
+        """
         if len(name) > size_limits.NAME:
             self.add(long_name(span, self.text))
             return None
@@ -145,7 +168,7 @@ class Scope:
         return law
 
     def declare(self, symbol: Symbol) -> bool:
-        """Add a name of this file; False, and a message, where it cannot be declared."""
+        """Add a name of this file; False, after a message, where it cannot be declared."""
         name, span = symbol.name, symbol.span
         if name in keywords.RESERVED:
             what = "a function" if name in keywords.FUNCTIONS else "a word with a fixed meaning"
@@ -168,7 +191,15 @@ class Scope:
     def use(
         self, name: str, span: Span, context: FormulaContext, fresh: frozenset[str] = frozenset()
     ) -> Symbol | None:
-        """The symbol that a name in a formula stands for; a message where there is none."""
+        """The symbol that a name in a formula refers to; None, after a message, where there is no
+        such symbol.
+
+        Args:
+            name: the name.
+            span: its place in the text.
+            context: where the formula stands.
+            fresh: names that the formula itself introduces.
+        """
         if name == "oo" and not context.endless:
             help = "leave that side of the domain open, as in `x > 0`"
             if context in ASKED:

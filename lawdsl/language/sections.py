@@ -1,4 +1,4 @@
-"""What a file is: the line that names its section, the statements that may stand in it, its names."""
+"""Statements of a file -> the line that names its section, and the statements allowed in it."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ COMMANDS = {
 def header_and_body(
     scope: Scope, statements: Sequence[tree.Statement], kind: str
 ) -> tuple[tree.Section | None, list[tree.Statement] | None]:
-    """The line that names the section, and the statements after it that may stand there.
+    """The line that names the section, and the statements after it that are allowed there.
 
     Args:
-        scope: what is known of the file.
-        statements: all of it.
-        kind: law, question or pipeline, whichever it is read as.
+        scope: the names of the file.
+        statements: all statements of the file.
+        kind: law, question or pipeline: the kind that the file is read as.
 
     Returns:
-        The line, if there is one, and the statements; None for them where they are not looked at.
+        The line, if the file has one, and the statements; None in place of these where they are not
+        checked.
     """
     header: tree.Section | None = None
     body: list[tree.Statement] = []
@@ -83,7 +84,7 @@ def _kind(second: tree.Section, first: tree.Section) -> str:
 
 
 def _other_kind(header: tree.Section, kind: str) -> tuple[str, Span, str]:
-    """The message for a section of another kind than the one that is asked for."""
+    """The message for a section of another kind than the requested one."""
     message = f"this is the {header.kind} `{header.name}`, where a {kind} is wanted"
     return message, header.span, COMMANDS[header.kind]
 
@@ -105,7 +106,7 @@ def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
 
 
 def look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
-    """Where each name of the file is declared, and what its definitions are made of."""
+    """Record where the file declares each name, and which names its definitions use."""
     later: dict[str, Span] = {}
     made_of: dict[str, list[str]] = {}
     for statement in body:

@@ -1,4 +1,5 @@
-"""Names used with subscripts, and sums over indices: `sum(t[i, j]*r[j] for j)`."""
+"""Subscripted names, and sums over indices, `sum(t[i, j]*r[j] for j)` -> messages about their
+use."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ def check_named(
     context: FormulaContext,
     fresh: frozenset[str] = frozenset(),
 ) -> Symbol | None:
-    """The symbol of a name that is used, with a message where it or its subscripts are wrong.
+    """The symbol of a name in use; mistakes in it or in its subscripts are reported.
 
     Args:
-        scope: what is known so far.
+        scope: the names declared so far.
         named: the name, or an element.
-        span: where it stands.
-        context: in what it is used.
-        fresh: names that a claim brings in.
+        span: its place in the text.
+        context: where the formula stands.
+        fresh: names that a claim introduces.
     """
     before = len(scope.diagnostics)
     name = tree.name_of(named)
@@ -94,7 +95,7 @@ def _check_subscript(
 def check_as_declared(
     scope: Scope, symbol: Symbol, subscripts: tuple[str, ...], what: str, span: Span
 ) -> None:
-    """Report a statement about some elements only: `fix c[i] = 0` is about all."""
+    """Report subscripts that select some elements in a statement about all: `fix c[i] = 0`."""
     if subscripts == symbol.indices:
         return
     message = f"{what} all elements of `{symbol.name}` at once"
@@ -106,13 +107,13 @@ def check_as_declared(
 def check_indices(
     scope: Scope, formula: Formula, context: FormulaContext, subscripts: tuple[str, ...]
 ) -> None:
-    """Report indices that are bound or free where they cannot be.
+    """Report indices that are bound or free where that is not allowed.
 
     Args:
-        scope: what is known so far.
+        scope: the names declared so far.
         formula: the formula.
         context: where it stands.
-        subscripts: the subscripts of what it defines or bounds.
+        subscripts: the subscripts of the name that it defines or bounds.
     """
     before = len(scope.diagnostics)
     bound: dict[str, Span] = {}
@@ -200,7 +201,7 @@ def _elements(statement: tree.Require) -> Iterator[tree.Element]:
 
 
 def check_exchange(scope: Scope, trend: tree.TrendNode) -> None:
-    """Report what is wrong with `L[i] decreasing in r[a] against r[b]`."""
+    """Report mistakes in a claim about an exchange: `L[i] decreasing in r[a] against r[b]`."""
     name, against = trend.name, trend.against
     assert against is not None
     both = isinstance(name, tree.Element) and isinstance(against, tree.Element)

@@ -1,4 +1,6 @@
-"""What a law declares, once every name in it is known: the records that all later stages read."""
+"""The records of a resolved law, read by all later stages: symbols, objective, claims,
+declarations.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +42,13 @@ class IndexSet:
 class Symbol:
     """A declared name.
 
-    `kind` is variable, setting, parameter, let, output or law (the right-hand side of a law that
-    is extended); while a law is read, index too. `bounds` are the domain's relations; `formula` is
-    what a setting, let, output or law equals. A parameter that is held is a setting (`held` is fix)
-    or a let (`held` is tie). `indices` are its subscripts: bounds and formula hold for each label.
-    `simplex` says that over the last of them the elements sum to 1. `rows` are the indices that
-    stand in the formula of an output and are none of its own: each row of a table says a label.
+    `kind` is variable, setting, parameter, let, output or law (the right-hand side of a law that is
+    extended); while a law is being resolved, index as well. `bounds` are the relations of its
+    domain; `formula` is the value of a setting, let, output or law. A fixed parameter is a setting
+    (`held` is fix) and a tied one a let (`held` is tie). `indices` are its subscripts: bounds and
+    formula apply to each label. `simplex`: the elements sum to 1 over the last subscript. `rows`
+    are the indices in the formula of an output that are not its own: each row of a table names
+    their labels.
     """
 
     name: str
@@ -70,24 +73,25 @@ class Symbol:
 class ParameterChoice:
     """`c = straightest(log(L - c), 1000)`: a parameter that is chosen before the others are fitted.
 
-    Of `count` values that are evenly spaced from its lower bound to the smallest measured L, which
-    is left out, it is that at which log(L - c) is nearest to linear; of all where that is None.
+    The candidates are `count` evenly spaced values from its lower bound to the smallest measured L,
+    which is excluded. The chosen candidate is the one at which log(L - c) is closest to a linear
+    function; where `count` is None, every value is a candidate.
     """
 
     name: str
     count: int | None = None
 
     def text(self, output: str) -> str:
-        """How it is chosen, as it stands in a law."""
+        """The choice in the syntax of a law."""
         count = "" if self.count is None else f", {self.count}"
         return f"straightest(log({output} - {self.name}){count})"
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What a fit minimises: the sum over rows of a loss of log or raw residuals.
+    """What a fit minimises: the sum over rows of a loss of residuals of L or of log(L).
 
-    `choice` is a parameter that is chosen before, and held.
+    `choice` is a parameter that is chosen before the fit and then fixed.
     """
 
     loss: str = HUBER.name  # of the rows in `lawdsl.core.losses`
@@ -97,7 +101,7 @@ class Objective:
 
     @property
     def row(self) -> Loss:
-        """What its loss means."""
+        """The record of its loss function."""
         return LOSSES[self.loss]
 
     @property
@@ -112,10 +116,11 @@ class Objective:
 
     @property
     def name(self) -> str:
+        """The objective as text, for an output called L."""
         return self.text("L")
 
     def text(self, output: str) -> str:
-        """As it stands in a law whose output is called so."""
+        """The objective in the syntax of a law, for an output of the given name."""
         scale = f"log({output})" if self.log else output
         choice = self.choice
         more = "" if choice is None else f", {choice.name} = {choice.text(output)}"
@@ -124,7 +129,9 @@ class Objective:
 
 @dataclass(frozen=True)
 class Target:
-    """What a grid gives values to: `A`, `log(A)`, or `log(C - C0)`, whose `less` is C0."""
+    """The parameter or transformed parameter that a grid assigns: `A`, `log(A)`, or `log(C - C0)`,
+    whose `less` is C0.
+    """
 
     name: str
     log: bool = False
@@ -134,17 +141,16 @@ class Target:
 
 @dataclass(frozen=True)
 class Reading:
-    """`L(step = 1000, N = 1.8)`: the measured output where the columns have these values.
+    """`L(step = 1000, N = 1.8)`: the measured output at the given values of columns.
 
-    A run moves along the first; the others choose runs. Those that are variables are in the law's
-    units.
+    Runs progress along the first column; the others select runs. Variables are in the law's units.
     """
 
     conditions: tuple[tuple[str, float], ...]
 
     @property
     def along(self) -> str:
-        """What a run moves along."""
+        """The column along which runs progress."""
         return self.conditions[0][0]
 
 
@@ -162,13 +168,15 @@ class Measure:
 
     @property
     def text(self) -> str:
-        """As it stands in a law."""
+        """The `measure` statement in the syntax of a law."""
         return f"{with_subscripts(self.name, (self.index,))} = {print_formula(self.formula)}"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A `require` line: what is claimed, where, and the verdict its author expects."""
+    """A `require` line: the claim, its conditions and place, and the verdict that its author
+    expects.
+    """
 
     claim: tree.Claim
     conditions: tuple[tuple[Named, tuple[Relation, ...]], ...]

@@ -1,4 +1,4 @@
-"""Why a line cannot be read, in the user's words."""
+"""Parser state at a syntax error -> a message that explains it, by the first matching rule."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Explanation = tuple[str, str, str, tuple[Token, ...]]  # code, message, help, th
 def unexpected(
     token: Token, accepted: Mapping[str, str], line: Sequence[Token], source: Text
 ) -> Diagnostic:
-    """The message for a word that cannot stand where it does: that of the first rule that fits.
+    """The message for an unexpected token, from the first rule that matches.
 
     Args:
-        token: the word; of type `$END` where the line ends too early.
-        accepted: the terminals that could stand there, each with its spelling.
-        line: all words of the logical line.
+        token: the token; of type `$END` where the line ends too early.
+        accepted: terminal that could stand there -> its spelling.
+        line: all tokens of the logical line.
         source: the file.
     """
     ended = token.type == "$END"
@@ -249,7 +249,7 @@ def _set_behind_for(p: ParseFailure) -> Explanation | None:
 
 
 def _reading(p: ParseFailure) -> Explanation | None:
-    """What is read of a run, written in another way than `L(step = 1000)`."""
+    """The explanation for a reading of a run that is not written as `L(step = 1000)`."""
     if p.line[0].value != "measure" or p.before is None or "=" not in p.line[: p.position]:
         return None
     in_condition = p.bracket is not None and (

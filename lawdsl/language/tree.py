@@ -51,6 +51,8 @@ Named = str | Element  # what is derived by, held, started or moved: plain, or w
 
 @dataclass(frozen=True, slots=True)
 class Negative(Node):
+    """A formula with a minus sign before it: `-x`."""
+
     operand: Formula
 
 
@@ -70,6 +72,8 @@ class Product(Node):
 
 @dataclass(frozen=True, slots=True)
 class Power(Node):
+    """A base raised to an exponent: `N^alpha`."""
+
     base: Formula
     exponent: Formula
 
@@ -89,7 +93,8 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class Derivative(Node):
-    """∂ⁿ of a name by one or more names: `wrt` repeats a name that is derived by twice.
+    """∂ⁿ of a name by one or more names: `wrt` repeats a name with respect to which the derivative
+    is taken twice.
 
     `order` is the n as written; `formulas` reports one that is not the number of names.
     """
@@ -116,7 +121,7 @@ Formula = Number | Name | Element | Negative | Sum | Product | Power | Call | De
 
 @dataclass(frozen=True, slots=True)
 class BoundNode(Node):
-    """`> formula`, `<= formula`, …"""
+    """`> formula`, `<= formula`, …: one bound of a domain."""
 
     relation: str
     limit: Formula
@@ -124,6 +129,9 @@ class BoundNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class IntervalNode(Node):
+    """`[lower, upper)`: an interval; `opening` and `closing` are its brackets, `[`, `]`, `(` or
+    `)`."""
+
     opening: str
     lower: Formula
     upper: Formula
@@ -164,6 +172,8 @@ class UnitOf(Node):
 
 @dataclass(frozen=True, slots=True)
 class ComparisonNode(Node):
+    """`lhs relation rhs`: a comparison of two formulas by <, <=, > or >=."""
+
     lhs: Formula
     relation: str
     rhs: Formula
@@ -171,6 +181,8 @@ class ComparisonNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class Finite(Node):
+    """`formula finite`: the claim that a formula has a finite real value on the whole domain."""
+
     formula: Formula
 
 
@@ -198,7 +210,7 @@ class LimitNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class Reduction(Node):
-    """`L(r = r0) is chinchilla`"""
+    """`L(r = r0) is chinchilla`: the claim that a law with some values fixed is another law."""
 
     formula: Formula
     law: str
@@ -212,6 +224,8 @@ Claim = ComparisonNode | Finite | TrendNode | LimitNode | Reduction
 
 @dataclass(frozen=True, slots=True)
 class Section(Node):
+    """The line that names the section: its kind (law, question or pipeline), name and title."""
+
     kind: str
     name: str
     title: str | None
@@ -219,11 +233,15 @@ class Section(Node):
 
 @dataclass(frozen=True, slots=True)
 class SourceNode(Node):
+    """`source "text"`: where the law was published."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Extends(Node):
+    """`extends chinchilla`: the law whose declarations and formula this one builds on."""
+
     law: str
 
 
@@ -237,7 +255,7 @@ class RangeNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class ListedNode(Node):
-    """`{web, code, books}`"""
+    """`{web, code, books}`: the labels of a set."""
 
     labels: tuple[str, ...]
 
@@ -277,7 +295,7 @@ class Definition(Node):
 
 @dataclass(frozen=True, slots=True)
 class Hold(Node):
-    """`fix E = 1.69, alpha = 0.34` or `tie beta = alpha` (the kind)"""
+    """`fix E = 1.69, alpha = 0.34` or `tie beta = alpha`; `kind` is the keyword."""
 
     kind: str
     values: tuple[tuple[Named, Formula], ...]
@@ -301,6 +319,9 @@ class Identify(Node):
 
 @dataclass(frozen=True, slots=True)
 class Require(Node):
+    """A `require` line: a claim, the conditions under which it is made, and the expected
+    verdict."""
+
     claim: Claim
     conditions: tuple[Item, ...]
     expect: str | None
@@ -308,6 +329,8 @@ class Require(Node):
 
 @dataclass(frozen=True, slots=True)
 class Minimize(Node):
+    """A `minimize` line: the objective of a fit, or the goal of a question."""
+
     objective: Formula
 
 
@@ -321,7 +344,7 @@ class StartGrid(Node):
 
 @dataclass(frozen=True, slots=True)
 class StartPoint(Node):
-    """`start b1 = 500, b2 = 1e-4`"""
+    """`start b1 = 500, b2 = 1e-4`: one starting point of the fit."""
 
     values: tuple[tuple[Named, Formula], ...]
 
@@ -362,12 +385,14 @@ class Uses(Node):
 
 @dataclass(frozen=True, slots=True)
 class Maximize(Node):
+    """A `maximize` line: the goal of a question."""
+
     objective: Formula
 
 
 @dataclass(frozen=True, slots=True)
 class Equality(Node):
-    """`6*N*D = C`"""
+    """`6*N*D = C`: an equation that an answer must satisfy."""
 
     lhs: Formula
     rhs: Formula
@@ -419,7 +444,8 @@ class SourceLine:
 class SyntaxTree:
     """A whole file in order of its lines.
 
-    `unread_names` are the words of the lines that could not be read: they may have been declared there.
+    `unread_names` are the words of the lines that could not be parsed: those lines may declare
+    them.
     """
 
     lines: tuple[SourceLine, ...]
@@ -427,6 +453,7 @@ class SyntaxTree:
 
     @property
     def statements(self) -> tuple[Statement, ...]:
+        """The statements of the file in order; lines with comments alone are left out."""
         return tuple(line.statement for line in self.lines if line.statement is not None)
 
 

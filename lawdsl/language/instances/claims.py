@@ -1,4 +1,4 @@
-"""What a law with index sets claims, at given labels."""
+"""Claims of a law with index sets, and labels -> the claims with the labels substituted."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ MAX_ASSIGNMENTS_OF_TABLE = 12  # and those that are looked at for the labels of 
 
 
 def instantiated(declared: Declarations, instance: Instance) -> Declarations:
-    """The law of the rows that an instance names, with what is claimed of their labels.
+    """Return the law of the rows that an instance names, with its claims at their labels.
 
-    A claim that is promised under a condition only, of any two labels, is left out: the parameters
-    themselves say for which it holds. So is one that would be many.
+    Left out are claims about any two labels that are expected to hold only conditionally, since the
+    parameters decide for which labels they hold, and claims with too many choices of labels.
+
+    Args:
+        declared: the law.
+        instance: the labels.
 
     Raises:
-        LawdslError: an `identify` that is not linear in parameters.
+        LawdslError: an `identify` equation that is not linear in the parameters.
     """
     ground = Grounding(declared, instance)
     assert declared.output.formula is not None

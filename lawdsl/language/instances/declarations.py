@@ -1,4 +1,6 @@
-"""A grounding -> declarations without index sets: its symbols in their order, what is held, starts."""
+"""Grounding -> declarations without index sets: symbols in order, fixed parameters, starting
+points.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,7 @@ def written_out(ground: Grounding) -> Declarations:
 
 
 def _with_fixed(text: Text, symbols: dict[str, Symbol], holds: Sequence[Tie]) -> dict[str, Symbol]:
-    """The symbols in an order in which each follows those that it is made of, some held."""
+    """The symbols, some of them fixed or tied, in an order in which each follows those it uses."""
     scope = Scope(text, _nothing, frozenset(), symbols=symbols)
     for symbol in symbols.values():
         remember(scope, symbol)

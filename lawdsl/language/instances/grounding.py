@@ -27,13 +27,13 @@ UNIT: tuple[Relation, ...] = ((">=", ZERO), ("<=", ONE))
 
 @dataclass(frozen=True)
 class Rest:
-    """The sum of a body over the labels that are not named.
+    """The sum (or product) of a body over all labels that are not named explicitly.
 
     Attributes:
-        name: as it is written: `sum(t[i, j]*r[j] for other j)`.
+        name: its text: `sum(t[i, j]*r[j] for other j)`.
         full_sum: the sum over all labels: `sum(t[i, j]*r[j] for j)`.
-        body: what is summed, with the index.
-        index: over which.
+        body: the summand, as a formula of the index.
+        index: the index of summation.
         depends: names in the body that do not have the index: the sum changes with them.
     """
 
@@ -45,7 +45,7 @@ class Rest:
 
 
 class Collected(NamedTuple):
-    """What a grounding has collected; `Grounding` says what each is."""
+    """The symbols and sums collected by a grounding; see `Grounding` for each field."""
 
     symbols: dict[str, Symbol]
     of: dict[str, str]
@@ -102,16 +102,23 @@ class Grounding:
         return node  # a number
 
     def collected(self) -> Collected:
-        """What has been collected so far."""
+        """A snapshot of the symbols and sums collected so far."""
         return Collected(dict(self.symbols), dict(self.of), list(self.ties), dict(self.rests))
 
     def back_to(self, before: Collected) -> None:
-        """Forget what has been collected since."""
+        """Restore an earlier snapshot."""
         self.symbols, self.of, self.ties, self.rests = before
 
     def element(self, name: str, labels: Sequence[IndexValue]) -> Formula:
-        """One element of what has subscripts; where rows differ in its label, a sum over the
-        labels, each term times the variable that is 1 in the rows with it."""
+        """The formula of one element of a name with subscripts.
+
+        Where rows differ in the label, it is a sum over labels, each term multiplied by the
+        indicator of the rows with that label.
+
+        Args:
+            name: the declared name.
+            labels: a label, or an index that differs from row to row, for each subscript.
+        """
         symbol = self.declared.symbols[name]
         if name in self.instance.by_row:
             self._declare(symbol.text, name, ())

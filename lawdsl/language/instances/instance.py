@@ -1,4 +1,4 @@
-"""Which labels a law with index sets is taken at."""
+"""The labels at which a law with index sets is instantiated: plain records."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Differing:
-    """In place of a label: that of an index which differs from row to row."""
+    """The placeholder for the label of an index that differs from row to row."""
 
     index: str
 
@@ -72,5 +72,7 @@ def row_indices(declared: Declarations) -> tuple[str, ...]:
 
 
 def indicator(index: str, label: str) -> str:
-    """The variable that is 1 in the rows with a label and 0 in the others: Iverson's bracket."""
+    """The variable that is 1 in the rows with a label and 0 in the others: Iverson's bracket (Knuth
+    (1992), "Two notes on notation", American Mathematical Monthly 99).
+    """
     return f"[{index} = {label}]"

@@ -1,4 +1,4 @@
-"""Labels for a law with index sets where no table names any."""
+"""Law with index sets -> an instance with a few sample labels, for use without a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SAMPLE_LABELS = 3  # labels that show what a law does with many
 
 
 def few_labels(declared: Declarations) -> Instance:
-    """The rows of one label, and of every set that is not listed a few labels."""
+    """An instance for the rows of one label, with a few labels in each set that is not listed."""
     row_labels = {index: index for index in row_indices(declared)}
     labels = {}
     for index in declared.indices.values():
@@ -25,7 +25,7 @@ def few_labels(declared: Declarations) -> Instance:
 
 
 def general(declared: Declarations) -> Grounding:
-    """The law at labels that are called like its indices, its sums not written out."""
+    """The law with each index as its own label, its sums left symbolic."""
     labels: dict[str, tuple[str, ...]] = {}
     for index in declared.indices.values():
         labels[index.over] = index.listed or (*labels.get(index.over, ()), index.name)
