@@ -1,8 +1,9 @@
-"""Is a claim about a law true? Claim on a Law -> Verdict.
+"""Claim on a law -> verdict: proved, conditional, refuted or undecided, with its evidence.
 
-Three independent layers lead to a verdict: a calculus of signs on the expression (`signs`), which
-may prove; numbers on pieces of the domain (`boxes`), which may prove as well; and a search for a
-counter-example (`search`), which may refute. Where none succeeds the verdict is undecided.
+Three independent methods lead to a verdict: a symbolic calculus of signs (`signs`, `rules`), which
+may prove; interval branch and bound on the domain (`branch_and_bound`), which may prove as well;
+and a search for a counterexample (`counterexample`), which may refute. Where none succeeds, the
+verdict is undecided.
 """
 
 from lawdsl.proof.check import check

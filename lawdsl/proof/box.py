@@ -87,7 +87,7 @@ class Box:
         )
 
     def fixed(self) -> frozenset[sp.Symbol]:
-        """Symbols that occur in end points of other ranges: rules do not vary them."""
+        """The symbols that occur in end points of other ranges, which rules do not vary."""
         ends = [end for r in self.ranges.values() for end in (r.lower, r.upper) if end]
         return frozenset(s for end in ends for s in end.value.free_symbols)
 
@@ -147,7 +147,15 @@ class Box:
 
 
 def settings_sign(settings: Mapping[sp.Symbol, Fraction], difference: sp.Expr) -> int | None:
-    """The certain sign of an expression of numbers and settings; None where it is not certain."""
+    """The certain sign of an expression in numbers and settings.
+
+    Args:
+        settings: setting -> its value.
+        difference: the expression.
+
+    Returns:
+        -1, 0 or 1; None where the sign is not certain, or the expression has other symbols.
+    """
     symbols = sorted(settings, key=str)
     if difference.free_symbols - set(symbols):
         return None

@@ -32,7 +32,7 @@ def check(
     total: float | None = None,
     on_verdict: Callable[[Verdict], None] | None = None,
 ) -> Check:
-    """Decide every claim that a law makes.
+    """Decide every claim of a law.
 
     Args:
         law: the law, or the name or path of one.
@@ -45,7 +45,7 @@ def check(
         on_verdict: called with each verdict as it is reached.
 
     Raises:
-        LawdslError: a law that cannot be read, or a value of what is no parameter.
+        LawdslError: a law that cannot be read, or a value for a name that is not a parameter.
     """
     law = law if isinstance(law, Law) else load(law)
     law = law.at(**values) if values is not None else law

@@ -1,7 +1,8 @@
-"""(box, required signs) -> a verified rational point of the domain, round numbers first.
+"""Box, required signs -> a verified rational point of the domain, preferably of round numbers.
 
 Candidates are sampled in float64, rounded to short rational numbers and verified by interval
-arithmetic: every witness that is reported is certain.
+arithmetic, so that every reported witness is certain (Rump (2010), "Verification methods: Rigorous
+results using floating-point arithmetic", Acta Numerica 19).
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ Point = dict[sp.Symbol, Fraction]
 
 @dataclass(frozen=True)
 class WitnessQuery:
-    """An expression and the signs (-1, 0, 1) that it is to have; `margin` is for float64 only."""
+    """An expression and its required signs (-1, 0, 1); `margin` applies to float64 values only."""
 
     e: sp.Expr
     signs: tuple[int, ...]
     margin: float = 0.0
 
     def satisfied_by(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether float64 values have one of the signs, shape (points,)."""
+        """Whether float64 values have one of the required signs; both arrays of shape (points,)."""
         satisfied = np.zeros(values.shape, dtype=bool)
         for sign in self.signs:
             satisfied |= sign * values > self.margin if sign else np.abs(values) < ZERO_ATOL
@@ -60,8 +61,8 @@ def find_point(
     Args:
         box: the domain. Its lets are written out: a point is one of the law's own quantities.
         queries: the expressions and their signs; none for any point of the domain.
-        accept: what else a point must satisfy.
-        seed: of the search.
+        accept: a further condition on points.
+        seed: the seed of the search.
         near: a point in independent symbols to be rounded and verified instead of a search.
 
     Returns:
@@ -119,7 +120,16 @@ def _keep_to_simplexes(
 
 
 def certain_sign(box: Box, e: sp.Expr, point: Point) -> int | None:
-    """The sign of an expression at a point, settings at their values; None where not certain."""
+    """The sign of an expression at a point, with settings at their values.
+
+    Args:
+        box: the domain.
+        e: the expression.
+        point: quantity -> its rational value.
+
+    Returns:
+        -1, 0 or 1; None where interval arithmetic does not decide it.
+    """
     values = {**box.settings, **point}
     inputs = sorted(values, key=str)
     try:
@@ -129,7 +139,13 @@ def certain_sign(box: Box, e: sp.Expr, point: Point) -> int | None:
 
 
 def value_text(box: Box, e: sp.Expr, point: Point) -> str:
-    """An expression at a point as text: digits that are all certain, or its sign alone."""
+    """The value of an expression at a point as text: certain digits only, or its sign alone.
+
+    Args:
+        box: the domain.
+        e: the expression.
+        point: quantity -> its rational value.
+    """
     values = {**box.settings, **point}
     inputs = sorted(values, key=str)
     tape = compile_tape([box.declared(e)], inputs)
@@ -137,15 +153,15 @@ def value_text(box: Box, e: sp.Expr, point: Point) -> str:
 
 
 class _Verifier:
-    """Rational points near a float one, and what is certain there.
+    """Rational points near a floating-point one, and certified tests of them.
 
     Attributes:
-        queries: what is required, in the law's own quantities.
-        symbols: the quantities that a point has: those asked for, and those that decide whether
-            the point is one of the domain.
+        queries: the required signs, in the law's own quantities.
+        symbols: the quantities of a point: those in the queries, and those that decide whether the
+            point is in the domain.
         sampled: the independent symbols behind them.
         active_relations: the relations among them that hold in the domain.
-        unknown_symbols: symbols that are no quantity of the law.
+        unknown_symbols: symbols that are not quantities of the law.
     """
 
     def __init__(self, box: Box, queries: Sequence[WitnessQuery]) -> None:
@@ -250,7 +266,7 @@ class _Verifier:
         return [*(point[s] for s in self.symbols), *self.box.settings.values()]
 
     def holds(self, point: Point) -> bool:
-        """Whether the point certainly lies in the domain and satisfies the queries."""
+        """Whether the point is certainly in the domain and certainly satisfies the queries."""
         inputs = self._inputs(point)
         for strict, tape in self.relations:
             sign = interval_sign(tape, inputs)

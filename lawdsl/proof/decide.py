@@ -55,7 +55,7 @@ def check_claim(
 
     Args:
         law: the law.
-        claim: one of its claims, or one stated by somebody else.
+        claim: one of its claims, or any other claim about it.
         seconds: CPU time (s) allowed for all work on the claim.
         defined: parts of the law that earlier claims have proved to have a value; new proofs are
             added to it.
@@ -92,7 +92,8 @@ def check_claim(
 
 
 def _remedy(law: Law, claim: Claim, needs: Relation, clock: TimeBudget) -> tuple[str, ...]:
-    """The bounds under which a conditional claim is proved; empty where none are found in time."""
+    """The bounds under which a conditional claim is proved; empty where the time does not suffice
+    to find any."""
     seconds = REMEDY_TIME_SHARE * clock.remaining()
     try:
         with time_limit(max(seconds, MIN_SECONDS)):

@@ -2,7 +2,7 @@
 functions.
 
 The formula is examined as it was written, before algebra can cancel undefined parts. If every part
-has a value wherever its own parts have one, so has the formula (structural induction).
+has a value wherever its own parts have one, so has the formula, by structural induction.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ _SIGN_BITS = {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}
 
 @dataclass(frozen=True)
 class Doubt:
-    """A part that is not proved to have a value: where its argument has one of the signs, it has.
+    """A part of a formula that has a value where its argument has an allowed sign, which is not yet
+    proved.
 
     Attributes:
         node: the part.
         text: the part as text.
-        argument: what decides whether it has a value, in the box's symbols.
-        allowed: the signs of it that are fine.
+        argument: the expression whose sign decides, in the box's symbols.
+        allowed: the signs of the argument for which the part has a value.
         argument_text: the argument as text.
     """
 
@@ -66,7 +67,8 @@ class Doubt:
         return sign is not None and _SIGN_BITS[sign] in self.allowed
 
     def violation(self, box: Box) -> tuple[Point, str] | None:
-        """A verified point at which it has no value, and the relation that is violated there."""
+        """A verified point at which the part has no value, and the relation violated there; or
+        None."""
         violating = tuple(sign for sign, bit in _SIGN_BITS.items() if bit not in self.allowed)
         point = find_point(box, [WitnessQuery(self.argument, violating)])
         relation = {(-1,): "< 0", (0,): "= 0", (-1, 0): "<= 0"}[violating]
@@ -75,7 +77,7 @@ class Doubt:
 
 @dataclass(frozen=True)
 class ArgumentDoubt(Doubt):
-    """An argument of a law, `L(r = 2*r)`, which must lie in its domain."""
+    """An argument of an evaluated law, `L(r = 2*r)`, which must be in the variable's domain."""
 
     @property
     def blame(self) -> str:
@@ -85,7 +87,8 @@ class ArgumentDoubt(Doubt):
 
 @dataclass(frozen=True)
 class PowerDoubt:
-    """A power whose exponent is not an integer: base > 0, or base = 0 and exponent > 0."""
+    """A power with a non-integer exponent, which requires base > 0, or base = 0 and exponent >
+    0."""
 
     node: tree.Formula
     text: str
@@ -113,7 +116,8 @@ class PowerDoubt:
         return under == 1 or under == 0 and certain_sign(box, self.exponent, point) == 1
 
     def violation(self, box: Box) -> tuple[Point, str] | None:
-        """0 to a power that is not positive; a negative number to the power 1/2."""
+        """A verified point at which 0 has a nonpositive exponent, or a negative base a rational
+        exponent; or None."""
         zero = [WitnessQuery(self.base, (0,)), WitnessQuery(self.exponent, (-1, 0))]
         point = find_point(box, zero)
         if point is not None:
@@ -126,13 +130,13 @@ class PowerDoubt:
 
 @dataclass(frozen=True)
 class SlopeDoubt:
-    """A derivative: it may be infinite where the law is not, and has no value at a kink.
+    """A derivative: it may be infinite where the law is finite, and has no value at a kink.
 
     Attributes:
         node: the derivative.
-        text: it as text.
-        slopes: it, and the first ones by each name on the way to it.
-        kinks: what must not be 0, for the modulus, maximum or minimum not to have a kink.
+        text: the derivative as text.
+        slopes: the derivative, and the lower-order ones from which it is formed.
+        kinks: expressions that must not be 0, so that no modulus, maximum or minimum has a kink.
     """
 
     node: tree.Formula
@@ -158,7 +162,7 @@ class SlopeDoubt:
         return all(kinks) and all(slopes)
 
     def violation(self, box: Box) -> tuple[Point, str] | None:
-        """None: a claim that a law is finite says nothing of its derivatives."""
+        """None: a claim that a law is finite does not extend to its derivatives."""
         return None
 
 
@@ -176,21 +180,28 @@ AnyDoubt = Doubt | PowerDoubt | SlopeDoubt
 
 
 def parts_of(law: Law, formulas: Sequence[tree.Formula], box: Box) -> list[AnyDoubt]:
-    """The parts of formulas (lets and laws included) that decide whether they have a value."""
+    """The parts of formulas, with their lets and laws, that decide whether they have a value.
+
+    Args:
+        law: the law.
+        formulas: formulas of the law or of a claim.
+        box: the domain.
+    """
     return [part for formula in formulas for part in _DefinednessConditions(law, box).of(formula)]
 
 
 class ProvedParts:
-    """Parts proved to have a value, by box: most claims of a law share formulas and domain.
+    """The parts proved to have a value, by box: most claims of a law share formulas and domain.
 
-    Only proofs are kept. What is not proved in the time of one claim may be in that of the next.
+    Only proofs are stored. A part that is not proved within the time of one claim may be proved
+    within that of the next.
     """
 
     def __init__(self) -> None:
         self._boxes: list[tuple[Box, dict[AnyDoubt, frozenset[sp.Symbol]]]] = []
 
     def on(self, box: Box) -> dict[AnyDoubt, frozenset[sp.Symbol]]:
-        """Part -> the symbols whose ranges its proof has used, for the parts proved on a box."""
+        """Part -> the symbols whose ranges its proof used, for the parts proved on a box."""
         for cached_box, parts in self._boxes:
             if cached_box == box:
                 return parts
@@ -207,8 +218,8 @@ def unproved(
     """The parts that are not proved to have a value on the whole box, in the time given.
 
     Args:
-        parts: what must have a value.
-        signs: on the box.
+        parts: the parts that must have a value.
+        signs: the signs on the box.
         seconds: CPU time for all parts.
         defined: proofs of earlier claims; those that are new are added.
     """
@@ -234,7 +245,14 @@ def unproved(
 
 
 def doubts(law: Law, formulas: Sequence[tree.Formula], signs: Signs) -> list[AnyDoubt]:
-    """The parts of formulas (lets and laws included) that may have no value on the box."""
+    """The parts of formulas, with their lets and laws, that are not proved to have a value on the
+    box.
+
+    Args:
+        law: the law.
+        formulas: formulas of the law or of a claim.
+        signs: the signs on the box.
+    """
     return unproved(parts_of(law, formulas, signs.box), signs)
 
 
@@ -330,7 +348,8 @@ class _DefinednessConditions:
         keywords: Sequence[tuple[str, tree.Formula]],
         substitution: Substitution,
     ) -> Iterator[AnyDoubt]:
-        """`L(r = 2*r)`: arguments must lie in the domains; then the parts of the law itself."""
+        """The conditions of an evaluated law, `L(r = 2*r)`: those of its arguments, then those of
+        its parts."""
         quantities = {q.name: q for q in (*self.law.variables, *self.law.parameters)}
         arguments = {
             self.law.symbols[name]: self._algebra(formula, substitution)

@@ -25,8 +25,13 @@ Settings = Mapping[sp.Symbol, Fraction]
 def domain_of(law: Law, claim: Claim | None = None) -> Box:
     """The domain of a law, narrowed by the conditions of a claim.
 
-    The names that the claim brings in (the r0 of `L(r = r0)`) are variables with the domain of what
-    they stand for. A let that it derives by, fixes or narrows becomes a symbol of its own.
+    The names that the claim introduces (the r0 of `L(r = r0)`) are variables with the domain of the
+    variable that they replace. A let that it differentiates by, fixes or narrows becomes a symbol
+    of its own.
+
+    Args:
+        law: the law.
+        claim: the claim; None for the whole domain.
     """
     builder = _BoxBuilder(law)
     narrowed = _conditions(law, claim)
@@ -58,7 +63,7 @@ def domain_of(law: Law, claim: Claim | None = None) -> Box:
 
 
 def fresh_names(law: Law, claim: Claim | None) -> dict[sp.Symbol, list[str]]:
-    """The names that a claim brings in, each with the names that it stands for."""
+    """Symbol of a name that a claim introduces -> the names that it replaces."""
     origins: dict[str, list[str]] = {}
     for node in tree.walk(claim.claim) if claim else ():
         for name, argument in node.keywords if isinstance(node, tree.Call) else ():
@@ -72,7 +77,7 @@ def fresh_names(law: Law, claim: Claim | None) -> dict[sp.Symbol, list[str]]:
 
 
 def opaque_lets(law: Law, claim: Claim | None) -> list[str]:
-    """The lets that a claim derives by, fixes, or has a condition on."""
+    """The lets by which a claim differentiates, which it fixes, or on which it has a condition."""
     names: list[tree.Named] = [name for name, _ in claim.conditions] if claim else []
     for node in tree.walk(claim.claim) if claim else ():
         if isinstance(node, tree.Derivative):

@@ -16,9 +16,9 @@ from lawdsl.proof.box import Box
 
 @dataclass(frozen=True)
 class SignGoal:
-    """`larger > 0` (not strict: `>= 0`) on the whole box is what the claim says.
+    """The statement of a claim as a sign: `larger > 0` (not strict: `>= 0`) on the whole box.
 
-    `quantity_text` names the quantity that the claim speaks of, which is `sense * larger`.
+    `quantity_text` names the quantity of the claim, which is `sense * larger`.
     """
 
     larger: sp.Expr
@@ -28,12 +28,12 @@ class SignGoal:
 
     @property
     def quantity(self) -> sp.Expr:
-        """The quantity that the claim speaks of."""
+        """The quantity that the claim is about."""
         return self.sense * self.larger
 
 
 def claim_text(claim: Claim) -> str:
-    """A claim as the language prints it, with its conditions."""
+    """A claim in the syntax of the language, with its conditions."""
     claim_as_text = print_claim(claim.claim)
     for named, relations in claim.conditions:
         subscripts = named.subscripts if isinstance(named, tree.Element) else ()
@@ -57,8 +57,14 @@ def formulas(claim: tree.Claim) -> list[tree.Formula]:
 def goal_of(law: Law, claim: tree.ComparisonNode | tree.TrendNode, box: Box) -> SignGoal:
     """The expression that a comparison or trend requires to be positive.
 
-    `L increasing in N` says ∂L/∂N > 0, and `L convex in N` says ∂²L/∂N² >= 0. At a closed end a
-    derivative is what the derivative inside tends to, which is the one-sided derivative there.
+    `L increasing in N` states ∂L/∂N > 0, and `L convex in N` states ∂²L/∂N² >= 0. At a closed end
+    of a range the derivative is the limit of the derivative inside, which is the one-sided
+    derivative there (a consequence of the mean value theorem).
+
+    Args:
+        law: the law.
+        claim: the comparison or trend.
+        box: the domain of the claim.
     """
     if isinstance(claim, tree.ComparisonNode):
         sense = 1 if claim.relation in (">", ">=") else -1
@@ -101,6 +107,6 @@ def _exchange_goal(law: Law, claim: tree.TrendNode, against: tree.Named, box: Bo
 
 
 def _with_lets(law: Law, box: Box, e: sp.Expr) -> sp.Expr:
-    """The expression with the claim's lets as symbols wherever their formulas stand in it."""
+    """The expression with the formulas of the claim's lets replaced by their symbols."""
     lets = [(s, formula) for s, formula in box.lets.items() if s.name in law.symbols]
     return e.xreplace({formula: s for s, formula in lets if formula.args})

@@ -1,8 +1,8 @@
 """Bounds of several quantities -> the bounds that follow from them, and contradictions.
 
 Bounds x > c and x > y + c are edges of a graph; consequences are longest paths and contradictions
-are cycles of positive weight (difference constraints: Cormen, Leiserson, Rivest and Stein,
-Introduction to Algorithms, 3rd ed. 2009, section 24.4).
+are cycles of positive weight (difference constraints: Cormen, Leiserson, Rivest and Stein (2009),
+Introduction to Algorithms, 3rd ed., section 24.4).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Stated = Mapping[sp.Symbol, Iterable[Bound]]
 
 
 def implied_bounds(stated: Stated) -> dict[sp.Symbol, list[Bound]]:
-    """The bounds by numbers that follow for each symbol from those of all: a < 1 of a < b < 1.
+    """The numeric bounds of each symbol that follow from the bounds of all: a < 1 from a < b < 1.
 
-    Only those that are tighter than the symbol's own.
+    Only those that are tighter than the symbol's own are returned.
     """
     edges = [d for s, bounds in stated.items() for b in bounds if (d := _difference(s, b))]
     bounds_of: dict[sp.Symbol, list[Bound]] = {}
@@ -72,7 +72,7 @@ def _difference(symbol: sp.Symbol, bound: Bound) -> Difference | None:
 
 
 def exclusion(box: Box) -> str | None:
-    """Relations of a domain that exclude each other, as text; None where none certainly do."""
+    """Relations of a domain that contradict each other, as text; None where none certainly do."""
     stated = [(s, r) for s, relations in box.relations.items() for r in relations]
     bounds = [_as_bound(s, r) for s, r in stated]
     edges = {d: i for i, (s, _) in enumerate(stated) if (d := _difference(s, bounds[i]))}

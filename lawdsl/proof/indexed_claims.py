@@ -1,9 +1,9 @@
-"""Claims of a law with index sets, for sets of any number of labels.
+"""Claim of a law with index sets -> verdict, for sets of any number of labels.
 
-A claim names a few labels: `∂L[i]/∂r[a]`. The law is written out for these, and what a sum has
-beside them is one number of known sign, `sum(t[i, j]*r[j] for other j)`, whatever labels it is
-over. A proof of that is one for all sets. A refutation is a point of a law with as few labels as
-there can be.
+A claim names a few labels: `∂L[i]/∂r[a]`. The law is instantiated at these, and the remaining part
+of a sum is one number of known sign, `sum(t[i, j]*r[j] for other j)`, whatever its labels. A proof
+under this abstraction holds for all sets. A refutation is a point of a law with as few labels as
+possible.
 """
 
 from __future__ import annotations
@@ -39,9 +39,12 @@ VERDICT_ORDER = (
 
 
 def check_indexed(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Verdict:
-    """Decide a claim of a law with index sets, for all sets and all labels that it speaks of.
+    """Decide a claim of a law with index sets, for all sets and all labels that it mentions.
 
-    The time limit is one for all of it: writing the law out, every case of labels, every size.
+    Args:
+        law: the law.
+        claim: the claim.
+        seconds: CPU time (s) for all of it: instantiation, every choice of labels, every size.
     """
     claim_as_text = claim_text(claim)
     line, _ = claim.text.position(claim.span.start)
@@ -116,7 +119,8 @@ def _each(
 
 
 def _only_if_proved(verdict: Verdict) -> Verdict:
-    """What is true of sums as free numbers, where only a proof of it counts."""
+    """The verdict unless it is a refutation: sums were treated as free numbers, so only proofs
+    carry over."""
     if verdict.verdict != "refuted":
         return verdict
     return undecided("what sums have beside the labels that are named may be other than real")
@@ -251,7 +255,7 @@ def _general(law: Law, claim: Claim, labels: Mapping[str, str], seconds: float) 
 def _has_value(
     law: Law, claim: Claim, labels: Mapping[str, str], rest: Rest, seconds: float
 ) -> bool:
-    """Whether what is summed has a value at any label."""
+    """Whether the summand has a value at every label."""
     over = law.declarations.indices[rest.index].over
     used = {*labels.values()}
     label = next(n for n in (rest.index, *(f"{rest.index}{k}" for k in range(9))) if n not in used)

@@ -1,4 +1,4 @@
-"""(goal, box) -> verdict: is an expression positive, or nonnegative, on the whole box?"""
+"""Goal, box -> verdict: whether an expression is positive, or nonnegative, on the whole box."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CounterexampleSearch:
     """The search for a point that contradicts a goal.
 
     Attributes:
-        witness: the point, where all parts of the claim have values; None where there is none yet.
+        witness: the point, at which all parts of the claim have values; None while none is known.
     """
 
     def __init__(self, box: Box, goal: SignGoal, parts: Sequence[AnyDoubt]) -> None:
@@ -61,7 +61,12 @@ class CounterexampleSearch:
     def repeat(
         self, doubted: Sequence[AnyDoubt], near: Mapping[sp.Symbol, Fraction] | None = None
     ) -> None:
-        """Search once more: only the parts that are in doubt need a certain value at the point."""
+        """Search once more; only the parts in doubt must be verified to have a value at the point.
+
+        Args:
+            doubted: those parts.
+            near: a point to be rounded and verified in place of a search.
+        """
         self.parts = doubted
         if near is not None or self.rejected:
             self.witness = find_point(self.box, self.queries, accept=self._accepts, near=near)
@@ -72,7 +77,7 @@ class CounterexampleSearch:
         return accepted
 
     def refuted(self) -> Verdict:
-        """The verdict at the point, with the certain value of what the claim speaks of there."""
+        """The refutation at the witness, with the certain value of the claim's quantity there."""
         assert self.witness is not None
         value = value_text(self.box, self.goal.quantity, self.witness)
         return refuted(self.witness, f"{self.goal.quantity_text} {value}")
@@ -85,16 +90,17 @@ def compare(
     search: CounterexampleSearch,
     seconds: float,
 ) -> Verdict:
-    """Find a point that contradicts it; else prove it, by rules or by numbers.
+    """Refute a goal by a point, or else prove it, by rules or by subdivision.
 
-    What fails may hold inside the domain, or for some parameters, or nowhere.
+    A goal that fails may still hold inside the domain, hold for some parameters, or hold nowhere.
 
     Args:
         box: the domain.
-        goal: what is to be positive.
-        doubted: parts of the claim that may have no value; a witness is a point where they have.
-        search: for a witness; its first points have been tried.
-        seconds: the time for the whole; each attempt takes a part of it.
+        goal: the expression that must be positive.
+        doubted: parts of the claim that may have no value; a witness is a point at which they have
+            one.
+        search: the search for a witness; its first points have been tried.
+        seconds: CPU time (s) for all of it; each attempt receives a part.
     """
     forms = list(_goal_forms(box, goal))
     if forms[0].larger == 0 and goal.strict:
@@ -129,10 +135,11 @@ def compare(
 def _proof(
     goal: SignGoal, forms: Sequence[_GoalForm], seconds: float
 ) -> tuple[Verdict | None, sp.Expr | None, Mapping[sp.Symbol, Fraction] | None]:
-    """A proof; or what is to blame that there is none, and a point where the claim seems to fail.
+    """A proof; or the obstacle to one, and a point at which the claim seems to fail.
 
-    The quick rules come first, then all rules, for a proof that can be followed, then rules that
-    may look at pieces; they get more time where numbers fail.
+    The quick rules come first, then all rules, which give a readable proof, then all rules with
+    subdivision, which get more time where the goal has too many symbols to be subdivided as a
+    whole.
     """
     blame = near = None
     last = forms[-1]
@@ -167,7 +174,8 @@ def _proof(
 def _inside(
     goal: SignGoal, forms: Sequence[_GoalForm], point: Point, seconds: float
 ) -> Verdict | None:
-    """The verdict on what is 0 at a point, if it is positive but for a face of the domain."""
+    """The verdict for an expression that is 0 at a point, if it is positive except on a face of the
+    domain."""
     for form in forms:
         signs: list[Signs] = []
 

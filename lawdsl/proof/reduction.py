@@ -1,9 +1,9 @@
-"""`L(r = r0) is chinchilla`: does some choice of the target's parameters give the law?
+"""Claim `L(r = r0) is chinchilla` -> the parameters of the target law that reproduce the law.
 
-Both sides are written as sums of terms; each term of the target takes the one of the law that has
-the same variables, which says what the target's parameters are. The choice is then put in and
-compared. Where no choice is found, a property that every member of the target has (mixed
-derivatives vanish; c + a·x^b is known by its derivatives) is refuted at a verified point.
+Both sides are written as sums of terms. Each term of the target is matched with the term of the law
+in the same variables, which determines the target's parameters; the result is substituted and
+compared. Where no assignment is found, a property of every member of the target (mixed derivatives
+vanish; c + a·x^b satisfies a relation between its derivatives) is refuted at a verified point.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ Powers = tuple[tuple[sp.Expr, sp.Expr], ...]
 
 @dataclass(frozen=True)
 class ParameterAssignment:
-    """The target's parameters in terms of the law's."""
+    """The target's parameters as expressions in the law's."""
 
     values: tuple[tuple[sp.Symbol, sp.Expr], ...]
 
     def text(self) -> str:
-        """Those that are not just called the same: E = E + F/K0^mu."""
+        """The assignments other than those of a parameter to one of the same name: E = E +
+        F/K0^mu."""
         changed = [f"{s} = {text(v)}" for s, v in self.values if text(v) != s.name]
         return ", ".join(changed) or "the same parameters"
 
@@ -165,7 +166,7 @@ def _in_symbols_of(law: Law, target: Law, e: sp.Expr) -> sp.Expr:
 
 
 def _terms(signs: Signs, e: sp.Expr, shared: frozenset[sp.Symbol]) -> list[_Term] | str:
-    """A sum as terms by their powers of the shared variables; the part that is no such power."""
+    """A sum as terms in powers of the shared variables; or the text of a part without that form."""
     product_form = expanded(signs, e)
     if product_form is None or product_form[0] != 1:
         return text(e if product_form is None else product_form[0])
@@ -205,7 +206,8 @@ def _match(pattern: _Term, term: _Term, parameters: set[sp.Symbol], values: Valu
 def _solve(
     pattern: sp.Expr, expression: sp.Expr, parameters: set[sp.Symbol], values: Values
 ) -> bool:
-    """wanted = given, where one parameter not yet known may stand as a term: p, -p, r + p."""
+    """Solve pattern = expression for at most one unknown parameter p, which may occur as p, -p or r
+    + p."""
     unknown = [s for s in pattern.free_symbols & parameters if s not in values]
     if not unknown:
         return bool(sp.expand_mul(pattern.xreplace(values) - expression) == 0)
@@ -225,7 +227,15 @@ def _vanishes(signs: Signs, e: sp.Expr) -> bool:
 def structural_counterexample(
     box: Box, e: sp.Expr, law: Law, target: Law
 ) -> tuple[Point, str] | None:
-    """A verified point that no member of the target explains, and the property it breaks."""
+    """A verified point that no member of the target explains, and the property violated there; or
+    None.
+
+    Args:
+        box: the domain.
+        e: the law with some variables fixed, in the law's symbols.
+        law: the law.
+        target: the law that e should be a member of.
+    """
     shared = [law.symbols[q.name] for q in target.variables if q.name in law.symbols]
     target_terms = _terms(
         Signs(box), _in_symbols_of(law, target, target.expression), frozenset(shared)

@@ -1,5 +1,4 @@
-"""Box -> random float64 values of its symbols. They decide nothing: callers verify what they
-suggest."""
+"""Box -> random float64 values of its symbols; callers verify whatever the samples suggest."""
 
 from __future__ import annotations
 
@@ -17,7 +16,17 @@ Column = NDArray[np.float64]
 
 
 def draw_round(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int) -> Column:
-    """Small fractions, and the closed ends of the range: the first ones most often."""
+    """Draw small fractions and the closed ends of the range, the first in the list most often.
+
+    Args:
+        box: the domain.
+        symbol: the symbol.
+        rng: the source of randomness.
+        count: the number of values.
+
+    Returns:
+        Values inside the range, shape (count,).
+    """
     low, low_closed, high, high_closed = _ends(box, symbol)
     choices = [*map(float, ROUND_NUMBERS), *map(float, box.settings.values())]
     if low is None:
@@ -36,7 +45,20 @@ def draw_round(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int
 
 
 def draw_wide(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int) -> Column:
-    """Log-uniform over twelve decades from each finite end, or from 0 to both sides."""
+    """Draw log-uniform values over twelve decades, from a finite end, or from 0 to both sides.
+
+    Between two finite ends low and high, the values are low + (high - low)·u, where u is uniform,
+    or log-uniform near 0 or near 1.
+
+    Args:
+        box: the domain.
+        symbol: the symbol.
+        rng: the source of randomness.
+        count: the number of values.
+
+    Returns:
+        Values inside the range, shape (count,).
+    """
     low, low_closed, high, high_closed = _ends(box, symbol)
     size = 10 ** rng.uniform(-6, 6, count)
     if low is not None and high is not None:

@@ -1,5 +1,5 @@
-"""A first look at a sum before anything is proved of it: does it have both signs? It only saves
-time."""
+"""Sum -> whether it certainly takes both signs on a box: saves attempts at a proof that must
+fail."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ SAMPLE_POINTS = 48
 
 
 class SignSampler:
-    """Random points of one box, shared by all sums that are tested on it."""
+    """Random points of one box, shared by all tested sums."""
 
     def __init__(self, box: Box) -> None:
         self.box = box
         self._columns: dict[sp.Symbol, Column] = {}
 
     def both_signs(self, e: sp.Expr) -> bool:
-        """Whether a sum is certainly positive at one of the points and negative at another."""
+        """Whether a sum is certainly positive at one of the points and negative at another.
+
+        The points with the extreme values of Σ t_i/Σ |t_i| in float64 are verified by interval
+        arithmetic.
+        """
         inputs = sorted(e.free_symbols, key=str)
         for s in inputs:
             if s not in self._columns:

@@ -1,4 +1,5 @@
-"""Condition -> bounds of parameters from which it follows: `eta < 1`, `C > B*eta/gamma`."""
+"""Condition on parameters -> bounds of single parameters that imply it: `eta < 1`, `C >
+B*eta/gamma`."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ def sufficient_bounds(law: Law, signs: Signs, positive: sp.Expr, strict: bool) -
     """Laws with bounds from which `positive > 0` (not strict: `>= 0`) follows.
 
     Args:
-        law: the law that a claim of which is conditional.
-        signs: of the claim's domain.
+        law: the law, one of whose claims is conditional.
+        signs: the signs on the claim's domain.
         positive: the condition in the law's own quantities.
         strict: whether it must not be 0.
     """

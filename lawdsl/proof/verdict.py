@@ -24,8 +24,8 @@ class Verdict:
     Attributes:
         claim: the claim as the language prints it.
         verdict: proved, inside (proved but for a face of the domain, where there is equality),
-            conditional, refuted or undecided; certified, where it is proved for given values of
-            the parameters, `face` included.
+            conditional, refuted or undecided; certified, where it is proved for given values of the
+            parameters, `face` included.
         expect: the verdict that the law's author expects.
         proof: of a proved or conditional claim, the steps, each one line of mathematics.
         condition: of a conditional claim, what the parameters must satisfy.
@@ -35,9 +35,9 @@ class Verdict:
         value: what the compared difference is at the witness, as text.
         never: whether the opposite of a refuted claim is proved: it holds nowhere.
         face: of a claim that is proved inside, where there is equality: r = 0.
-        blame: of an undecided claim, the smallest part whose sign is not known.
+        blame: of an undecided claim, the smallest part whose sign is unknown.
         place: the file that makes the claim, and the line.
-        seconds: of the process's own time, that all work on the claim took.
+        seconds: CPU time (s) of all work on the claim.
         needs: the condition as mathematics, on its way to a remedy.
     """
 
@@ -101,7 +101,7 @@ class Check:
         claims: one verdict a claim, in the file's order.
         warnings: parts of the law that are not defined on its whole domain.
         seconds: CPU time of it all.
-        warning_seconds: the part of it that went into warnings, which is no claim's.
+        warning_seconds: the part of it spent on warnings rather than on a claim.
     """
 
     law: str
@@ -134,7 +134,14 @@ class Check:
 def proved(
     steps: Iterable[str], facts: Mapping[sp.Symbol, str], used: Iterable[sp.Symbol]
 ) -> Verdict:
-    """A proof by steps, its last line being the facts that it rests on, in the law's order."""
+    """A proved verdict; the last line of its proof lists the facts that it uses, in the law's
+    order.
+
+    Args:
+        steps: the other lines of the proof.
+        facts: symbol -> its domain as text.
+        used: the symbols whose domains the proof uses.
+    """
     lines, used_symbols = tuple(steps), set(used)
     because = dict.fromkeys(fact for symbol, fact in facts.items() if symbol in used_symbols)
     if because:
@@ -143,16 +150,21 @@ def proved(
 
 
 def refuted(point: Mapping[sp.Symbol, Fraction], value: str) -> Verdict:
-    """A point at which the claim fails, and how; no point where it fails everywhere."""
+    """A refuted verdict.
+
+    Args:
+        point: the point at which the claim fails; empty where it fails everywhere.
+        value: the value there, as text.
+    """
     named = sorted((symbol.name, str(number)) for symbol, number in point.items())
     return Verdict("", "refuted", witness=tuple(named), value=value)
 
 
 def undecided(blame: str) -> Verdict:
-    """No verdict, and the reason."""
+    """An undecided verdict with its reason."""
     return Verdict("", "undecided", blame=blame)
 
 
 def too_late(seconds: float) -> str:
-    """The blame of a claim that takes longer than its time."""
+    """The reason given for a claim that exceeds its time limit."""
     return f"not decided within {seconds:g} s"

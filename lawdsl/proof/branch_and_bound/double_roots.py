@@ -1,7 +1,10 @@
-"""(expression of one symbol, interval) -> an exact double root x0: log(x) <= x - 1 at x = 1.
+"""Expression in one symbol, interval -> an exact double root x0, as that of x - 1 - log(x) at x =
+1.
 
-No interval enclosure around such a point has a definite sign. There f(x0) = f'(x0) = 0 must hold
-exactly; with f'' >= 0 around it, f >= 0 follows by convexity.
+No interval enclosure around such a point has a definite sign. The root of f' is located by
+bisection in float64 and matched with exact candidates, for which f(x0) = f'(x0) = 0 is checked by
+algebra. With f'' >= 0 around x0, f(x) >= f(x0) + f'(x0)·(x - x0) = 0 (first-order condition of
+convexity: Boyd and Vandenberghe (2004), Convex Optimization, section 3.1.3).
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ def double_root(
     Args:
         e: an expression in one symbol and settings.
         s: the symbol.
-        bounds: the interval.
-        settings: the values of the settings.
+        bounds: the ends of the interval.
+        settings: setting -> its value.
     """
     slope = derivative(e, s)
     root = _root(slope, s, bounds, settings)

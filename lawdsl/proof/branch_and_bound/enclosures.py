@@ -1,4 +1,5 @@
-"""(sum, piece of a box) -> its possible signs: enclosed directly, and divided by its greatest term.
+"""Sum, piece of a box -> its possible signs, by direct enclosure and after division by the largest
+term.
 
 c + x = c·(1 + x/c): the ratios of terms are enclosed by their logarithms (`log_enclosures`), in
 which common factors cancel and unbounded ranges stay bounded.
@@ -46,14 +47,20 @@ class SignedTerm:
 
 
 class EnclosedSum:
-    """An expression that is enclosed on many pieces of one box."""
+    """An expression prepared once for enclosure on many pieces of one box."""
 
     def __init__(self, factors: Factors, e: sp.Expr) -> None:
         self.factors, self.e = factors, e
         self.enclosure = Enclosure(factors.box, e)
 
     def sign(self, logs: LogEnclosure, *, expected: Sign = Sign.REAL) -> Sign:
-        """The possible signs on a piece; REAL also where the expected sign is not likely."""
+        """The possible signs on a piece; REAL also where the expected sign is unlikely and is not
+        tried.
+
+        Args:
+            logs: the enclosures on the piece.
+            expected: the signs that the caller needs.
+        """
         value = self.enclosure.on(logs.piece, bounded=logs.outside)
         sign = Sign.REAL if value is None else sign_within(value)
         if logs.outside:
@@ -67,7 +74,7 @@ class EnclosedSum:
 
     @cached_property
     def terms(self) -> list[SignedTerm]:
-        """The sum as it is."""
+        """The terms of the sum in its given form."""
         return [self._term(merged(self.factors.signs, term)) for term in sp.Add.make_args(self.e)]
 
     @cached_property

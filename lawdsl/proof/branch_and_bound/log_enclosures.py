@@ -2,9 +2,9 @@
 
 log Π p_i^a_i = Σ a_i·log(p_i). A sum factor is its greatest term times 1 + (the others divided by
 it), so that factors that grow without bound cancel. Where a product is monotone in a symbol, it is
-enclosed at the ends of the symbol's interval (monotonicity test: Hansen and Walster, Global
-Optimization Using Interval Analysis, 2nd ed. 2004). Interval arithmetic is that of Arb (Johansson,
-IEEE Transactions on Computers 66, 2017).
+enclosed at the ends of the symbol's interval (monotonicity test: Hansen and Walster (2004), Global
+Optimization Using Interval Analysis, 2nd ed.). Interval arithmetic is that of Arb (Johansson
+(2017), IEEE Transactions on Computers 66).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class LogEnclosure:
 
     @cached_property
     def outside(self) -> bool:
-        """Whether the piece lies on an open end of a range."""
+        """Whether the piece is on an open end of a range, outside the box itself."""
         missing = self.factors.missing
         return any(x.low == x.high and x.low in missing.get(s, ()) for s, x in self.piece.items())
 
@@ -91,7 +91,11 @@ class LogEnclosure:
         return _exp_of(Interval(low, high))
 
     def face(self, ends: Iterable[tuple[sp.Symbol, int]]) -> LogEnclosure:
-        """The enclosures on a face of the piece: symbols at their lower (-1) or upper (1) ends."""
+        """The enclosures on a face of the piece.
+
+        Args:
+            ends: symbols, each with the end to which it is restricted: -1 lower, 1 upper.
+        """
         key = tuple(ends)
         if not key:
             return self
@@ -160,7 +164,12 @@ class LogEnclosure:
         return self._logs[number]
 
     def slope(self, product: PowerProduct, s: sp.Symbol) -> Interval:
-        """An enclosure of x·∂log(product)/∂x."""
+        """An enclosure of x·∂log(product)/∂x.
+
+        Args:
+            product: the product.
+            s: the symbol x.
+        """
         total = ZERO_INTERVAL
         for number, exponent in product.exponents.items():
             total = add(total, scaled(exponent, self._slope_of(number, s)))

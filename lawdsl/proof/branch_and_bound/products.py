@@ -1,9 +1,9 @@
 """Terms of a sum -> products of powers of nonnegative factors, prepared once for all pieces of a
 box.
 
-Interval arithmetic ignores that operands depend on each other: x/(c + x) on [1, oo) would lie in
-[0, oo] (the dependency problem; Neumaier, Interval Methods for Systems of Equations, 1990). So a
-product is a record of exponents by factor, which cancel exactly.
+Interval arithmetic ignores that operands depend on each other: the enclosure of x/(c + x) on [1,
+oo) would be [0, oo] (the dependency problem: Neumaier (1990), Interval Methods for Systems of
+Equations). So a product is a record of exponents by factor, which cancel exactly.
 """
 
 from __future__ import annotations
@@ -58,9 +58,14 @@ class Enclosure:
             self.tape = None
 
     def on(self, piece: Piece, *, bounded: bool = False) -> Interval | None:
-        """An interval that contains its values on a piece; None where it may be undefined.
+        """An interval that contains all values of the expression on a piece.
 
-        `bounded`: None also where a part of it may be infinite, as at an end outside the domain.
+        Args:
+            piece: symbol -> interval.
+            bounded: give None also where a part may be infinite, as at an end outside the domain.
+
+        Returns:
+            The interval; None where the expression may be undefined.
         """
         if self.tape is None:
             return None
@@ -106,7 +111,7 @@ class Shrinking:
         return self.value(u).log() if u.is_finite() else MINUS_INFINITY
 
     def slopes(self, u: Interval) -> Interval:
-        """An enclosure of u·∂log(f(u)/u)/∂u, which lies in [-1, 0]."""
+        """An enclosure of u·∂log(f(u)/u)/∂u, a subset of [-1, 0]."""
         low, high = (self._slope_at(end) for end in (u.high, u.low))
         return Interval(most([-ONE, low.lower()]), least([ZERO, high.upper()]))
 
@@ -137,7 +142,7 @@ class Factor:
 
 
 class Factors:
-    """The factors of all products on one box, each of them once."""
+    """The factors of all products on one box, each stored once."""
 
     def __init__(self, box: Box) -> None:
         self.box = box
@@ -266,19 +271,25 @@ class Factors:
 
 
 def collect(exponents: dict[int, Exponent], number: int, exponent: Exponent) -> None:
-    """Add to the exponent of a factor."""
+    """Add an exponent to that of a factor.
+
+    Args:
+        exponents: factor number -> exponent, changed in place.
+        number: the number of the factor.
+        exponent: the exponent to add.
+    """
     exponents[number] = _sum(exponents.get(number, Fraction(0)), exponent)
 
 
 def multiplied(x: Exponent, y: Exponent) -> Exponent:
-    """x·y, exact where both are fractions."""
+    """The product x·y of two exponents, exact where both are fractions."""
     if isinstance(x, Fraction) and isinstance(y, Fraction):
         return x * y
     return multiply(as_interval(x), as_interval(y))
 
 
 def scaled(exponent: Exponent, x: Interval) -> Interval:
-    """An interval multiplied by an exponent."""
+    """An interval multiplied by an exponent, rounded outward."""
     if isinstance(exponent, Fraction):
         if exponent == 1:
             return x
@@ -288,7 +299,7 @@ def scaled(exponent: Exponent, x: Interval) -> Interval:
 
 
 def negative(x: Interval) -> Interval:
-    """-x, rounded outward."""
+    """The interval -x, rounded outward."""
     return Interval((-x.high).lower(), (-x.low).upper())  # also with fewer bits than its ends
 
 

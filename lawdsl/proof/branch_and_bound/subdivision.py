@@ -1,11 +1,10 @@
-"""(expression, box) -> its sign by branch and bound: the box is bisected until each piece is
-certain.
+"""Expression, box -> its sign by branch and bound: the box is bisected until each piece is certain.
 
 On each piece, a box of Arb intervals, the expression is enclosed (`enclosures`). Where it is
-monotone in a symbol, only the face on which it is least is enclosed; else the mean value form is
-tried: f(x) >= f(m) + Σ min f_i'·(x_i - m_i). (Hansen and Walster, Global Optimization Using
-Interval Analysis, 2nd ed. 2004; Moore, Kearfott and Cloud, Introduction to Interval Analysis, 2009,
-chapter 6.)
+monotone in a symbol, only the face on which it is least is enclosed; otherwise the mean value form
+is tried: f(x) >= f(m) + Σ min f_i'·(x_i - m_i). (Hansen and Walster (2004), Global Optimization
+Using Interval Analysis, 2nd ed.; Moore, Kearfott and Cloud (2009), Introduction to Interval
+Analysis, chapter 6.)
 
 Like the calculus of signs this requires expressions that have a value on the whole box.
 """
@@ -69,7 +68,7 @@ class Coverage:
 
 
 def cover(box: Box, e: sp.Expr, *, limit: int = MAX_PIECES) -> Coverage:
-    """Show that an expression is positive, or nonnegative, on a box, by subdivision.
+    """Prove that an expression is positive, or nonnegative, on a box, by subdivision.
 
     Args:
         box: the domain; settings have their values.
@@ -86,12 +85,24 @@ def cover(box: Box, e: sp.Expr, *, limit: int = MAX_PIECES) -> Coverage:
 
 
 def sign_by_boxes(box: Box, e: sp.Expr, *, limit: int = MAX_PIECES) -> Sign:
-    """The sign of an expression on a box, by pieces alone: e, or else -e, is not negative."""
+    """The sign of an expression on a box, by subdivision alone, of e and then of -e.
+
+    Args:
+        box: the domain; settings have their values.
+        e: finite on the whole box, in independent symbols.
+        limit: the greatest number of pieces for either.
+    """
     return sign_and_pieces(box, e, limit=limit)[0]
 
 
 def sign_and_pieces(box: Box, e: sp.Expr, *, limit: int) -> tuple[Sign, int]:
-    """The sign of an expression on a box by pieces alone, and how many pieces that took."""
+    """The sign of an expression on a box by subdivision alone, and the number of pieces examined.
+
+    Args:
+        box: the domain; settings have their values.
+        e: finite on the whole box, in independent symbols.
+        limit: the greatest number of pieces for e and for -e.
+    """
     total = 0
     for sense in (1, -1):
         coverage = cover(box, sense * e, limit=limit)

@@ -1,8 +1,9 @@
-"""Structural identifiability: what no data can determine about a law's parameters.
+"""Law -> structural identifiability: the directions of its parameters that no data can determine.
 
-A symmetry is a way to change the parameters that changes no prediction. Numbers of Arb say at
-random points in which directions the law's slopes vanish (`balls`, `directions`); formulas for them
-are guessed (`formulas`), verified by algebra (`identities`) and integrated (`flows`).
+A symmetry is a transformation of the parameters that changes no prediction. Ball arithmetic at
+random points shows in which directions the law's derivatives vanish (`points`, `null_space`);
+closed forms for them are guessed (`closed_forms`), verified by algebra (`zero_test`) and integrated
+(`orbits`).
 """
 
 from lawdsl.proof.identifiability.findings import findings

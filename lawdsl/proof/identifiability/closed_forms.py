@@ -1,6 +1,7 @@
 """Direction, known numerically at any point -> candidate formulas for it as a vector field.
 
-Candidates are fitted at a few points; callers verify them by algebra or at other points.
+Candidates are linear combinations Σ c_k·t_k(θ) of given terms; the coefficients c_k solve linear
+equations at a few points, and callers verify each candidate by algebra or at other points.
 """
 
 from __future__ import annotations
@@ -33,12 +34,13 @@ MAX_ANSATZ_PARAMETERS = 6  # parameters that an ansatz speaks of at most
 
 @dataclass(frozen=True)
 class Direction:
-    """A direction without slope among some parameters, unique at each point but for its length.
+    """A direction of vanishing derivative among some parameters, unique at each point up to its
+    length.
 
     Attributes:
         numbers: the law.
-        support: which parameters have a part in it, in the law's order.
-        seed: of the points at which slopes are computed.
+        support: the indices of the parameters that take part, in the law's order.
+        seed: the seed of the points at which derivatives are computed.
         bits: the precision.
     """
 
@@ -53,10 +55,11 @@ class Direction:
         return [self.numbers.law.parameters[i].symbol for i in self.support]
 
     def at(self, theta: Point) -> list[Ball]:
-        """The direction at some parameters, the first entry being 1.
+        """The direction at a point of the parameters, shape (support,), scaled so that the first
+        entry is 1.
 
         Raises:
-            Unclear, NoPoint: it is not known there.
+            Unclear, NoPoint: the direction cannot be determined there.
         """
         rows = self.numbers.rows(theta, len(self.support) + SPARE_ROWS, random.Random(self.seed))
         vectors = null_vectors(rows, self.support, self.bits)
@@ -67,7 +70,13 @@ class Direction:
 
 
 def guesses(direction: Direction, base: Point, rng: random.Random) -> Iterator[VectorField]:
-    """Fields that may be the direction, the plainest first."""
+    """Candidate fields for the direction, the simplest first.
+
+    Args:
+        direction: the direction.
+        base: the parameters from which exponents are estimated.
+        rng: the source of the other points.
+    """
     if len(direction.support) == 1:
         yield {direction.symbols[0]: sp.S.One}
         return
@@ -188,7 +197,8 @@ def _involved(direction: Direction, base: Point) -> list[sp.Symbol]:
 
 
 def _affine(symbols: Sequence[sp.Symbol], terms: Sequence[sp.Expr]) -> list[list[sp.Expr]]:
-    """1 and what is known, parameters and sums of them, alone and times what moves or a sum."""
+    """For each symbol, the terms of an affine ansatz: 1, the terms, and their products with
+    parameters and sums."""
     sums = [e for e in terms if e.is_Add]
     by_sums = [x * e for x in terms for e in sums]
     return [[sp.S.One, *terms, *(x * y for x in terms if x.is_Symbol), *by_sums] for y in symbols]

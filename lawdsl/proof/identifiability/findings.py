@@ -1,4 +1,4 @@
-"""What is said to a user about the freedom of a law."""
+"""Freedom of a law -> the messages about parameters that cannot be determined."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ IDENTIFY = "say in the law which are meant, `identify sum(t[i, j] for j) = 0`, o
 def findings(
     law: Law, freedom: Freedom, severity: str = "warning", text: Text | None = None
 ) -> list[Diagnostic]:
-    """A message for each direction that is lost, and one where more may be.
+    """The messages about the freedom of a law: one for each lost direction, and one where more may
+    be lost.
 
-    In a fit the last is not said: there the data show what is not determined.
+    The last is omitted for a fit, where the data show which parameters are not determined.
 
     Args:
         law: the law.
-        freedom: what is lost.
-        severity: an error where the parameters are being fitted.
-        text: of the law, where that is what the message is about.
+        freedom: its lost directions.
+        severity: `error` where the parameters are being fitted.
+        text: the text of the law, where the message refers to it.
     """
     diagnostics = [
         Diagnostic(

@@ -1,5 +1,9 @@
-"""Matrix of balls -> a basis of its null space, by Gauss-Jordan elimination with pivoting, as far
-as certain."""
+"""Matrix of balls -> a basis of its null space, by Gauss-Jordan elimination with partial pivoting.
+
+A·v = 0 for each basis vector v. Elimination stops where a pivot cannot be told from 0. (Golub and
+Van Loan (2013), Matrix Computations, 4th ed., section 3.4; the entries are balls of Arb: Johansson
+(2017), IEEE Transactions on Computers 66.)
+"""
 
 from __future__ import annotations
 
@@ -13,22 +17,22 @@ Vector = dict[int, Ball]  # column -> entry that is not 0
 
 
 class Unclear(Exception):
-    """An entry may be 0 or not: more digits are needed."""
+    """An entry is not certainly nonzero and not small enough to count as 0: more digits are
+    needed."""
 
 
 def null_vectors(
     rows: Sequence[Sequence[Ball]], order: Sequence[int], bits: int, *, first: bool = False
 ) -> list[Vector]:
-    """Vectors that all rows are orthogonal to: a basis of them.
+    """A basis of the vectors v with A·v = 0.
 
-    Columns that come first in the order stand for those that depend on them; so each vector has
-    one column of its own, with the entry 1, and is as short as the order allows. What is found to
-    be independent is so for certain; an entry is taken for 0 where its first digits, two thirds
-    of `bits`, are.
+    Columns that come first in the order become pivots; so each vector has one column of its own,
+    with the entry 1, and is as sparse as the order allows. Independence is certain; an entry counts
+    as 0 if it contains 0 and its radius is below 2^(-2·bits/3).
 
     Args:
-        rows: shape (rows, columns).
-        order: the columns to look at, each once.
+        rows: A, shape (rows, columns).
+        order: the columns to use, each once.
         bits: the precision of the numbers.
         first: stop at the first vector.
 
@@ -49,7 +53,12 @@ def null_vectors(
 
 
 def shortened(vectors: Sequence[Vector], order: Sequence[int], bits: int) -> list[Vector]:
-    """Other vectors that span the same, each with a column of its own; the first in the order.
+    """Another basis of the same space, in which each vector has a column of its own.
+
+    Args:
+        vectors: a basis.
+        order: the columns; the first ones are preferred as own columns.
+        bits: the precision of the numbers.
 
     Raises:
         Unclear: the digits do not suffice.

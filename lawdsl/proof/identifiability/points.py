@@ -1,4 +1,8 @@
-"""A law as numbers see it: a tape, and random points of its domain."""
+"""Law -> its values and derivatives in ball arithmetic at random points of its domain.
+
+Parameters and variables are short random decimals, so that a relation that holds at them by chance
+is unlikely.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ Point = tuple[Fraction, ...]
 
 
 class NoPoint(Exception):
-    """No point at which the law has a value was found."""
+    """No point at which the law has a value could be drawn."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,8 @@ class NumericLaw:
     Attributes:
         law: the law.
         expression: its right-hand side in parameters, variables and settings without a value.
-        tape: the same, with the parameters first among its inputs.
-        drawn: what a point gives a value to, in the order of the tape's inputs.
+        tape: the compiled expression, with the parameters first among its inputs.
+        drawn: the symbols to which a point assigns values, in the order of the tape's inputs.
     """
 
     law: Law
@@ -56,7 +60,7 @@ class NumericLaw:
         return [q.name for q in self.law.parameters]
 
     def theta(self, rng: random.Random) -> Point:
-        """Parameters at random, near 1 where their domain allows it.
+        """Draw random parameters, near 1 where their domain allows it.
 
         Raises:
             NoPoint: a bound has no finite value.
@@ -66,7 +70,12 @@ class NumericLaw:
     def draw_variables(
         self, theta: Point, rng: random.Random, reach: Sequence[float] = DEFAULT_REACH
     ) -> Point:
-        """Variables at random, for given parameters.
+        """Draw random variables, for given parameters.
+
+        Args:
+            theta: the parameters.
+            rng: the source of randomness.
+            reach: the spreads, as factors, of which one is drawn for all variables.
 
         Raises:
             NoPoint: a bound has no finite value.
@@ -75,28 +84,43 @@ class NumericLaw:
         return self._draw(self.drawn[len(theta) :], parameters, rng, rng.choice(reach))
 
     def value(self, theta: Sequence[Ball], variables: Point) -> Ball:
-        """The law at a point.
+        """The value of the law at a point.
+
+        Args:
+            theta: the parameters, in the law's order.
+            variables: the variables.
 
         Raises:
-            NoBall: it has no value there.
+            NoBall: the law has no value there.
         """
         return value(self.tape, [*theta, *map(ball, variables)])
 
     def slopes(self, theta: Point, variables: Point) -> list[Ball]:
-        """Its derivatives by the parameters at a point.
+        """The derivatives of the law by its parameters at a point, shape (parameters,).
+
+        Args:
+            theta: the parameters.
+            variables: the variables.
 
         Raises:
-            NoBall: it has no value there.
+            NoBall: the law has no value there.
         """
         return slopes(self.tape, [*map(ball, theta), *map(ball, variables)], len(theta))
 
     def rows(
         self, theta: Point, count: int, rng: random.Random, reach: Sequence[float] = DEFAULT_REACH
     ) -> list[list[Ball]]:
-        """Its derivatives by the parameters at random variables, shape (count, parameters).
+        """The derivatives of the law by its parameters at random variables, shape (count,
+        parameters).
+
+        Args:
+            theta: the parameters.
+            count: the number of points.
+            rng: the source of randomness.
+            reach: the spreads, as factors, of which one is drawn for each row.
 
         Raises:
-            NoPoint: it has a value at too few of them.
+            NoPoint: the law has a value at too few of the points.
         """
         rows: list[list[Ball]] = []
         for _ in range(TRIES_PER_ROW * count):
@@ -138,7 +162,7 @@ class NumericLaw:
 
 
 def numeric_law(law: Law) -> NumericLaw:
-    """A law as numbers; a setting without a value is drawn like a variable."""
+    """Compile a law for ball arithmetic; a setting without a value is drawn like a variable."""
     values = {s: sp.Rational(x.numerator, x.denominator) for s, x in _settings(law).items()}
     expression = law.expression.xreplace(values)
     unknown = [q for q in law.settings if q.value is None]

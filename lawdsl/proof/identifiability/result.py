@@ -18,14 +18,15 @@ class Symmetry:
     """A transformation of the parameters that changes no prediction, for all variables.
 
     Attributes:
-        parameters: those that move, in the law's order.
-        field: parameter -> how fast it moves; Σ field·∂L/∂parameter = 0. Empty where a direction
+        parameters: those that it changes, in the law's order.
+        field: parameter -> its rate of change; Σ field·∂L/∂parameter = 0. Empty where a direction
             is lost and no formula for it was found.
         equation: that identity as text.
-        proved: by algebra; else it is seen at random points, to 100 digits.
+        proved: whether algebra proves it; otherwise it was verified at random points, to 100
+            digits.
         flow: the transformation in closed form; None where it was not found.
-        held: one of them that may be fixed without loss.
-        value: at which; None where that depends on the others.
+        held: one of the parameters, which may be fixed without loss of generality.
+        value: the value at which it may be fixed; None where that depends on the others.
     """
 
     parameters: tuple[str, ...]
@@ -38,12 +39,12 @@ class Symmetry:
 
     @property
     def transformation(self) -> str | None:
-        """Where the parameters go as text: `w1 -> s*w1, F -> s^mu*F`."""
+        """The images of the parameters as text: `w1 -> s*w1, F -> s^mu*F`."""
         return self.flow.text if self.flow else None
 
     @property
     def fixing(self) -> str:
-        """What to do about it."""
+        """The advice that removes the symmetry."""
         if len(self.parameters) == 1:
             return f"leave {self.held} out of the law"
         if self.value is not None:
@@ -78,10 +79,10 @@ class Symmetry:
 
 @dataclass(frozen=True)
 class Freedom:
-    """What no data can determine about the parameters of a law.
+    """The directions in the parameters of a law that no data can determine.
 
     Attributes:
-        symmetries: one for each direction that is lost, those with a formula first.
+        symmetries: one for each lost direction, those with a formula first.
         certain: whether it is certain that no more are lost.
     """
 
@@ -90,15 +91,15 @@ class Freedom:
 
     @property
     def lost(self) -> int:
-        """How many directions are lost at almost all parameters."""
+        """The number of lost directions at almost all parameters."""
         return len(self.symmetries)
 
     @cached_property
     def parameters(self) -> frozenset[str]:
-        """The parameters that have a part in them."""
+        """The parameters that take part in some lost direction."""
         return frozenset(name for s in self.symmetries for name in s.parameters)
 
     @property
     def held(self) -> frozenset[str]:
-        """Parameters that leave no freedom when they are held, one for each direction."""
+        """Parameters that remove all freedom when they are fixed, one for each direction."""
         return frozenset(s.held for s in self.symmetries)

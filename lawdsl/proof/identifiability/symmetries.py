@@ -1,8 +1,8 @@
 """Law -> the symmetries of its parameters, and how many directions no data can determine.
 
-A vector field f is a symmetry where Σ f_i·∂L/∂θ_i = 0 for all variables (Bellman and Åström, On
-structural identifiability, 1970). Its directions are null vectors of the matrix ∂L/∂θ at random
-points.
+A vector field f is a symmetry where Σ f_i·∂L/∂θ_i = 0 for all variables (Bellman and Åström (1970),
+"On structural identifiability", Mathematical Biosciences 7). Its directions are null vectors of the
+matrix ∂L/∂θ at random points.
 """
 
 from __future__ import annotations
@@ -57,20 +57,22 @@ EXPECTED_FAILURES = (OutOfTime, Unclear, NoPoint, NoBall, LawdslError)
 
 
 def freedom(law: Law, *, seconds: float = FREEDOM_SECONDS) -> Freedom:
-    """What no data can determine about the parameters of a law, at almost all parameters.
+    """The directions in the parameters of a law that no data can determine, at almost all
+    parameters.
 
-    Slopes that Arb has found to be independent at one point are so almost everywhere: so it is
-    certain that no more directions are lost than there (`certain` says whether that many were
-    found). A symmetry with a formula is proved, or
-    verified at random points (`proved` says which). A direction without a formula is reported where
-    it is lost at all sampled points, to some hundred digits; never in a law with kinks, which
-    may differ from piece to piece.
+    Derivatives that ball arithmetic finds to be independent at one point are independent almost
+    everywhere, so the number of lost directions at such a point is a certain upper bound (`certain`
+    says whether that many were found). A symmetry with a formula is proved by algebra, or verified
+    at random points (`proved` says which). A direction without a formula is reported where it is
+    lost at all sampled points, to some hundred digits; never for a law with kinks, whose pieces may
+    differ.
 
     Args:
-        law: the law; settings and fixed parameters are numbers, all other values are open. One
+        law: the law; settings and fixed parameters are numbers, all other values are free. A law
             with index sets is examined with a few labels in each, on the simplex that it declares.
-        seconds: the time allowed. Half of it may go into formulas; a direction whose formula is
-            not found until then is reported without. Where all of it is used up, nothing is.
+        seconds: the time allowed (s). Half of it may be spent on formulas; a direction whose
+            formula is not found by then is reported without one. Where all of it is used up,
+            nothing is reported.
 
     Raises:
         LawdslError: the law's formula has no value.
@@ -207,7 +209,7 @@ def _formula(
 
 
 def _within_time(seconds: float, work: Callable[[], T]) -> T | None:
-    """What is found within a time; None where that fails."""
+    """The result of some work within a time limit; None where it fails or exceeds the limit."""
     try:
         with time_limit(seconds):
             return work()

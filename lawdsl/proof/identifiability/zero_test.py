@@ -1,4 +1,8 @@
-"""Expression -> whether algebra shows that it is identically 0: a rational form over kernels."""
+"""Expression -> whether algebra shows that it is identically 0, by a rational normal form over
+kernels.
+
+(Geddes, Czapor and Labahn (1992), Algorithms for Computer Algebra, chapter 3.)
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,9 @@ import sympy as sp
 def vanishes(e: sp.Expr) -> bool:
     """Whether algebra shows that an expression is 0 wherever it has a value.
 
-    Powers, exponentials and the other functions are taken for new symbols, with w^(-mu - 1) as
-    w^-mu/w; then it is a fraction of polynomials, and 0 if its numerator is. No for an answer means
-    that this does not show it.
+    Powers, exponentials and other functions are replaced by new symbols (kernels), with w^(-mu - 1)
+    as w^-mu/w. The result is a quotient of polynomials, and 0 if its numerator expands to 0. False
+    means only that this test does not show it.
     """
     kernels: dict[sp.Expr, sp.Symbol] = {}
     numerator, _ = sp.fraction(sp.together(_in_kernels(e, kernels)))

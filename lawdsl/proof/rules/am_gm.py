@@ -1,10 +1,11 @@
-"""The inequality of arithmetic and geometric means: several positive terms dominate a negative one.
+"""Inequality of arithmetic and geometric means: several positive terms dominate a negative one.
 
 For g_i > 0 and weights w_i > 0 with Σ w_i = 1:  Σ g_i >= Π (g_i/w_i)^w_i  (Hardy, Littlewood and
-Pólya, Inequalities, 2nd ed. 1952, theorem 9). Weights are solved for with which the product has the
-exponents of the negative term -b; then b/Π (g_i/w_i)^w_i varies with fewer symbols, or with none.
-Chandrasekaran and Shah (Relative entropy relaxations for signomial optimization, 2016) show that
-such certificates are complete for signomials with one negative term.
+Pólya (1952), Inequalities, 2nd ed., theorem 9). The weights are chosen so that the product has the
+exponents of the negative term -b; then b/Π (g_i/w_i)^w_i depends on fewer symbols, or on none.
+Chandrasekaran and Shah (2016), "Relative entropy relaxations for signomial optimization", SIAM
+Journal on Optimization 26, show that such certificates are complete for signomials with one
+negative term.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def am_gm(
     Where such a ratio is at most 1, Σ g_i - b >= 0.
 
     Args:
-        signs: of the box.
+        signs: the signs on the box.
         positive: positive terms.
         target: b, the modulus of the negative term.
     """

@@ -1,9 +1,9 @@
 """Sums whose sign follows from declared inequalities: 1 - b > 0 where `parameter b > a, b < 1`.
 
-From r_i > 0 and λ_i >= 0:  Σ λ_i·r_i + s > 0 for s >= 0. By Farkas' lemma (Schrijver, Theory of
-Linear and Integer Programming, 1986, section 7.3) all linear consequences of linear inequalities
-have this form; here one relation, or the sum of two, is tried. A box keeps one bound of each
-quantity as a range, or two where they certainly leave room; the other bounds count only here.
+From r_i > 0 and λ_i >= 0:  Σ λ_i·r_i + s > 0 for s >= 0. By Farkas' lemma (Schrijver (1986), Theory
+of Linear and Integer Programming, section 7.3) all linear consequences of linear inequalities have
+this form; here one relation, or the sum of two, is tried. A box keeps one bound of each quantity as
+a range, or two where they certainly leave room; the other bounds count only here.
 """
 
 from __future__ import annotations

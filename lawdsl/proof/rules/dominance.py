@@ -144,10 +144,10 @@ def supremum(
     holds by continuity.
 
     Args:
-        signs: of the box.
+        signs: the signs on the box.
         ratio: a product of powers.
-        only: the symbols over which the supremum is taken, all of which must be eliminated;
-            None: as many as can be.
+        only: the symbols over which the supremum is taken, all of which must be eliminated; None:
+            as many as can be.
 
     Returns:
         None where the ratio is not bounded, or not known to be.

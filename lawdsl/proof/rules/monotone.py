@@ -1,8 +1,7 @@
-"""Sums whose sign is that of simpler expressions: values at the ends of a range, logarithms,
-quotients.
+"""Sums with the sign of simpler expressions: values at the ends of a range, logarithms, quotients.
 
-If ∂f/∂x >= 0 on an interval, f is nondecreasing in x (mean value theorem; Rudin, Principles of
-Mathematical Analysis, 3rd ed. 1976, theorem 5.11), so inf f and sup f are its limits at the ends.
+If ∂f/∂x >= 0 on an interval, f is nondecreasing in x (mean value theorem: Rudin (1976), Principles
+of Mathematical Analysis, 3rd ed., theorem 5.11), so inf f and sup f are its limits at the ends.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
-    """e = p·x + q with a <= x <= b lies between p·a + q and p·b + q."""
+    """The sign of e = p·x + q with a <= x <= b, which is between p·a + q and p·b + q."""
     for symbol in signs.movable(e):
         domain = signs.box.range(symbol)
         if domain.lower is None or domain.upper is None:
@@ -42,7 +41,8 @@ def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
-    """e = p·f(x) + q with m <= f <= M lies between p·m + q and p·M + q: 1 - tanh(x), 2 + sin(x)."""
+    """The sign of e = p·f(x) + q with m <= f <= M, between p·m + q and p·M + q: 1 - tanh(x), 2 +
+    sin(x)."""
     for part in sorted(e.atoms(*_BOUNDED), key=str):
         row = ROWS[type(part)]
         value = sp.Dummy(real=True)
@@ -62,7 +62,7 @@ _BOUNDED = tuple(known_as for known_as, ends in RANGES.items() if None not in en
 
 
 def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Sign | None:
-    """The sign of what lies between two values, each of which is only taken at a closed end."""
+    """The sign of a quantity between two values, each of which is attained only at a closed end."""
     if one == other == Sign.ZERO:
         return Sign.ZERO
     if one.within(Sign.NONPOSITIVE) and other.within(Sign.NONPOSITIVE):
@@ -77,7 +77,7 @@ def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Si
 
 
 def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
-    """Σ p·t_i has the sign of Σ t_i for a common factor p > 0: N·x - N·y that of x - y."""
+    """The sign of Σ p·t_i as that of Σ t_i, for a common factor p > 0: N·x - N·y as x - y."""
     common: set[tuple[sp.Expr, sp.Expr]] | None = None
     for term in e.args:
         factors_of_term = {(b, x) for b, x in powers(term) if b.free_symbols | x.free_symbols}
@@ -90,7 +90,7 @@ def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
-    """For g, b > 0, g - b has the sign of log(g) - log(b): the logarithm is increasing."""
+    """The sign of g - b for g, b > 0 as that of log(g) - log(b): the logarithm is increasing."""
     if len(e.args) != 2:
         return None
     positive = [t for t in e.args if signs.sign(t) == Sign.POSITIVE]
@@ -110,9 +110,9 @@ def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
-    """Σ c_i·log(u_i) has the sign of Π u_i^c_i - 1, compared as numerator less denominator.
+    """The sign of Σ c_i·log(u_i) as that of Π u_i^c_i - 1, compared as numerator minus denominator.
 
-    Any other term x is taken for log(exp(x)).
+    Any other term x is written as log(exp(x)).
     """
     above, below = sp.S.One, sp.S.One
     if not any(isinstance(term.as_coeff_Mul()[1], sp.log) for term in e.args):
@@ -142,8 +142,8 @@ def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_end_points_univariate(signs: Signs, e: sp.Expr) -> Sign | None:
-    """`by_end_points` for a sum of one free symbol: there it is cheap, and tried before other
-    rules."""
+    """The sign by `by_end_points` for a sum in one free symbol, which is cheap and tried before
+    other rules."""
     return by_end_points(signs, e) if len(signs.movable(e)) == 1 else None
 
 
@@ -187,10 +187,15 @@ def _is_strictly_monotone(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bo
 
 
 def isolated_zeros(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> bool:
-    """Whether an expression in one symbol is analytic on the real line and not 0 everywhere.
+    """Whether an expression in one symbol is analytic on the real line and not identically 0.
 
-    The zeros of such a function are isolated (Rudin, 1976, theorem 8.5). Nonzero is shown at
-    samples.
+    The zeros of such a function are isolated (Rudin (1976), Principles of Mathematical Analysis,
+    3rd ed., theorem 8.5). That it is not identically 0 is shown at sample points.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+        symbol: its symbol.
     """
     if e.free_symbols != {symbol} or not _analytic(e):
         return False
@@ -211,7 +216,7 @@ def _open(end: Endpoint | None) -> bool:
 
 
 def _at_least(limit: Sign, strictly: bool) -> Sign:
-    """The sign of what is at least (strictly: more than) a nonnegative limit."""
+    """The sign of a quantity that is at least (strictly: greater than) a nonnegative limit."""
     return Sign.POSITIVE if strictly or limit == Sign.POSITIVE else Sign.NONNEGATIVE
 
 

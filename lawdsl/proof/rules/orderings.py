@@ -1,8 +1,8 @@
-"""Polynomials on the nonnegative orthant: one order of the variables at a time.
+"""Polynomial on the nonnegative orthant -> its sign, one order of the variables at a time.
 
-Successive difference substitution (Yang, Hou and Zeng, "Successive difference substitution based on
-column stochastic matrix", 2009): where x1 >= x2 >= … >= xn >= 0, write xn = vn and x(i) = x(i+1) +
-vi with v >= 0. If no coefficient in v is negative in any of the n! orders, p(x) >= 0 for all x >=
+Successive difference substitution (Yang, Hou and Zeng (2009), "Successive difference substitution
+based on column stochastic matrix"): where x1 >= x2 >= … >= xn >= 0, write xn = vn and x(i) = x(i+1)
++ vi with v >= 0. If no coefficient in v is negative in any of the n! orders, p(x) >= 0 for all x >=
 0. In orders where some are negative, the substitution is repeated on the v.
 
 All of it is exact arithmetic on polynomials with rational coefficients.
@@ -42,7 +42,7 @@ class Orthant:
     groups: tuple[frozenset[int], ...] = ()
 
     def meets(self, rows: Rows, face: Sequence[int]) -> bool:
-        """Whether x = rows·v lies in the orthant for some v >= 0 that is 0 outside a face."""
+        """Whether some point rows·v is in the orthant, with v >= 0 and v = 0 outside a face."""
         occupied = {i for i, row in enumerate(rows) if any(row[k] for k in face)}
         return self.positive <= occupied and all(group & occupied for group in self.groups)
 

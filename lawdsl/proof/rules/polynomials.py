@@ -1,11 +1,11 @@
 """Sums that are rational in some generators: p/q with the sign of p·q by exact polynomial algebra.
 
 A generator is a symbol, a root of one, or an expression that is not rational: exp(x), x^alpha,
-log(x). Generators are taken for independent variables of known sign or range: an inequality that
+log(x). Generators are treated as independent variables of known sign or range: an inequality that
 holds for all such values holds for those that occur. Ranges are mapped to the nonnegative orthant
 (x = (low·v + high·u)/(u + v) for low <= x <= high), where `orderings` decides the sign. Shares that
 sum to 1 are the exception: a polynomial in them is homogenized with their sum (Pólya's reduction;
-Hardy, Littlewood and Pólya, Inequalities, 2nd ed. 1952, section 2.24).
+Hardy, Littlewood and Pólya (1952), Inequalities, 2nd ed., section 2.24).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def by_successive_differences(signs: Signs, e: sp.Expr) -> Sign | None:
     """e = p/q in its generators has the sign of p times that of q, each by its factors.
 
     For a factor f: f(x) >= 0 for all x >= 0 if no coefficient is negative after x(i) = v(i) + … +
-    v(n) in every order of the variables (Yang, Hou and Zeng, 2009; see `orderings`).
+    v(n) in every order of the variables (Yang, Hou and Zeng (2009); see `orderings`).
     """
     if e.count_ops() > MAX_POLYNOMIAL_OPERATIONS:
         return None
@@ -112,7 +112,8 @@ def by_successive_differences(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_simplex_shares(signs: Signs, e: sp.Expr) -> Sign | None:
-    """`by_successive_differences` for shares x_i >= 0 with Σ x_i = 1, homogenized by x_i/Σ x_j.
+    """The sign by `by_successive_differences` for shares x_i >= 0 with Σ x_i = 1, homogenized by
+    x_i/Σ x_j.
 
     Tried first, because a box overestimates the range of shares.
     """
@@ -364,7 +365,7 @@ def _check_size(*polynomials: Polynomial) -> None:
 
 
 def shares_of(box: Box, e: sp.Expr) -> list[tuple[sp.Symbol, ...]]:
-    """The shares that sum to 1, for each simplex of which an expression contains quantities."""
+    """The shares that sum to 1, for each simplex with quantities in an expression."""
     groups = []
     for last, formula in box.lets.items():
         others = tuple(sorted(formula.free_symbols, key=str))

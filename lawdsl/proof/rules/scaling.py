@@ -1,8 +1,9 @@
-"""Symbols that only set a scale: where e is homogeneous, some of them are set to 1.
+"""Homogeneous expression -> an expression of the same sign in which some symbols are 1.
 
 If e(t^w_1·x_1, …, t^w_n·x_n) = t^w·e(x_1, …, x_n) for all t > 0, the sign of e is that of e with
-x_i = 1 (w_i ≠ 0). The weights solve linear equations, as in dimensional analysis (Buckingham, On
-physically similar systems, Physical Review 4, 1914). x·exp(-a·x) < 1/a becomes x·exp(-x) < 1.
+x_i = 1 (w_i ≠ 0). The weights solve linear equations, as in dimensional analysis (Buckingham
+(1914), "On physically similar systems", Physical Review 4). x·exp(-a·x) < 1/a becomes x·exp(-x) <
+1.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Polynomials that are sums of squares, or products: tried after rules that use the form of a
-sum."""
+"""Polynomials as sums of squares or as products; tried after rules that use the form of a sum."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ MAX_FRACTION_OPERATIONS = 120  # operations of an expression that is written as 
 def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
     """v'·Q·v = Σ d_i·(l_i'·v)^2 with Q = L·D·L', v = (1, x, y, …): >= 0 if all pivots d_i >= 0.
 
-    For polynomials of degree 2. A pivot 0 is admitted where its row is 0 (Golub and Van Loan,
-    Matrix Computations, 4th ed. 2013, section 4.2).
+    For polynomials of degree 2. A pivot 0 is admitted where its row is 0 (Golub and Van Loan
+    (2013), Matrix Computations, 4th ed., section 4.2).
     """
     symbols = sorted(e.free_symbols - signs.evaluated, key=str)
     poly = _polynomial(e, symbols)
@@ -64,7 +63,7 @@ def _definite(signs: Signs, matrix: sp.Matrix) -> Sign | None:
 
 
 def by_factors(signs: Signs, e: sp.Expr) -> Sign | None:
-    """e = c·Π f_i^n_i/q has the sign of c·q·Π f_i^n_i, each factor's sign being asked by itself.
+    """The sign of e = c·Π f_i^n_i/q as that of c·q·Π f_i^n_i, from the signs of the factors.
 
     The generators are symbols, and powers and functions that are not polynomials: exp(x), x^alpha.
     """

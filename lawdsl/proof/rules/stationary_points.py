@@ -1,7 +1,7 @@
 """Sums with a global minimum, or maximum, at a stationary point in one symbol.
 
 If ∂f/∂x = p·g with p > 0, g nondecreasing in x and g(x0) = 0, then f falls before x0 and rises
-after it: f(x) >= f(x0) (Rudin, Principles of Mathematical Analysis, 3rd ed. 1976, theorem 5.11).
+after it: f(x) >= f(x0) (Rudin (1976), Principles of Mathematical Analysis, 3rd ed., theorem 5.11).
 f(x0) has one symbol less.
 """
 
@@ -69,7 +69,7 @@ def _sign_by_extremum(
 
 
 def _in_range(signs: Signs, symbol: sp.Symbol, point: sp.Expr) -> bool:
-    """Whether a point lies in the range of a symbol, for all values of the others."""
+    """Whether a point is in the range of a symbol, for all values of the other symbols."""
     domain = signs.box.range(symbol)
     ends = [(domain.lower, 1), (domain.upper, -1)]
     for end, side in ends:

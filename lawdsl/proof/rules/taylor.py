@@ -1,7 +1,7 @@
 """Sums that are nonnegative at an end of a range, and whose derivatives are, too.
 
 If f(a) >= 0 and f' = p·g with p > 0 and g >= 0 on (a, b), then f >= 0 there (the mean value theorem
-applied repeatedly; Rudin, Principles of Mathematical Analysis, 3rd ed. 1976, theorem 5.11). The
+applied repeatedly; Rudin (1976), Principles of Mathematical Analysis, 3rd ed., theorem 5.11). The
 condition on g is shown in the same manner, down to a g whose terms are of one sign: for e^x - 1 - x
 these are e^x - 1 and e^x. Common positive factors p are removed from each derivative, so a
 polynomial beside an exponential loses a degree each time, and in the end it vanishes.

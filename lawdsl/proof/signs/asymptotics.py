@@ -1,7 +1,7 @@
 """The leading term of an expression as one symbol goes to infinity, or from above to 0.
 
 e ~ c·x^p·log(x)^l: the limit of e/(x^p·log(x)^l) is c, which is finite and not 0, all other symbols
-being fixed (Hardy, Orders of Infinity, 1910). p = oo and p = -oo stand for growth and decay beyond
+being fixed (Hardy (1910), Orders of Infinity). p = oo and p = -oo stand for growth and decay beyond
 every power: exp(x), exp(-x).
 """
 
@@ -34,12 +34,26 @@ class LeadingTerm:
 def leading_term(
     signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False
 ) -> LeadingTerm | None:
-    """The leading term as x -> oo, or as x -> 0 from above; None where it is not known."""
+    """The leading term as x -> oo, or as x -> 0 from above; None where it is not known.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+        x: the symbol.
+        at_zero: whether x goes to 0 instead of infinity.
+    """
     return _LeadingTerms(signs, x, -1 if at_zero else 1).of(e)
 
 
 def limit_of(signs: Signs, e: sp.Expr, x: sp.Symbol, *, at_zero: bool = False) -> sp.Expr | None:
-    """The limit of the leading term: 0, a finite expression, oo or -oo; None where not known."""
+    """The limit of the leading term: 0, a finite expression, oo or -oo; None where not known.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+        x: the symbol.
+        at_zero: whether x goes to 0 instead of infinity.
+    """
     fixed, varying = e.as_independent(x, as_Add=True)
     if fixed != 0 and varying != 0:
         remainder = limit_of(signs, varying, x, at_zero=at_zero) if signs.finite(fixed) else None

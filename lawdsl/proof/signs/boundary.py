@@ -1,5 +1,4 @@
-"""Inequalities that are strict inside the domain, with equality on faces of it -> the faces: r =
-0."""
+"""Inequality that is strict except on faces of the domain -> those faces, as equations: r = 0."""
 
 from __future__ import annotations
 
@@ -68,7 +67,8 @@ def without_faces(box: Box, faces: list[Face]) -> Box:
 def equality_locus(
     box: Box, e: sp.Expr, witness: Mapping[sp.Symbol, Fraction], proves: Proves
 ) -> str | None:
-    """Where e is 0, if it is positive everywhere else; None where that is not proved.
+    """The faces on which e is 0, as text, if it is positive everywhere else; None where that is not
+    proved.
 
     Args:
         box: the domain.
@@ -87,7 +87,7 @@ def equality_locus(
 
 
 def _lies_on(box: Box, face: Face, witness: Mapping[sp.Symbol, Fraction]) -> bool:
-    """Whether a point lies on a face."""
+    """Whether a point is on a face."""
     values = {s: sp.Rational(v.numerator, v.denominator) for s, v in witness.items()}
     settings = {s: sp.Rational(v.numerator, v.denominator) for s, v in box.settings.items()}
     coordinate = box.meaning.get(face.symbol, face.symbol).xreplace(values | settings)

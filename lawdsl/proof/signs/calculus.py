@@ -105,9 +105,9 @@ class Signs:
         box: the domain.
         evaluated: the symbols that have values: the settings, or none where only their signs count.
         explained: the expressions whose proofs are recorded in `notes`.
-        notes: the steps that determined their signs, where these are more than the signs of parts.
+        notes: the steps that determined their signs, where the signs of parts did not suffice.
         blame: the smallest sub-expression whose sign is not known although those of its parts are.
-        depth: of the active rules on sums; at `MAX_RULE_DEPTH` there are none.
+        depth: of the active rules on sums; at `MAX_RULE_DEPTH` no further rule is applied.
         pieces: how many pieces of boxes may still be enclosed where no rule applies.
         displacing: how many active rules examine points of the box beyond the domain: what is
             declared of several symbols at once (shares sum to 1) may not hold there.
@@ -180,7 +180,11 @@ class Signs:
         self._used[-1].add(symbol)
 
     def with_used(self, question: Callable[[], bool]) -> tuple[bool, frozenset[sp.Symbol]]:
-        """The answer to a question, and the symbols whose ranges have led to it."""
+        """The answer to a question, and the symbols whose ranges it depends on.
+
+        Args:
+            question: a test that uses these signs.
+        """
         self._used.append(set())
         try:
             answer = question()
@@ -207,8 +211,16 @@ class Signs:
     def at(self, e: sp.Expr, symbol: sp.Symbol, end: Endpoint) -> sp.Expr | None:
         """The value or limit, at an end of a range, of an expression that is finite on the box.
 
-        A closed end is a point of the box. At an open one all that depends on the symbol must be
-        finite at the end too: then it is continuous there.
+        A closed end is a point of the box. At an open one all parts that depend on the symbol must
+        be finite at the end too, which makes the expression continuous there.
+
+        Args:
+            e: the expression.
+            symbol: the symbol.
+            end: the end of its range.
+
+        Returns:
+            The value or limit; None where it is not known.
         """
         self.use(symbol)
         if end.closed:
@@ -216,9 +228,15 @@ class Signs:
         return self.tends(e, symbol, end.value)
 
     def tends(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
-        """The limit of an expression as a symbol goes to the end of its range; None: not known.
+        """The limit of an expression as a symbol goes to the end of its range; None where not
+        known.
 
-        Each part is substituted by itself, so that SymPy cannot simplify 0·(1/0) or x^0.
+        Each part is substituted separately, so that SymPy cannot simplify 0·(1/0) or x^0.
+
+        Args:
+            e: the expression.
+            symbol: the symbol.
+            to: the end, which may be oo or -oo.
         """
         limit = self._tends(e, symbol, to)
         return None if limit is None else merge_powers(limit)
@@ -456,7 +474,7 @@ def _symbols_of(domain: SymbolRange) -> set[sp.Symbol]:
 
 
 def _is_monomial(e: sp.Expr) -> bool:
-    """Whether it is finite wherever its symbols are, by its form alone."""
+    """Whether the form alone shows that an expression is finite wherever its symbols are."""
     if e.is_Pow:
         return bool(e.exp.is_Integer and e.exp > 0 and e.base.is_Symbol)
     return bool(e.is_Symbol or e.is_Rational)

@@ -25,9 +25,9 @@ from lawdsl.proof.signs.sign import Sign, multiply
 
 @dataclass(frozen=True)
 class ParameterCondition:
-    """`positive > 0` is what the parameters must satisfy; not strict: `positive >= 0`.
+    """The relation `positive > 0` that the parameters must satisfy; not strict: `positive >= 0`.
 
-    `exact` says that it is necessary too; `inequality` is it as text; `steps` is its proof.
+    `exact`: whether it is necessary too; `inequality`: the relation as text; `steps`: its proof.
     """
 
     positive: sp.Expr
@@ -49,7 +49,13 @@ class _SufficientBound:
 
 
 def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> ParameterCondition | None:
-    """A condition on the parameters under which e > 0 (or e >= 0) on the whole box, or None."""
+    """A condition on the parameters under which e > 0 (or e >= 0) on the whole box, or None.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression, in independent symbols.
+        strict: whether the inequality is strict.
+    """
     box = signs.box
     split = _unknown_factor(signs, e)
     if split is None:

@@ -2,8 +2,8 @@
 
 All symbols go to their targets at once: the limit is that along every path within the box, and so
 also that of iterated limits. Each rule preserves this, because its operation is continuous at
-finite values, or is an arithmetic rule of the extended reals (Rudin, Principles of Mathematical
-Analysis, 3rd ed. 1976, section 1.23).
+finite values, or is an arithmetic rule of the extended reals (Rudin (1976), Principles of
+Mathematical Analysis, 3rd ed., section 1.23).
 
 For one symbol alone, the forms oo - oo and 0·oo are resolved by leading terms (`asymptotics`).
 
@@ -30,7 +30,14 @@ Targets = Mapping[sp.Symbol, sp.Expr]
 
 
 def at_infinity(signs: Signs, e: sp.Expr, symbol: sp.Symbol, direction: int) -> sp.Expr | None:
-    """The limit of e as the symbol goes to infinity, if it is finite; None otherwise."""
+    """The limit of e as a symbol goes to infinity, if it is finite; None otherwise.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+        symbol: the symbol.
+        direction: 1 for oo, -1 for -oo.
+    """
     value = limit(signs, e, {symbol: sp.oo if direction > 0 else -sp.oo})
     return None if value is None or value.is_infinite else value
 
@@ -42,7 +49,13 @@ def at_zero(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
 
 
 def limit(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
-    """The limit of e as symbols go to values, or to ±oo, within the box."""
+    """The limit of e as symbols go to values, or to ±oo, within the box; None where not known.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+        targets: symbol -> the value that it goes to.
+    """
     value = _by_rules(signs, e, targets)
     if value is None and len(targets) == 1:
         value = _by_leading_term(signs, e, targets)
@@ -71,7 +84,7 @@ def _by_parts(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
 
 
 def _is_bounded(signs: Signs, e: sp.Expr) -> bool:
-    """Whether it lies between two numbers on the whole box, by its form: sin(x), tanh(x)^2."""
+    """Whether its form shows that an expression is bounded on the whole box: sin(x), tanh(x)^2."""
     if e.is_Pow and e.exp.is_Integer and e.exp.is_positive:
         return _is_bounded(signs, e.base)
     row = ROWS.get(type(e))

@@ -69,8 +69,9 @@ def expanded(
     """A sum as (common factor, monomials with merged coefficients); None where there are too many.
 
     The common factor is positive. A sum raised to powers that differ by whole numbers (S^(a - 1)
-    beside S^(a - 2)) is factored out with the least exponent, so that the other powers of it can
-    be multiplied out. With `whole`, sums of one sign without variables are not.
+    beside S^(a - 2)) is factored out with the least exponent, so that the other powers of it can be
+    multiplied out. With `keep_parameter_sums`, sums of one sign without variables are kept as
+    factors.
     """
     terms = [merged(signs, term) for term in sp.Add.make_args(e)]
     outer = sp.S.One

@@ -1,4 +1,4 @@
-"""Sets of possible signs, and arithmetic on them."""
+"""Sets of possible signs -> the possible signs of sums, products and maxima."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ DOMAINS = {
 
 
 def above(limit: Sign, closed: bool) -> Sign:
-    """The sign of what is greater than a limit of this sign; `closed`: or equal to it."""
+    """The sign of a quantity greater than a limit of the given sign (or equal to it, if
+    `closed`)."""
     if limit == Sign.POSITIVE:
         return Sign.POSITIVE
     if limit.within(Sign.NONNEGATIVE):
@@ -64,7 +65,7 @@ def above(limit: Sign, closed: bool) -> Sign:
 
 
 def below(limit: Sign, closed: bool) -> Sign:
-    """The sign of what is less than a limit of this sign; `closed`: or equal to it."""
+    """The sign of a quantity less than a limit of the given sign (or equal to it, if `closed`)."""
     return -above(-limit, closed)
 
 

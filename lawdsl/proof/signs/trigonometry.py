@@ -1,4 +1,4 @@
-"""Signs of sin, cos and tan of angles that stay within half a turn."""
+"""Angle with known bounds -> the sign of its sin, cos and tan, if it stays within half a turn."""
 
 from __future__ import annotations
 
