@@ -1,1 +1,2 @@
-"""What every room builds on; nothing here knows of laws or imports an array or algebra library."""
+"""Foundations of all other packages: no knowledge of laws, no import of array or algebra
+libraries."""

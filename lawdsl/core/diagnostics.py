@@ -1,7 +1,7 @@
-"""What the tool says to its user: one record for a mistake, and how it is shown.
+"""Mistakes in a user's input -> records with code, place and advice, and their text.
 
 A stage that reads a user's text returns its result and a list of diagnostics, or raises
-`LawdslError` with all of them; nothing else is raised for a user's mistake.
+`LawdslError` with all of them; no other exception is raised for a user's mistake.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding: its code, what is wrong, where, and what to do next.
+    """One message: its code, the problem, its place, and the next step.
 
     `place` is a location outside a text: a row and column of a table, a parameter.
     """
@@ -87,9 +87,9 @@ class Diagnostic:
 
 
 class LawdslError(Exception):
-    """Input that cannot be used; carries every diagnostic found.
+    """Input that cannot be used; carries every diagnostic.
 
-    The subclasses of a caller's interest: none. `diagnostics[0].code` says which mistake it was.
+    There are no subclasses: `diagnostics[0].code` identifies the mistake.
     """
 
     def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic) -> None:
@@ -101,12 +101,12 @@ class LawdslError(Exception):
 
 
 def printable(text: str) -> str:
-    """Text from a file, safe on a terminal: control and formatting characters are escaped."""
+    """Text from a file made safe for a terminal: control and formatting characters are escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def ordered(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """By place in the text, one message a place and code."""
+    """Diagnostics sorted by place in the text, duplicates removed."""
     unique = dict.fromkeys(diagnostics)
     return sorted(unique, key=lambda d: d.span.start if d.span else -1)
 

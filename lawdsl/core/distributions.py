@@ -1,6 +1,8 @@
 """Probabilities and quantiles of the standard distributions, from `scipy.special`.
 
-`scipy.stats` has them all, but takes longer to import than most fits take.
+`scipy.stats` provides them all, but takes longer to import than most fits take. Definitions:
+Abramowitz and Stegun (1964), Handbook of Mathematical Functions, chapter 26. All functions apply
+elementwise, with broadcasting.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ def normal_cdf(x: Numbers) -> Any:
 
 
 def normal_sf(x: Numbers) -> Any:
-    """P(X > x) for a standard normal X, exact far in the tail."""
+    """P(X > x) for a standard normal X, computed without cancellation in the upper tail."""
     return special.ndtr(np.negative(x))
 
 
@@ -31,37 +33,69 @@ def normal_quantile(p: Numbers) -> Any:
 
 
 def student_quantile(p: Numbers, dof: Numbers) -> Any:
-    """The x with P(X <= x) = p for Student's t."""
+    """The x with P(X <= x) = p for Student's t.
+
+    Args:
+        p: probability.
+        dof: degrees of freedom.
+    """
     return np.where(np.equal(p, 0) & np.greater(dof, 0), -np.inf, special.stdtrit(dof, p))[()]
 
 
 def f_cdf(x: Numbers, dof: Numbers, dof_below: Numbers) -> Any:
-    """P(X <= x) for an F ratio of mean squares with so many degrees of freedom."""
+    """P(X <= x) for an F ratio of two mean squares.
+
+    Args:
+        x: the ratio.
+        dof: degrees of freedom of the numerator.
+        dof_below: degrees of freedom of the denominator.
+    """
     return np.where(np.isposinf(x), 1.0, special.fdtr(dof, dof_below, np.maximum(x, 0)))[()]
 
 
 def f_sf(x: Numbers, dof: Numbers, dof_below: Numbers) -> Any:
-    """P(X > x) for an F ratio of mean squares with so many degrees of freedom."""
+    """P(X > x) for an F ratio of two mean squares.
+
+    Args:
+        x: the ratio.
+        dof: degrees of freedom of the numerator.
+        dof_below: degrees of freedom of the denominator.
+    """
     return np.where(np.isposinf(x), 0.0, special.fdtrc(dof, dof_below, np.maximum(x, 0)))[()]
 
 
 def chi2_cdf(x: Numbers, dof: Numbers) -> Any:
-    """P(X <= x) for a sum of so many squares of standard normals."""
+    """P(X <= x) for the chi-square distribution, that of a sum of `dof` squared standard normals.
+
+    Args:
+        x: the sum of squares.
+        dof: degrees of freedom.
+    """
     return special.chdtr(dof, np.maximum(x, 0))
 
 
 def chi2_quantile(p: Numbers, dof: Numbers) -> Any:
-    """The x with P(X <= x) = p for a sum of so many squares of standard normals."""
+    """The x with P(X <= x) = p for the chi-square distribution.
+
+    Args:
+        p: probability.
+        dof: degrees of freedom.
+    """
     return special.chdtri(dof, np.subtract(1, p))
 
 
 def poisson_sf(count: Numbers, mean: Numbers) -> Any:
-    """P(N > count) for a Poisson count N."""
+    """P(N > count) for a Poisson count N.
+
+    Args:
+        count: the count.
+        mean: the mean of N.
+    """
     return np.where(np.less(count, 0), 1.0, special.pdtrc(np.maximum(count, 0), mean))[()]
 
 
 def average_ranks(values: Array) -> Array:
-    """Ranks from 1, shape (n,); equal values have the mean of their ranks."""
+    """Ranks from 1, shape (n,); equal values share the mean of their ranks (midranks)."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Array = (np.cumsum(counts) - (counts - 1) / 2)[inverse.reshape(-1)]
     return ranks
@@ -70,8 +104,10 @@ def average_ranks(values: Array) -> Array:
 def rank_sum_pvalue(one: Array, other: Array) -> float:
     """The two-sided p-value of the Mann-Whitney U test, by its normal approximation.
 
-    With the corrections for ties and for continuity: U has the mean n·m/2 and the variance
-    n·m/12·(N + 1 - Σ(t³ - t)/(N·(N - 1))), where t counts equal values and N = n + m.
+    z = (max(U, n·m - U) - n·m/2 - 1/2)/sqrt(V), with correction for continuity, and p = 2·P(Z > z).
+    With correction for ties V = n·m/12·(N + 1 - Σ(t³ - t)/(N·(N - 1))), where t counts equal values
+    and N = n + m. (Mann and Whitney (1947), Annals of Mathematical Statistics 18; Hollander and
+    Wolfe (1999), Nonparametric Statistical Methods, 2nd ed., section 4.1.)
 
     Args:
         one: a sample, shape (n,).

@@ -1,5 +1,8 @@
-"""Files whole or not at all, and JSON that cannot surprise: the one reader and what may be
-written."""
+"""Files written completely or not at all, and JSON read within bounds.
+
+A file is written beside its target and then renamed to it, which replaces it atomically on POSIX
+systems. JSON is that of RFC 8259 (Bray (2017), https://www.rfc-editor.org/rfc/rfc8259).
+"""
 
 from __future__ import annotations
 
@@ -19,17 +22,17 @@ PARTIAL_SUFFIX = ".lawdsl-part"  # how the names of files end that are still bei
 
 
 def read_json(path: Path, *, limit: int = MAX_JSON_BYTES, finite: bool = False) -> Any:
-    """The content of a JSON file from anywhere.
+    """Read a JSON file of any origin.
 
     Args:
         path: the file.
-        limit: how many bytes are read at most.
-        finite: refuse NaN and Infinity, which are not JSON but Python reads them.
+        limit: the greatest number of bytes that are read.
+        finite: refuse NaN and Infinity, which Python reads although JSON has no such numbers.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is too large, is not UTF-8, is not JSON, or is nested too deeply; the text
-            begins with the file's name and is one line.
+        ValueError: the file is too large, is not UTF-8, is not JSON, or is nested too deeply; the
+            message begins with the file's name and is one line.
     """
     with path.open("rb") as file:
         content = file.read(limit + 1)
@@ -39,10 +42,15 @@ def read_json(path: Path, *, limit: int = MAX_JSON_BYTES, finite: bool = False) 
 
 
 def parse_json(content: str | bytes, name: str, *, finite: bool = False) -> Any:
-    """Parse JSON from anywhere; `name` says in the error what it is, as `config.json`.
+    """Parse JSON of any origin.
+
+    Args:
+        content: the JSON document.
+        name: its name in error messages, such as `config.json`.
+        finite: refuse NaN and Infinity.
 
     Raises:
-        ValueError: it is not UTF-8, is not JSON, or is nested too deeply.
+        ValueError: the content is not UTF-8, is not JSON, or is nested too deeply.
     """
     try:
         text = content.decode("utf-8") if isinstance(content, bytes) else content
@@ -65,20 +73,30 @@ def _not_finite(constant: str) -> float:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all, keeping its permissions and the links that lead to it.
+    """Write a text file completely or not at all, keeping its permissions and the links that lead
+    to it.
+
+    Args:
+        path: the file.
+        text: its new content.
 
     Raises:
-        OSError: it cannot be written; a file that was there before is as it was.
+        OSError: the file cannot be written; an existing file is unchanged.
     """
     # names of files may hold bytes that are no UTF-8, which JSON writes as \udc80
     write_bytes(path, text.encode("utf-8", errors="backslashreplace"))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write bytes whole or not at all; see `write`.
+    """Write a binary file completely or not at all, keeping its permissions and the links that lead
+    to it.
+
+    Args:
+        path: the file.
+        content: its new content.
 
     Raises:
-        OSError: as `write` does.
+        OSError: the file cannot be written; an existing file is unchanged.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
@@ -126,7 +144,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Plain data with None for numbers that JSON lacks, and lists for tuples."""
+    """Plain data for JSON: None for numbers that are not finite, and lists for tuples."""
     if isinstance(value, dict):
         return {str(key): plain(v) for key, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,9 +1,10 @@
-"""What is known of the functions of the language: one row a function.
+"""Functions of the language -> their mathematical properties: one row for each function.
 
-A row says nothing of how a value is computed: that is looked up by the name of the row in an
-arithmetic, a name space as NumPy and `math` are (`value_in`). Derivatives are formulas in any
-arithmetic. So the language reads its names and arities here, and evaluators, units, signs, proofs
-and the rules of convexity their facts; no name that a file brings in is ever looked up.
+A row does not say how a value is computed: that is looked up under the name of the row in an
+arithmetic, a namespace such as NumPy or `math` (`value_in`). Derivatives are formulas in any
+arithmetic. The parser reads names and arities here; evaluators, units, signs, proofs and the rules
+of convexity read the other properties (curvature as in disciplined convex programming: Grant, Boyd
+and Ye (2006)). A name from a file is never looked up in a library.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ class Function:
 
     Attributes:
         derivative: its derivative.
-        second: its second derivative, for a function of which SymPy writes derivatives in a form that
-            cancels or leaves the range of floats.
-        value: the function by others, for an arithmetic without a function of its name.
+        second: its second derivative, for a function of which SymPy writes derivatives in a form
+            that cancels or leaves the range of floats.
+        value: the function in terms of others, for an arithmetic without a function of its name.
         rational: the function on fractions, where its values are fractions too.
         arity: how many arguments it takes.
         domain: where it is defined.
-        outside: what is wrong with an argument outside the domain.
+        outside: the message for an argument outside the domain.
         divides_by: the function that it divides by, which must not be 0 either.
         monotone: 1 where it increases strictly on its whole domain, -1 where it decreases.
         zero: the only argument at which its value is 0; None where it has none, or several.
@@ -46,9 +47,9 @@ class Function:
         curvature: `convex` or `concave` on its domain; `exponential`: its logarithm is affine;
             `logarithmic`: the inverse of that; `sigmoid`: increasing, convex below 0 and concave
             above; `absolute`: its argument or the negative of it.
-        unit: that of its value. `pure`: it takes and gives numbers without a unit; `shift`: a change
-            of the unit of its argument adds a constant; `same`: that of its argument; `root`: the
-            square root of that.
+        unit: the unit of its value. `pure`: it takes and gives numbers without a unit; `shift`: a
+            change of the unit of its argument adds a constant; `same`: that of its argument;
+            `root`: the square root of that.
     """
 
     derivative: Formula
@@ -159,10 +160,15 @@ HELPERS = ("pi", "sinh", "cosh")
 
 
 def named(library: Any, name: str) -> Any:
-    """What a library has by a name of the tables or of HELPERS, and by no other.
+    """The attribute of a library under a name of these tables or of HELPERS; other names are
+    refused.
+
+    Args:
+        library: a module or other namespace.
+        name: the name.
 
     Raises:
-        AttributeError: another name, or the library lacks it.
+        AttributeError: any other name, or a name that the library lacks.
     """
     if name not in FUNCTIONS and name not in DERIVED and name not in HELPERS:
         raise AttributeError(name)
@@ -171,6 +177,10 @@ def named(library: Any, name: str) -> Any:
 
 def value_in(arithmetic: Arithmetic, name: str) -> Callable[[Any], Any]:
     """A function of FUNCTIONS or DERIVED in an arithmetic.
+
+    Args:
+        arithmetic: the namespace in which it is computed.
+        name: its name.
 
     Raises:
         AttributeError: neither the arithmetic nor the row has a way to compute it.

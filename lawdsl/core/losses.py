@@ -1,6 +1,8 @@
-"""What a residual costs: one row a loss, read by the language, the solvers, intervals and scores.
+"""Loss of a residual, rho(r), with its derivatives: one row for each loss of the language.
 
-A row computes with the names of an arithmetic `m`: arrays, floats, or numbers of any precision.
+A row is computed in any arithmetic `m`: arrays, floats, or numbers of any precision. The language,
+solvers, interval evaluation and scores all read these rows. (M-estimation: Huber (1964), "Robust
+estimation of a location parameter", Annals of Mathematical Statistics 35.)
 """
 
 from __future__ import annotations
@@ -12,18 +14,30 @@ from typing import Any, Protocol
 
 
 class Arithmetic(Protocol):
-    """What losses are computed with, number by number."""
+    """The operations that losses need, elementwise."""
 
-    def minimum(self, x: Any, y: Any, /) -> Any: ...
-    def maximum(self, x: Any, y: Any, /) -> Any: ...
-    def where(self, condition: Any, x: Any, y: Any, /) -> Any: ...
-    def full_like(self, x: Any, value: float, /) -> Any: ...
+    def minimum(self, x: Any, y: Any, /) -> Any:
+        """The smaller of x and y."""
+        ...
+
+    def maximum(self, x: Any, y: Any, /) -> Any:
+        """The larger of x and y."""
+        ...
+
+    def where(self, condition: Any, x: Any, y: Any, /) -> Any:
+        """x where the condition is true, else y."""
+        ...
+
+    def full_like(self, x: Any, value: float, /) -> Any:
+        """The value, in the shape and number type of x."""
+        ...
+
     def ratio(self, x: Any, y: Any, at_zero: float, /) -> Any:
         """x/y, or `at_zero` where y is 0."""
 
 
 class Scalars:
-    """The arithmetic of single numbers: floats, fractions, numbers of many digits."""
+    """The arithmetic of single numbers: floats, fractions, multiple-precision numbers."""
 
     minimum = staticmethod(min)
     maximum = staticmethod(max)
@@ -50,7 +64,7 @@ def _no_change(size: float, *parameters: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Loss:
-    """One loss rho of a residual r: convex, least at 0, with a curvature above 0 there.
+    """One loss rho of a residual r: convex, with its minimum at 0 and positive curvature there.
 
     Functions take the arithmetic, the residual, and the values of the parameters. Those of second
     order are also handed the slope, which most are made of.
@@ -61,9 +75,10 @@ class Loss:
         slope: rho'(r).
         curvature: rho''(r), from r and the slope.
         weight: rho'(r)/r, from r and the slope: what iteratively reweighted least squares takes in
-            place of the curvature (Holland and Welsch 1977).
-        log_normalizer: log ∫ exp(-rho(r)/tau) dr, from tau and the parameters: of the density whose
-            likelihood the loss maximises.
+            place of the curvature (Holland and Welsch (1977), "Robust regression using iteratively
+            reweighted least-squares", Communications in Statistics 6).
+        log_normalizer: log ∫ exp(-rho(r)/tau) dr, from tau and the parameters: the log normalizing
+            constant of the density proportional to exp(-rho(r)/tau).
         scale: of residuals where only the loss is named: log or raw.
         parameters: names of its parameters, which are fields of an `Objective` and above 0.
         example: how its parameters are written in messages.
@@ -75,7 +90,8 @@ class Loss:
         widened: parameters for which residuals of some size cost nearly their square, from that
             size and the parameters.
         least_squares: what `scipy.optimize.least_squares` calls the loss, if it knows it.
-        fused: value and slope at once, where that saves time; its value may differ in the last digit.
+        fused: value and slope at once, where that saves time; its value may differ in the last
+            digit.
     """
 
     name: str
@@ -102,17 +118,18 @@ class Loss:
         return self.value(m, r, *parameters), self.slope(m, r, *parameters)
 
     def text(self, scale: str, *parameters: float, more: str = "") -> str:
-        """As it stands in a law: `huber(log(L), 0.001)`.
+        """The loss in the syntax of a law: `huber(log(L), 0.001)`.
 
         Args:
-            scale: what its residuals are of: `L` or `log(L)`.
+            scale: the quantity whose residuals it takes: `L` or `log(L)`.
             parameters: their values.
             more: further arguments as written, each after a comma.
         """
         return f"{self.name}({scale}{''.join(f', {x:g}' for x in parameters)}{more})"
 
     def forms(self, output: str) -> tuple[str, str]:
-        """How the language writes it of logarithms, and of the output itself, for messages."""
+        """The loss in the syntax of the language, of log residuals and of raw ones, for
+        messages."""
         numbers = "".join(f", {number}" for number in self.example)
         letters = "".join(f", {name[0]}" for name in self.parameters)
         return f"{self.name}(log({output}){numbers})", f"{self.name}({output}{letters})"
@@ -136,12 +153,13 @@ def _huber_fused(m: Arithmetic, r: Any, delta: float) -> tuple[Any, Any]:
 
 
 def _huber_log_normalizer(tau: float, delta: float) -> float:
+    """log(sqrt(2·pi·tau)·erf(delta/sqrt(2·tau)) + 2·tau/delta·exp(-delta²/(2·tau)))."""
     inside = math.sqrt(2 * math.pi * tau) * math.erf(delta / math.sqrt(2 * tau))
     outside = 2 * tau / delta * math.exp(-(delta**2) / (2 * tau))
     return math.log(inside + outside)
 
 
-# r²/2 within delta, delta·(|r| - delta/2) outside (Huber 1964, Annals of Mathematical Statistics 35)
+# rho(r) = r²/2 for |r| <= delta, else delta·(|r| - delta/2) (Huber (1964), cited above)
 HUBER = Loss(
     "huber",
     value=_huber,

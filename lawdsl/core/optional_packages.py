@@ -1,4 +1,5 @@
-"""Packages that laws and fits do without, and a message where one is missing."""
+"""Names of optional packages -> those that are missing, or an error that says how to install
+them."""
 
 from __future__ import annotations
 
@@ -8,15 +9,16 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 
 def missing(*packages: str) -> list[str]:
-    """Those of some packages that cannot be imported; none of them is."""
+    """The given packages that cannot be found; none of them is imported."""
     return [name for name in packages if importlib.util.find_spec(name) is None]
 
 
 def needs(*packages: str, extra: str = "runner") -> None:
-    """Refuse to go on where packages are not installed.
+    """Raise an error where packages are not installed.
 
     Args:
-        extra: the optional part of lawdsl that brings them.
+        packages: the packages.
+        extra: the optional dependency group of lawdsl that installs them.
 
     Raises:
         LawdslError: R0101.

@@ -1,7 +1,8 @@
-"""Records <-> plain data, by the annotations of their fields; nothing is converted on reading.
+"""Records <-> plain data, by the annotations of their fields, without conversion of types on
+reading.
 
-Annotations that are read: str, bool, int, float, Literal, X | None, tuple[X, ...], tuple[X, Y],
-Mapping[str, X], dataclasses, and Annotated with the marks below. Marks may also stand in the
+Supported annotations: str, bool, int, float, Literal, X | None, tuple[X, ...], tuple[X, Y],
+Mapping[str, X], dataclasses, and Annotated with the marks below. Marks may also be given in the
 metadata of a field, as `stored`.
 """
 
@@ -23,14 +24,14 @@ MAY_BE_ABSENT = "may be absent"
 
 @dataclass(frozen=True)
 class Null:
-    """The mark of a number for which plain data have null: infinite, or not a number."""
+    """The mark of a number that plain data may store as null: infinite, or not a number."""
 
     value: float
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """The mark of a text that is one of some."""
+    """The mark of a text that must be one of several."""
 
     texts: tuple[str, ...]
 
@@ -40,7 +41,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Between:
-    """The mark of a number from `low` to `high`; `name` says what such a number is."""
+    """The mark of a number from `low` to `high`; `name` describes such a number."""
 
     low: float
     high: float
@@ -49,7 +50,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The mark of a tuple of pairs, name and value, that is an object in plain data."""
+    """The mark of a tuple of (name, value) pairs that plain data store as an object."""
 
 
 class Misplaced(ValueError):
@@ -61,23 +62,23 @@ class Misplaced(ValueError):
 
 
 def read(kind: type[Record], content: Any, readers: Readers | None = None) -> Record:
-    """A record from plain data.
+    """Read a record from plain data.
 
     Args:
         kind: its type.
-        content: what JSON was parsed to; keys that no field has are not looked at.
-        readers: for types that are stored in another form: plain data -> record.
+        content: the parsed JSON; keys without a field are ignored.
+        readers: type -> function from plain data to a record, for types stored in another form.
 
     Raises:
         Misplaced: a field is missing, or has another type.
-        ValueError: the content as a whole has.
+        ValueError: the content as a whole has another type.
     """
     record: Record = _value(kind, content, readers or {})
     return record
 
 
 def to_plain(value: Any) -> Any:
-    """Plain data from records, mappings and tuples: null for numbers that are not finite."""
+    """Plain data from records, mappings and tuples; null for numbers that are not finite."""
     if is_dataclass(value):
         kind: Any = type(value)
         hints = _annotations(kind)

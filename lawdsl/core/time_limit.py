@@ -1,6 +1,7 @@
-"""A bound on the time that algebra may take.
+"""Limits on the CPU time of computer algebra.
 
-Computer algebra has no useful bound of its own: an innocent formula can keep it busy for hours.
+Computer algebra has no useful bound of its own: a short formula can occupy it for hours. The limit
+is an interval timer whose signal raises an exception (`setitimer`, POSIX.1-2001).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _until = (
 
 
 class TimeBudget:
-    """CPU time of the process since the start of a piece of work, and the time up to its limit.
+    """CPU time of the process since the start of a task, and the time remaining to its limit.
 
     Attributes:
         seconds: the limit (s).
@@ -51,7 +52,7 @@ class OutOfTime(Exception):
 
 
 class _Struck(OutOfTime):
-    """A limit has struck; what is raised by hand is an `OutOfTime` proper."""
+    """The timer of a limit has expired; an exception raised directly is an `OutOfTime` itself."""
 
 
 class _Outer(Exception):
@@ -59,15 +60,14 @@ class _Outer(Exception):
 
 
 class time_limit:
-    """Stop what runs inside after so many seconds of the process's own time, however busy the
-    machine is.
+    """A context that stops its body after the given CPU time (s), whatever the load of the machine.
 
-    Works in the main thread of a process on a system with interval timers (Linux, macOS); elsewhere
-    nothing is stopped. Limits may be nested; the outer one is kept: when its time is up, it is the
-    outer one that raises `OutOfTime`, whatever is caught around the inner one.
+    It works in the main thread of a process on a system with interval timers (Linux, macOS);
+    elsewhere nothing is stopped. Limits may be nested: when the time of the outer one is up, the
+    outer one raises `OutOfTime`, even if the body of the inner one catches it.
 
-    A class and not a generator: a strike while the limit is being lifted would leave a generator's
-    `finally` half done and the timer running, to strike whatever the program does next.
+    It is a class and not a generator: a signal during the exit would leave a generator's `finally`
+    incomplete and the timer running, which would later interrupt unrelated code.
 
     Raises:
         OutOfTime: the time is used up, or the formula is nested too deeply for the algebra.
@@ -122,7 +122,8 @@ _OWN = {time_limit.__enter__.__code__, time_limit.__exit__.__code__}
 
 
 def unstruck(method: Method) -> Method:
-    """A method that sets or lifts a limit: nothing strikes inside it, or the limit might stay."""
+    """Mark a method that sets or lifts a limit: the timer does not interrupt it, so no limit is
+    left behind."""
     _OWN.add(cast(FunctionType, method).__code__)
     return method
 

@@ -1,7 +1,9 @@
-"""Units: counts of parameters, tokens, operations, nats, each with SI prefixes.
+"""Unit names and powers -> size and dimension: parameters, tokens, operations, nats, with SI
+prefixes.
 
-A closed table and one multiplication; a general library of units would cost more to load than the
-whole of `lawdsl check` may take.
+size = Π (prefix_i·size_i)^power_i, with the prefixes of the SI (BIPM (2019), The International
+System of Units, 9th ed., section 3). The table is closed; a general library of units would take
+longer to load than the whole of `lawdsl check` may take.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ def known(name: str) -> bool:
 
 
 def canonical(name: str) -> str | None:
-    """One spelling for each unit: `Gtokens` is Gtoken. None for a name that is not in the table."""
+    """The canonical spelling of a unit: `Gtokens` is Gtoken. None for a name that is not in the
+    table."""
     for prefix in ("", *PREFIXES):
         rest = name.removeprefix(prefix)
         plain = SPELLINGS.get(rest, rest)
@@ -94,7 +97,7 @@ def size_and_dimension(factors: Iterable[tuple[str, int]]) -> tuple[float, Dimen
 
 
 def is_unit(text: str) -> bool:
-    """Whether a text is a unit that may stand in a header."""
+    """Whether a text is a unit that is allowed in a header."""
     try:
         parse_unit(text)
     except (KeyError, ValueError):
@@ -103,11 +106,11 @@ def is_unit(text: str) -> bool:
 
 
 def parse_unit(text: str) -> tuple[tuple[str, int], ...]:
-    """A unit as tables write it in a header: `Gtoken`, `nat/token`, `token^2`.
+    """Parse a unit as in the header of a table: `Gtoken`, `nat/token`, `token^2`.
 
     Raises:
         KeyError: a name that is not in the table.
-        ValueError: not of that form.
+        ValueError: the text does not have that form.
     """
     factors = []
     sign = 1

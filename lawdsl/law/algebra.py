@@ -1,6 +1,6 @@
-"""Formulas as algebra: a syntax tree becomes a SymPy expression, node by node, and is derived.
+"""Syntax tree -> SymPy expression, node by node, and its derivatives.
 
-Nothing here reads text, and nothing takes longer than a law may: SymPy has no such bound of its
+Nothing here parses text, and every construction has a time limit: SymPy has no such bound of its
 own.
 """
 
@@ -30,21 +30,25 @@ ALGEBRA_SECONDS = 1.0  # for building a law; those of the papers take a few mill
 
 
 class NamedLaw(Protocol):
-    """What an expression is built from: declarations, and their SymPy symbols."""
+    """The interface from which an expression is built: declarations, and their SymPy symbols."""
 
     @property
-    def declarations(self) -> Declarations: ...
+    def declarations(self) -> Declarations:
+        """The law as declared."""
+        ...
 
     @property
-    def symbols(self) -> Mapping[str, sp.Symbol]: ...
+    def symbols(self) -> Mapping[str, sp.Symbol]:
+        """Name -> its SymPy symbol."""
+        ...
 
 
 @dataclass
 class ExpressionBuilder:
-    """Syntax tree -> SymPy, for the names of one law.
+    """The conversion of syntax trees to SymPy, for the names of one law.
 
-    `substitution` are what names stand for instead of their symbols; `done` the definitions that
-    are written out already.
+    `substitution` maps names to expressions that replace their symbols; `done` holds the
+    definitions already expanded.
     """
 
     law: NamedLaw
@@ -168,9 +172,13 @@ def _refuse_large_powers(argument: sp.Expr) -> None:
 
 
 def derivative(expression: sp.Expr, *symbols: sp.Symbol) -> sp.Expr:
-    """The partial derivative by each symbol in turn, powers of one base merged.
+    """The partial derivative by each symbol in turn, with powers of one base merged.
 
-    SymPy leaves r^η/r as it is, which has no value at r = 0; r^(η - 1) has.
+    SymPy leaves r^η/r unchanged, which has no value at r = 0; r^(η - 1) has one.
+
+    Args:
+        expression: the expression.
+        symbols: the symbols, in the order of differentiation.
     """
     for symbol in symbols:
         expression = merge_powers(sp.diff(expression, symbol))
@@ -227,12 +235,13 @@ def _product(factors: list[sp.Expr]) -> sp.Expr:
 
 
 class bounded:
-    """Bound the time of building a law; beyond it, and where SymPy gives up, it is refused.
+    """A context that limits the time for building a law; a law that exceeds it, or on which SymPy
+    fails, is refused.
 
-    A class and not a generator, as `time_limit` is, for the same reason.
+    It is a class and not a generator for the reason given in `time_limit`.
 
     Raises:
-        LawdslError: a part without a value, or a formula too involved for the algebra.
+        LawdslError: a part without a value, or a formula too complicated for computer algebra.
     """
 
     def __init__(self, declarations: Declarations) -> None:
@@ -262,7 +271,7 @@ class bounded:
 
 
 def _refused(declarations: Declarations, error: BaseException | None) -> LawdslError | None:
-    """The message for what a formula has led to; None for what is no fault of it."""
+    """The error that a formula has caused; None where the exception has another cause."""
     text = declarations.text
     if isinstance(error, Undefined):
         span = None if declarations.laws else error.node.span  # else it may be of another file
@@ -278,7 +287,8 @@ def _refused(declarations: Declarations, error: BaseException | None) -> LawdslE
 
 
 def is_of_sympy(error: Exception) -> bool:
-    """Whether SymPy itself has failed, which it does with exceptions of every kind."""
+    """Whether an exception was raised inside SymPy or mpmath, which raise exceptions of every
+    type."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,4 +1,4 @@
-"""The functions of the language in SymPy: its classes, and what their rows say in its numbers."""
+"""Functions of the language -> SymPy classes, and their limits and ranges as SymPy numbers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,12 @@ LIKE_ITS_ARGUMENT = tuple(
 
 
 def limit_at(function: type[sp.Basic], side: int) -> sp.Expr:
-    """What a monotone function tends to at the lower (side -1) or upper end (1) of its domain."""
+    """The limit of a monotone function at an end of its domain.
+
+    Args:
+        function: the SymPy class.
+        side: -1 for the lower end, 1 for the upper one.
+    """
     low, high = RANGES[function]
     if ROWS[function].monotone == side:
         return sp.oo if high is None else high

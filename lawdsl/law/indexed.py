@@ -1,8 +1,8 @@
-"""The algebra of a law with index sets: its sums stay sums.
+"""Law with index sets -> its algebra, in which sums over labels stay symbolic.
 
-The law is taken at labels that are called like its indices, and each sum is one symbol,
-`sum(t[i, j]*r[j] for j)`. Its derivative by `t[i, j]` is that of the term with that label; by
-`k[i]`, which is in all terms, it is the sum of their derivatives.
+Each index serves as its own label, and each sum is one symbol, `sum(t[i, j]*r[j] for j)`. Its
+derivative by `t[i, j]` is that of the term with this label; by `k[i]`, which occurs in all terms,
+it is the sum of their derivatives.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class IndexedSum:
 
     Attributes:
         function: sum or prod.
-        index: over which.
-        body: what is summed, at the label that is called like the index.
-        depends: names that are in every term.
+        index: the index of summation.
+        body: the summand, at the label with the name of the index.
+        depends: names that occur in every term.
     """
 
     function: str
@@ -43,13 +43,14 @@ class IndexedSum:
 
 @dataclass(frozen=True)
 class IndexedAlgebra:
-    """A law with index sets at labels that are called like its indices.
+    """The algebra of a law with index sets, in which each index serves as its own label.
 
     Attributes:
-        law: without index sets; what a sum has beside the term of its index is a variable.
-        rests: name of such a variable -> the sum that it is of.
-        sums: symbol -> the sum that it stands for; derivatives of sums are added as they come up.
-        rest_values: symbol of such a variable -> the whole sum without the named terms.
+        law: the law without index sets; the rest of a sum, without the term of its index, is a
+            variable.
+        rests: name of such a variable -> the sum to which it belongs.
+        sums: symbol -> the sum that it represents; derivatives of sums are added as they arise.
+        rest_values: symbol of such a variable -> the whole sum minus the named terms.
     """
 
     law: Law
@@ -58,13 +59,13 @@ class IndexedAlgebra:
     rest_values: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
     def expression(self, opaque: tuple[str, ...] = ()) -> sp.Expr:
-        """The law with its sums whole; some lets may stay symbols."""
+        """The law with whole sums; the lets named in `opaque` stay symbols."""
         formula = self.law.declarations.output.formula
         assert formula is not None
         return self.with_whole_sums(self.law.to_sympy(formula, opaque))
 
     def with_whole_sums(self, expression: sp.Expr) -> sp.Expr:
-        """An expression in which the rests of sums are the whole sums without the named terms."""
+        """The expression with each rest of a sum written as the whole sum minus the named terms."""
         for _ in self.rest_values:  # what is summed may have sums in it
             if not expression.free_symbols & self.rest_values.keys():
                 break
@@ -72,7 +73,8 @@ class IndexedAlgebra:
         return expression
 
     def derivative(self, *names: str) -> sp.Expr:
-        """The exact derivative by each of the names in turn; a let is varied by itself."""
+        """The exact derivative by each of the names in turn; a let is treated as an independent
+        variable."""
         symbols = self.law.declarations.symbols
         expression = self.expression(tuple(n for n in names if symbols[n].kind == "let"))
         for name in names:
@@ -116,7 +118,7 @@ class IndexedAlgebra:
 
 
 def indexed_algebra(law: Law, declared: Declarations) -> IndexedAlgebra:
-    """A law with index sets as algebra.
+    """Build the algebra of a law with index sets.
 
     Args:
         law: the law.

@@ -1,7 +1,7 @@
-"""A law as mathematics: names resolved, a SymPy expression, domains, claims, provenance.
+"""Declarations -> Law: a SymPy expression with domains, claims and provenance.
 
-This is what every stage after the language sees. Nothing here reads text: formulas come from the
-syntax tree, node by node.
+All stages after the language work with this record. Nothing here parses text: formulas come from
+the syntax tree, node by node.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from lawdsl.law.quantities import unit_text as unit_text
 
 @dataclass(frozen=True, repr=False)
 class Law:
-    """A law.
+    """A law as mathematics.
 
     Attributes:
-        declarations: the law as declared, and the laws it names.
-        given: values of settings, in place of their own, and of parameters that are fixed.
-        dropped: texts of the bounds that were dropped.
-        added: texts of the bounds that were added.
-        held: statements that hold further parameters: `fix E = 1.69`, `tie beta = alpha`.
-        root: the law as its file declares it, where bounds were added or parameters held.
+        declarations: the law as declared, and the laws that it names.
+        given: setting or fixed parameter -> its value, which replaces a declared one.
+        dropped: texts of the removed bounds.
+        added: texts of the added bounds.
+        held: further `fix` and `tie` statements: `fix E = 1.69`, `tie beta = alpha`.
+        root: the law as its file declares it, where bounds were added or parameters fixed or tied.
     """
 
     declarations: Declarations
@@ -64,27 +64,27 @@ class Law:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Where the law is printed."""
+        """The publications of the law."""
         return self.declarations.sources
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """What the law promises."""
+        """The claims of the law, in the order of its file."""
         return self.declarations.claims
 
     @property
     def objective(self) -> Objective:
-        """What a fit minimises unless it is told otherwise."""
+        """The objective that a fit minimises by default."""
         return self.declarations.objective
 
     @property
     def output(self) -> str:
-        """The name of what the law predicts."""
+        """The name of the predicted quantity."""
         return self.declarations.output.name
 
     @property
     def indexed(self) -> bool:
-        """Whether the law has index sets, so that its numbers are those of labels."""
+        """Whether the law has index sets, so that it has numeric values only at given labels."""
         return bool(self.declarations.indices or self.declarations.identities)
 
     def at_labels(self, instance: Instance) -> Law:
@@ -97,14 +97,13 @@ class Law:
 
     @cached_property
     def general(self) -> IndexedAlgebra:
-        """The algebra of a law with index sets, at labels that are called like its indices."""
+        """The algebra of a law with index sets, in which each index serves as its own label."""
         with bounded(self.declarations):
             return indexed_algebra(self, self.declarations)
 
     @cached_property
     def sample(self) -> Law:
-        """A law with index sets at a few labels, which shows what it does with many; else
-        itself."""
+        """The law at a few sample labels if it has index sets, else the law itself."""
         return self.at_labels(few_labels(self.declarations)) if self.indexed else self
 
     @cached_property
@@ -141,13 +140,13 @@ class Law:
 
     @property
     def texts(self) -> dict[str, str]:
-        """Name -> text of this law and of all it is built on: what is needed to read it."""
+        """Name -> text of this law and of all laws that it builds on: sufficient to reload it."""
         laws = {self.name: self.declarations, **self.declarations.laws}
         return {name: declarations.text.text for name, declarations in laws.items()}
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what the law says: its texts, given values, dropped and added bounds."""
+        """SHA-256 of the law: its texts, given values, removed and added bounds."""
         parts: tuple[object, ...] = (
             sorted(self.texts.items()),
             list(self.given),
@@ -173,9 +172,9 @@ class Law:
 
     @cached_property
     def expression(self) -> sp.Expr:
-        """The right-hand side in variables, settings and parameters, all lets written out.
+        """The right-hand side in variables, settings and parameters, all lets expanded.
 
-        Of a law with index sets at labels that are called like the indices; each sum is a symbol.
+        For a law with index sets each index serves as its own label, and each sum is a symbol.
         """
         if self.indexed:
             return self.general.expression()
@@ -184,10 +183,11 @@ class Law:
         return self.to_sympy(formula)
 
     def built(self) -> Law:
-        """This law, once its expression is: a mistake that lies in its formula is met here.
+        """The law itself, after building its expression, so that errors in its formula are raised
+        here.
 
         Raises:
-            LawdslError: a part without a value, or a formula too involved for the algebra.
+            LawdslError: a part without a value, or a formula too complicated for computer algebra.
         """
         self.expression  # noqa: B018
         return self
@@ -195,8 +195,11 @@ class Law:
     def derivative(self, *names: str) -> sp.Expr:
         """The exact partial derivative of the law by each of the names in turn.
 
-        A name may be a let: it is then varied as if it were a variable. Those with subscripts are
-        written as they are declared, `t[i, j]`.
+        A let may be named: it is then treated as an independent variable. Names with subscripts are
+        written as declared, `t[i, j]`.
+
+        Args:
+            names: the names, in the order of differentiation.
 
         Raises:
             KeyError: a name that the law does not have.
@@ -232,8 +235,11 @@ class Law:
     def with_settings(self, **values: float) -> Law:
         """The law with other values of its settings.
 
+        Args:
+            values: setting -> value in its unit.
+
         Raises:
-            LawdslError: a name that is no setting, or a value that is not a finite number.
+            LawdslError: a name that is not a setting, or a value that is not a finite number.
         """
         names = [s.name for s in self.settings if s.name not in self.fixed]
         for name in values:
@@ -247,11 +253,14 @@ class Law:
     def at(self, **values: float) -> Law:
         """The law with some or all of its parameters fixed: they become settings.
 
-        For values that a fit or a certificate gives; whether they lie in their domains is not
-        checked, and no bound of the others changes. A user's are `with_held`.
+        For values from a fit or a certificate: they are not checked against their domains, and the
+        bounds of other parameters do not change. Values from a user are applied by `with_held`.
+
+        Args:
+            values: parameter -> value.
 
         Raises:
-            LawdslError: a name that is no parameter, or a value that is not a finite number.
+            LawdslError: a name that is not a parameter, or a value that is not a finite number.
         """
         names = [p.name for p in self.parameters]
         for name in values:
@@ -269,12 +278,15 @@ class Law:
         return replace(self, given=tuple(sorted(merged.items())))
 
     def without(self, bound: str) -> Law:
-        """The law without one bound, written as `lawdsl show` prints it: `C > C0`.
+        """The law without one bound.
 
-        Where the limit is proved positive, the bound becomes `C > 0`.
+        Where the limit is proved positive, the bound `C > C0` becomes `C > 0`.
+
+        Args:
+            bound: the bound as `lawdsl show` prints it: `C > C0`.
 
         Raises:
-            LawdslError: no such bound.
+            LawdslError: the law has no such bound.
         """
         compact = "".join(bound.split())
         bounds = [f"{q.name} {b.relation} {b.text}" for q in self.parameters for b in q.bounds]
@@ -285,40 +297,49 @@ class Law:
         raise self._lacks("bound", bound, bounds)
 
     def with_bound(self, bound: str) -> Law:
-        """The law with one more bound, `C > B/gamma`: a parameter against a formula of others.
+        """The law with one more bound.
+
+        Args:
+            bound: a relation between a parameter and a formula of others: `C > B/gamma`.
 
         Raises:
-            LawdslError: it is none, names what the law lacks, or goes in a circle.
+            LawdslError: the text is not such a relation, names a quantity that the law lacks, or
+                closes a circle of bounds.
         """
         return replace(self, added=(*self.added, bound))._changed()
 
     def with_held(self, fixed: Mapping[str, float], tied: Mapping[str, str]) -> Law:
-        """The law with parameters fixed inside their domains, and others tied to formulas, at once.
+        """The law with parameters fixed inside their domains, and others tied to formulas,
+        simultaneously.
 
-        Bounds that name a fixed parameter, and those of a tied one, are kept by bounds of the
-        others.
+        Bounds that involve a fixed or tied parameter are replaced by bounds of the others that
+        imply them.
 
         Args:
             fixed: parameter -> number.
             tied: parameter -> formula of others: "alpha", "2*A".
 
         Raises:
-            LawdslError: a name that is no parameter, a value outside its domain, no formula of
-                parameters, a circle, or a bound that may be broken.
+            LawdslError: a name that is not a parameter, a value outside its domain, a text that is
+                not a formula of parameters, a circular definition, or a bound that may be violated.
         """
         return self.holding(statements_of(fixed, tied))
 
     def holding(self, statements: Iterable[str]) -> Law:
-        """The law with further statements `fix E = 1.69` and `tie beta = alpha`, in force at once.
+        """The law with further statements `fix E = 1.69` and `tie beta = alpha`, applied
+        simultaneously.
+
+        Args:
+            statements: the statements.
 
         Raises:
-            LawdslError: as `with_held` does.
+            LawdslError: for the reasons given in `with_held`.
         """
         more = tuple(statements)
         return replace(self, held=(*self.held, *more))._changed() if more else self
 
     def _changed(self) -> Law:
-        """The law of its file with the bounds that are added, and then what is held."""
+        """The law of its file with the added bounds, and then the fixed and tied parameters."""
         root = declarations = self.root or self.declarations
         for bound in self.added:
             declarations = add_bound(declarations, bound)
@@ -376,10 +397,13 @@ def _check_finite(kind: str, values: Mapping[str, float]) -> None:
 
 
 def load(name_or_path: str | Path) -> Law:
-    """A law by the dotted name of a shipped one, or by the path of its file.
+    """Load a law.
+
+    Args:
+        name_or_path: the dotted name of a shipped law, or the path of a file.
 
     Raises:
-        LawdslError: with every mistake of the file.
+        LawdslError: with every mistake in the file.
     """
     declarations, _ = library.declarations(str(name_or_path))
     return Law(declarations)

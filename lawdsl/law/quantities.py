@@ -44,7 +44,7 @@ class Quantity:
         symbol: its SymPy symbol.
         bounds: its domain; empty for a free one.
         unit: as (unit name, power) pairs, or None.
-        doc: what the author says of it.
+        doc: the author's description.
         value: of a setting, in its unit; None otherwise.
     """
 
@@ -65,36 +65,47 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a law as they are read.
+    """The declared names of a law, with values and removed bounds applied.
 
     Attributes:
-        given: values of settings, in place of their own, and of parameters that are fixed.
-        dropped: texts of the bounds that were dropped.
+        given: setting or fixed parameter -> its value, which replaces a declared one.
+        dropped: texts of the removed bounds.
     """
 
     given: Mapping[str, float]
     dropped: tuple[str, ...]
 
     def kind(self, symbol: Symbol) -> str:
-        """What a name is here: a parameter with a given value is a setting."""
+        """The kind of a name in this law: a parameter with a given value counts as a setting."""
         fixed = symbol.kind == "parameter" and symbol.name in self.given
         return "setting" if fixed else symbol.kind
 
     def value(self, symbol: Symbol) -> float | None:
-        """The value of a setting, unless it is none, or has none."""
+        """The value of a setting; None for other kinds and for a setting without a value."""
         if self.kind(symbol) != "setting":
             return None
         number = value(symbol.formula) if symbol.formula else None
         return self.given.get(symbol.name, None if number is None else float(number))
 
     def quantity(self, symbol: Symbol, sympy_symbol: sp.Symbol, build: Build) -> Quantity:
-        """A variable, setting or parameter, of which `own` is the SymPy symbol."""
+        """The record of a variable, setting or parameter.
+
+        Args:
+            symbol: the declared name.
+            sympy_symbol: its SymPy symbol.
+            build: the conversion of formulas to SymPy.
+        """
         bounds = () if self.kind(symbol) == "setting" else tuple(self.bounds(symbol, build))
         unit = symbol.unit.factors if symbol.unit else None
         return Quantity(symbol.name, sympy_symbol, bounds, unit, symbol.doc, self.value(symbol))
 
     def bounds(self, symbol: Symbol, build: Build) -> Iterator[Bound]:
-        """The domain of a name. Of a bound that was dropped, `> 0` may be left."""
+        """The bounds of a name. A removed bound with a positive limit leaves `> 0`.
+
+        Args:
+            symbol: the declared name.
+            build: the conversion of formulas to SymPy.
+        """
         for relation, limit in symbol.bounds:
             expression = build(limit)
             if not self._drops(symbol, relation, limit):
@@ -103,9 +114,11 @@ class Names:
                 yield Bound(">", sp.S.Zero, "0")
 
     def assumptions(self, symbol: Symbol, build: Build) -> dict[str, bool]:
-        """What SymPy may assume of a symbol: that it is real, and the sign that its domain gives.
+        """The assumptions of a SymPy symbol: real, and the sign that its domain implies.
 
-        `build` knows the symbols that were declared above it.
+        Args:
+            symbol: the declared name.
+            build: the conversion of formulas to SymPy, for names declared before this one.
         """
         signs = {"real": True}
         if self.kind(symbol) == "setting":
@@ -134,5 +147,5 @@ class Names:
 
 
 def unit_text(unit: tuple[tuple[str, int], ...] | None) -> str:
-    """A unit as text; empty for none."""
+    """A unit as text; empty where there is no unit."""
     return "" if unit is None else print_unit(UnitOf(unit))

@@ -1,7 +1,7 @@
-"""SymPy expressions -> text in the spelling of the language, as a paper would print them.
+"""SymPy expression -> text in the syntax of the language, in the usual mathematical form.
 
-What is printed reads back: `B*eta*r^(eta - 1)/D^beta`, with what has a negative exponent below the
-line, plain symbols before powers, and sums led by a positive term.
+The text parses back: `B*eta*r^(eta - 1)/D^beta`, with negative exponents in the denominator, plain
+symbols before powers, and a positive term first in each sum.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text binds
 
 
 def text(expression: sp.Expr) -> str:
-    """An expression as the language writes it: A/N^alpha."""
+    """An expression in the syntax of the language: A/N^alpha."""
     return _written(expression)[0]
 
 

@@ -1,1 +1,1 @@
-"""What each message means, with an example: what `lawdsl explain` prints."""
+"""Message code -> its meaning and examples, as `lawdsl explain` prints them."""

@@ -1,4 +1,4 @@
-"""Laws and tables that the examples of messages are made of."""
+"""Building blocks of the examples of messages: small laws and tables."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Messages about fits, comparisons, trends and the command line.
+"""Messages about fits, comparisons, trends and the command line: code -> meaning and examples.
 
-Examples are CSV files for the law chinchilla. Where it is the law that is wrong, they are laws; where it
-takes a fit or a command, there is none.
+Examples are CSV files for the law chinchilla, or laws where the law itself is wrong. Messages that
+need a fit or a command to occur have no example.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One entry of the tables of messages."""
+"""The record of one message: title, meaning, and examples that produce it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Messages about tables of measurements.
+"""Messages about tables of measurements: code -> meaning and examples.
 
-Examples are CSV files for the law chinchilla: `bad` ones are answered with the code, `good` is the
-table mended. Where it takes a file there is none.
+Examples are CSV files for the law chinchilla: the `bad` ones produce the code, and `good` is the
+corrected table. Messages that need a file to occur have no example.
 """
 
 from __future__ import annotations
