@@ -1,1 +1,1 @@
-"""Runs tables: what was measured, and how its columns meet the variables of a law."""
+"""Tables of runs: measurements, and the assignment of their columns to the variables of a law."""

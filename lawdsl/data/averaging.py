@@ -1,4 +1,8 @@
-"""A measured variable as the mean over the points at which all labels have runs."""
+"""Readings of runs -> the value of a measured variable for each label: a mean over common points.
+
+value(label) = mean over points of the mean over runs at that point of the measure's formula; the
+points are those at which all labels have runs, or given ones, so that labels are comparable.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ Read = Mapping[tree.Call, Mapping[int, RunReading]]  # reading -> run -> what wa
 
 @dataclass(frozen=True)
 class RunValue:
-    """What one run has for a measure, and the readings in it that were interpolated."""
+    """The value of a measure in one run, and the readings that were interpolated for it."""
 
     value: float
     between: tuple[Between, ...]
@@ -34,11 +38,11 @@ class Means:
     """The values of one variable.
 
     Attributes:
-        measure: its rule.
+        measure: the rule by which it is measured.
         values: label -> value.
-        points: what each value is the mean over.
-        lacking: label -> points of other labels at which it has no runs, which were left out.
-        between: reading and evaluations between which it was interpolated -> labels.
+        points: the points over which each value is the mean.
+        lacking: label -> points of other labels at which it has no runs, which were excluded.
+        between: (reading, the two evaluations between which it was interpolated) -> labels.
     """
 
     measure: Measure
@@ -49,13 +53,15 @@ class Means:
 
 
 def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Means:
-    """The values of a variable: the formula in each run, its mean over the runs of a point, and
-    the mean of these over the points that all labels have.
+    """The values of a measured variable.
+
+    The formula is evaluated in each run, averaged over the runs at each point, and then averaged
+    over the points that all labels have.
 
     Args:
-        measure: how it is measured.
+        measure: the rule by which it is measured.
         rows: the runs.
-        points: where it must be measured; None for wherever all labels have runs.
+        points: the required points; None for all points at which every label has runs.
 
     Raises:
         LawdslError: a label without a reading, or without runs at the points.
@@ -180,10 +186,10 @@ def _common(
     open_variables: tuple[str, ...],
     keys: Sequence[Key] | None,
 ) -> list[Key]:
-    """The points at which every label has runs, or those that are wanted.
+    """The points at which every label has runs, or the required ones.
 
     Raises:
-        LawdslError: there are none; a label lacks one that is wanted.
+        LawdslError: no common point; a label without runs at a required point.
     """
     points = {
         label: [_point(open_variables, key) for key in sorted(by_key)]

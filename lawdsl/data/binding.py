@@ -1,4 +1,8 @@
-"""Table + law -> the arrays a fit is made of; every row that breaks a promise is refused by name."""
+"""Table, law -> the arrays of a fit: columns in the law's units, with every row checked.
+
+Rows outside the declared domains are reported by their numbers; values are converted by x_law =
+x_column·(size of the column's unit)/(size of the law's unit).
+"""
 
 from __future__ import annotations
 
@@ -33,27 +37,27 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Runs:
-    """The rows of a table as a law sees them.
+    """The rows of a table as inputs and outputs of a law.
 
-    Measured rows stand in the order of their values: nothing that is made of them can depend on
-    the order of the table. Rows to predict keep theirs.
+    Measured rows are sorted by their values, so that no result depends on the order of the table.
+    Rows to predict keep their order.
 
     Attributes:
-        name: of the table.
+        name: the table's name.
         columns: the law's variables in its order and units, shape (variables, rows).
-        target: the measured output, shape (rows,); None where only predictions are asked for.
+        target: the measured output, shape (rows,); None where only predictions are requested.
         bound: variable or output -> the column it was read from.
         ranges: variable or output -> its smallest and largest value.
         digest: SHA-256 of the numbers.
-        rows: the number by which the user finds each row, shape (rows,).
-        dropped: how many rows were left out because they were bad.
-        warnings: what is odd but usable.
-        weights: what each row counts, shape (rows,); None where all count the same.
-        groups: the number of the training run that each row comes from, shape (rows,), from 0 in
-            the order of their labels; None where that is not known.
-        weighted: the column of the weights, or what they are.
-        run_columns: the columns whose values tell training runs apart.
-        steps: what each measured output is rounded to, shape (rows,); 0 where that is not seen.
+        rows: the number by which the user identifies each row, shape (rows,).
+        dropped: the number of invalid rows that were excluded.
+        warnings: suspicious but usable data.
+        weights: the weight of each row, shape (rows,); None where all are equal.
+        groups: the number of the training run of each row, shape (rows,), from 0 in the order of
+            their labels; None where the runs are unknown.
+        weighted: the column of the weights, or their description.
+        run_columns: the columns that identify training runs.
+        steps: the rounding step of each measured output, shape (rows,); 0 where none is detected.
     """
 
     name: str
@@ -90,13 +94,13 @@ def bind(
         law: the law.
         table: the table.
         columns: variable or output -> column, for those whose names differ.
-        where: conditions that rows must meet, `size = 70M`, `step > 0`.
-        drop_bad: leave bad rows out, and count them, instead of refusing the table.
+        where: conditions on rows, `size = 70M`, `step > 0`.
+        drop_bad: exclude invalid rows, and count them, instead of refusing the table.
         target: whether the output is read too.
         positive: whether the output must be above 0, as logarithms need.
-        weights: the column that says what each row counts, or an array of that, shape (rows,);
-            rows that count nothing are left out.
-        run: the columns whose values tell which training run a row comes from.
+        weights: the column of the weights, or an array of them, shape (rows,); rows of weight 0 are
+            excluded.
+        run: the columns that identify the training run of a row.
 
     Raises:
         LawdslError: with every column and row that cannot be used.
@@ -168,7 +172,11 @@ def bind(
 def _bound_columns(
     law: Law, table: Table, columns: Mapping[str, str], needed: Sequence[str]
 ) -> dict[str, str]:
-    """Variable -> column, or what is missing."""
+    """Variable -> column.
+
+    Raises:
+        LawdslError: a name that the law lacks, or a missing column.
+    """
     problems = []
     for name in columns:
         if name not in needed:
@@ -193,10 +201,15 @@ def _bound_columns(
 
 
 def chosen_rows(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
-    """The rows that meet the conditions, and how many could not be asked and were dropped.
+    """The rows that satisfy the conditions, and the number of unreadable rows that were dropped.
+
+    Args:
+        table: the table.
+        where: the conditions.
+        drop_bad: exclude rows without a number in a column that a condition compares with a number.
 
     Raises:
-        LawdslError: a condition that cannot be asked; no row, D0103.
+        LawdslError: an invalid condition; no remaining row, D0103.
     """
     dropped = 0
     for text in where:
@@ -213,7 +226,7 @@ def chosen_rows(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Tab
 
 
 def readable_rows(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
-    """The rows with a number in each of the columns, and how many others there are."""
+    """The rows with a number in each of the columns, and the number of other rows."""
     good = np.ones(len(table), dtype=bool)
     for name in columns:
         good &= table.readable(name)
@@ -223,7 +236,8 @@ def readable_rows(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
 def _values(
     law: Law, table: Table, bound: Mapping[str, str], positive: bool
 ) -> tuple[dict[str, Array], list[Diagnostic], Mask]:
-    """Columns in the law's units, what is wrong with them, and which rows are good."""
+    """Columns in the law's units, messages about invalid values, and the mask of valid rows, shape
+    (rows,)."""
     values: dict[str, Array] = {}
     problems: list[Diagnostic] = []
     good = np.ones(len(table), dtype=bool)
@@ -258,12 +272,12 @@ def _values(
 
 
 def _possible(law: Law, numbers: Array) -> Mask:
-    """Which measured values the law can give, up to noise: all, unless declared signs prove that it
-    is never below 0.
+    """The mask of measured values that the law can produce up to noise, shape (rows,).
 
-    Noise takes a measurement below 0 only where others are near 0, and no further than they scatter:
-    a difference of two losses may be measured as -0.001 nat. Near 0 means nearer than all of them
-    lie apart.
+    All values pass unless declared signs prove that the law is never negative. Then value >=
+    -scatter is required, with scatter = max - min of the nonnegative values, and scatter = 0 if the
+    smallest of these exceeds it: noise makes a measurement negative only if others are near 0, and
+    by no more than their spread. A difference of two losses may be measured as -0.001 nat.
     """
     if not law.expression.is_nonnegative:
         return np.ones(len(numbers), dtype=bool)
@@ -313,7 +327,14 @@ def _reaching(bound: Bound, numbers: Array) -> str:
 def conversion(
     table: Table, name: str, column: str, factors: tuple[tuple[str, int], ...] | None
 ) -> float:
-    """The number that turns the column's unit into the law's."""
+    """The factor that converts the column's unit to the law's.
+
+    Args:
+        table: the table.
+        name: the variable or output, for messages.
+        column: the column.
+        factors: the law's unit as (unit name, power) pairs; None without a unit.
+    """
     header = table.units.get(column)
     if not header:
         return 1.0

@@ -1,4 +1,5 @@
-"""What a law measures of each domain, as columns of a table that has a row for each run and step."""
+"""Law with measured variables, table of runs -> a table with a column for each of these
+variables."""
 
 from __future__ import annotations
 
@@ -31,15 +32,15 @@ def with_measured(
         declared: the law.
         table: the whole table: rows of step 0 are read too.
         columns: variable, output, set or name in a reading -> column.
-        run: columns that tell runs apart.
-        drop_bad: leave out rows that cannot be read.
+        run: columns that identify a run.
+        drop_bad: exclude unreadable rows.
         settings: values of settings in place of the law's own.
 
     Returns:
         The table, the bindings without those that only readings need, and what was measured.
 
     Raises:
-        LawdslError: as `measured` does.
+        LawdslError: for the reasons given in `measured`.
     """
     if not declared.measures:
         return table, columns, None
@@ -54,7 +55,7 @@ def with_measured(
 
 
 def without_readings(declared: Declarations, columns: Mapping[str, str]) -> dict[str, str]:
-    """The bindings without those of names that only readings have, as `step`."""
+    """The column bindings without those of names that only readings use, such as `step`."""
     readings = [r for m in declared.measures.values() for r in m.readings.values()]
     only = {name for reading in readings for name, _ in reading.conditions}
     only -= declared.symbols.keys()
@@ -67,11 +68,19 @@ def with_columns(
     columns: Mapping[str, str],
     values: Mapping[str, Mapping[str, float]],
 ) -> Table:
-    """A table with the values of its labels in a column for each variable, but for those that it
-    has. One without labels is of the only label whose values are given.
+    """A table with a column for each variable, filled with the values of the rows' labels.
+
+    Columns that the table already has are kept. A table without labels receives the values of the
+    only label.
+
+    Args:
+        declared: the law.
+        table: the table.
+        columns: variable, output or set -> column.
+        values: variable -> label -> value.
 
     Raises:
-        LawdslError: a label of which nothing is known; D0137.
+        LawdslError: a label without a value; D0137.
     """
     added = {}
     for name, measure in declared.measures.items():

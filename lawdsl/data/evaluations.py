@@ -1,4 +1,10 @@
-"""The evaluations of a table as runs: what moves along a run, and what was measured at a place."""
+"""Evaluations in a table -> runs: which variables progress along a run, and its output at a
+position.
+
+A reading between two evaluations a < x < b is interpolated linearly; the error is at most (x - a)(b
+- x)/2·max|L''| (Stoer and Bulirsch (2002), Introduction to Numerical Analysis, 3rd ed., section
+2.1.4).
+"""
 
 from __future__ import annotations
 
@@ -25,20 +31,30 @@ MAX_MOVING_VARIABLES = 3  # variables at most that grow along a run
 
 @dataclass(frozen=True)
 class RunReading:
-    """What was read of one run. `neighbours` are the evaluations that it was interpolated from."""
+    """The output of one run at a position; `neighbours` are the evaluations it was interpolated
+    from."""
 
     value: float
     neighbours: tuple[float, float] | None = None
 
 
 def rounded(numbers: Array) -> Array:
-    """Numbers to six digits, so that 1.8 and what a conversion makes of 1800 are the same."""
+    """Numbers rounded to six significant digits, so that 1.8 equals 1800 after conversion of
+    units."""
     unique, codes = np.unique(numbers, return_inverse=True)
     return np.array([float(f"{x:.6g}") for x in unique])[codes.reshape(-1)]
 
 
 def coded(columns: Sequence[NDArray[np.generic]], count: int) -> Codes:
-    """A number for each row, the same where all columns agree; shape (count,)."""
+    """An integer code for each row, equal where all columns agree.
+
+    Args:
+        columns: arrays of shape (count,).
+        count: the number of rows.
+
+    Returns:
+        The codes from 0, shape (count,).
+    """
     codes = np.zeros(count, dtype=np.int64)
     for column in columns:
         _, inner = np.unique(column, return_inverse=True)
@@ -49,16 +65,17 @@ def coded(columns: Sequence[NDArray[np.generic]], count: int) -> Codes:
 
 
 def still(along: Array, variables: Mapping[str, Array], beside: Sequence[Codes]) -> list[str]:
-    """The variables that stay as they are while a run moves along.
+    """The variables that are constant while a run progresses.
 
-    Rows are of one run where they agree in these; the others, such as D while `step` grows, grow
-    with it in every run. Of several such choices that with the fewest moving variables is taken,
-    and then that with the longest runs. Where no run has two evaluations, all are still.
+    Rows belong to one run if they agree in these; the other variables, such as D while `step`
+    grows, increase with it in every run. Among several such choices the one with the fewest moving
+    variables is taken, and then the one with the longest runs. Where no run has two evaluations,
+    all variables count as constant.
 
     Args:
-        along: what runs move along, shape (rows,).
-        variables: what may move with it, shape (rows,) each.
-        beside: what else tells runs apart: labels, seeds.
+        along: the column along which runs progress, shape (rows,).
+        variables: the candidates for moving variables, shape (rows,) each.
+        beside: codes of the other columns that identify runs (labels, seeds), shape (rows,) each.
     """
     names = list(variables)
     for count in range(min(len(names), MAX_MOVING_VARIABLES) + 1):
@@ -98,13 +115,16 @@ def _grows(runs: Codes, along: Array, variable: Array) -> bool:
 def read_runs(
     runs: Codes, along: Array, output: Array, position: float
 ) -> Iterator[tuple[int, RunReading]]:
-    """What each run measured at a place; runs without it are left out.
+    """The output of each run at a position; runs without a usable evaluation there are omitted.
 
     Args:
         runs: the number of each row's run, shape (rows,).
-        along: where on its run each row is.
-        output: what it measured.
-        position: where to read.
+        along: the position of each row in its run, shape (rows,).
+        output: the measured output, shape (rows,).
+        position: the position to read.
+
+    Returns:
+        (number of the run, its reading) pairs.
     """
     order = np.lexsort((along, runs))
     runs, along, output = runs[order], along[order], output[order]

@@ -1,9 +1,9 @@
-"""Settings of laws that a table says itself, in a line above its columns.
+"""Comment lines of a table -> settings of a law.
 
     # setting D_min = 40960 unit token
 
-A line of this form, which is that of a law file, holds for every law with such a setting: the
-smallest D that was measured is known to whoever measured it. `--set` overrules it.
+A line of this form, the syntax of a law file, applies to every law with such a setting: the
+smallest measured D, for example, is known when the table is written. `--set` overrides it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,14 @@ _LINE = re.compile(r"setting\s+(?P<name>[A-Za-z]\w*)\s*=\s*(?P<value>\S+)(\s+uni
 
 
 def with_settings_of(law: Law, table: Table) -> Law:
-    """The law with the settings that a table says, but for those that were given values already.
+    """The law with the settings stated in a table, except those that already have given values.
+
+    Args:
+        law: the law.
+        table: the table.
 
     Raises:
-        LawdslError: a setting in another unit than the law's; D0112.
+        LawdslError: a setting whose unit cannot be converted to the law's; D0112.
     """
     given_values = dict(law.given)
     units = {
@@ -49,7 +53,7 @@ def with_settings_of(law: Law, table: Table) -> Law:
 
 
 def settings_of(table: Table) -> Mapping[str, tuple[float, str]]:
-    """Setting -> its value and unit, as the notes of a table say it."""
+    """Setting -> its value and unit, as stated in the notes of a table."""
     settings = {}
     for line in table.notes:
         match = _LINE.fullmatch(line.strip())

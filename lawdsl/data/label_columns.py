@@ -1,7 +1,8 @@
-"""Which columns of a table are what in a law with index sets.
+"""Columns of a table -> the elements of a law with index sets that they contain.
 
-`r[j]` is in the columns `r[web]`, `r[code]`, … or in those that a pattern names (`r=r_*`); the output
-in such columns too, or in one column beside a column of labels (`validation=valid_domain`).
+`r[j]` is read from the columns `r[web]`, `r[code]`, … or from those that match a pattern (`r=r_*`);
+the output from such columns too, or from one column beside a column of labels
+(`validation=valid_domain`).
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ MAX_LABELS_LISTED = 8  # and labels
 
 @dataclass(frozen=True)
 class Elements:
-    """Where a table has the elements of a law's variables.
+    """The columns of the elements of a law's variables.
 
     Attributes:
-        labels: set -> its labels, of those that the law, a fit or columns say.
-        by_label: index of the rows -> the column of their labels, None where there is none.
+        labels: set -> its labels, as given by the law, a fit or the columns.
+        by_label: index of the rows -> the column of their labels; None where the table has none.
         wide: variable or output -> label -> column.
-        by_row: variables with subscripts whose value each row says, in one column.
+        by_row: variables with subscripts that have one column, with a value for each row.
     """
 
     labels: Mapping[str, tuple[str, ...]]
@@ -52,8 +53,8 @@ def elements(
         declared: the law.
         table: the table.
         columns: variable, output or set -> column, or pattern of columns.
-        fit_labels: set -> labels that a fit has.
-        target: whether the output is looked for too.
+        fit_labels: set -> the labels known to a fit.
+        target: whether the output is searched for too.
 
     Raises:
         LawdslError: columns that are missing or do not fit each other; D0104, D0116, D0120.
@@ -73,7 +74,7 @@ def elements(
 
 
 class _ColumnSearch:
-    """A search for columns, and what it has found so far."""
+    """The state of a search for columns."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class _ColumnSearch:
         self.problems.append(Diagnostic(code, message, place=self.table.name, help=help))
 
     def check_names(self, rows: tuple[str, ...]) -> None:
-        """Refuse bindings of what is neither a variable, nor the output, nor a set."""
+        """Report bindings of names that are not a variable, the output or a set."""
         declared = self.declared
         sets = [declared.indices[name].over for name in rows]
         names = [s.name for s in declared.symbols.values() if s.kind == "variable"]
@@ -108,7 +109,7 @@ class _ColumnSearch:
                 self._say("D0116", message, help)
 
     def column_of_labels(self, index: str) -> str | None:
-        """The column that says each row's label of an index; None where there is none."""
+        """The column with each row's label of an index; None where the table has none."""
         over = self.declared.indices[index].over
         by_index = self.bound.get(index, binding_name(self.declared, index))
         column = self.bound.get(over, by_index)
@@ -176,7 +177,7 @@ class _ColumnSearch:
         return by_label
 
     def _missing(self, symbol: Symbol, pattern: str) -> None:
-        """What is said where a pattern names no column."""
+        """Report a pattern that matches no column."""
         listed = ", ".join(list(self.table.columns)[:MAX_COLUMNS_LISTED])
         more = ", …" if len(self.table.columns) > MAX_COLUMNS_LISTED else ""
         kind = "output" if symbol.kind == "output" else "variable"
@@ -190,14 +191,14 @@ class _ColumnSearch:
 
 
 def binding_name(declared: Declarations, index: str) -> str:
-    """By which name a column of labels is bound: that of the set, or of the index of a set that is
+    """The name under which a column of labels is bound: the set, or the index if its set is
     listed."""
     over = declared.indices[index].over
     return over if over.isidentifier() else index
 
 
 def shortened_list(labels: Sequence[str]) -> str:
-    """Labels in a message: the first of them."""
+    """The first of the labels as text, for messages."""
     return ", ".join(labels[:MAX_LABELS_LISTED]) + (
         ", …" if len(labels) > MAX_LABELS_LISTED else ""
     )

@@ -1,4 +1,4 @@
-"""What is said of measured variables: what was not read, and what is odd about what was."""
+"""Results of measuring variables -> messages about missing readings, and warnings."""
 
 from __future__ import annotations
 
@@ -28,9 +28,18 @@ MAX_LISTED = 5  # of a list in a message
 def unread_labels(
     measure: Measure, rows: Rows, runs: Codes, read: Read, labels: Iterable[str]
 ) -> list[Diagnostic]:
-    """Why labels have no value: each with the first reading that none of its runs has.
+    """The messages about labels without a value, each with the first reading that none of its runs
+    has.
 
-    Nothing in it is of one variable alone, so that it is said once for all that need the reading.
+    They do not depend on the variable, so that each is reported once for all variables that need
+    the reading.
+
+    Args:
+        measure: the rule of measurement.
+        rows: the rows.
+        runs: the run of each row, shape (rows,).
+        read: reading -> run -> what was read.
+        labels: the labels without a value.
     """
     labels_by_reason: dict[tuple[str, str, str], list[str]] = {}
     for label in labels:
@@ -73,7 +82,14 @@ def no_common_point(rows: Rows, points: Mapping[str, Sequence[Point]]) -> Diagno
 def lacking_points(
     rows: Rows, label: str, lacking: Sequence[Point], label_points: Sequence[Point]
 ) -> Diagnostic:
-    """The message where a label lacks points at which others were measured."""
+    """The message about a label without runs at points where others were measured.
+
+    Args:
+        rows: the rows.
+        label: the label.
+        lacking: the points that it lacks.
+        label_points: the points that it has.
+    """
     message = f"`{label}` has no run at {listed(lacking)}, where others were measured"
     notes = (f"its runs are at {listed(label_points)}",)
     help = f"measure `{label}` there, or all at one point that the law names: `{_reading_at(label_points[-1])}`"
@@ -121,7 +137,8 @@ def _several(numbers: Sequence[float]) -> str:
 
 
 def averaging_warnings(means: Sequence[Means], table_name: str) -> list[Diagnostic]:
-    """The warning that values are means over several points, one for variables with the same."""
+    """The warning that values are means over several points, once for variables with the same
+    points."""
     diagnostics = []
     for (points, lacking), group in _alike(means):
         if len(points) < 2 and not lacking:
@@ -167,7 +184,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def interpolation_warnings(means: Sequence[Means], table_name: str) -> list[Diagnostic]:
-    """The warning that values are read between evaluations."""
+    """The warning that values were interpolated between evaluations."""
     lines: dict[str, dict[str, None]] = {}
     for one in means:
         for (call, (before, after)), labels in one.between.items():

@@ -1,4 +1,4 @@
-"""The rows of a table that a measure needs: their labels, what tells runs apart, numbers."""
+"""Table -> the rows that a measure needs: labels, identity of runs, numbers in the law's units."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ RUN_COLUMNS = ("run", "seed")  # tell runs apart where a table has them
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """What is to be measured from a table, and how its columns are called.
+    """The variables to be measured from a table, and the names of its columns.
 
-    `columns` are as in `measured`; `labels` the column of the labels, None for that of the index
-    or its set; `run` the columns that tell runs apart, None for those of `RUN_COLUMNS`.
+    `columns` are as in `measured`; `labels` is the column of the labels, None for the one named
+    after the index or its set; `run` are the columns that identify runs, None for those of
+    `RUN_COLUMNS`.
     """
 
     declared: Declarations
@@ -33,22 +34,24 @@ class MeasureRequest:
     drop_bad: bool
 
     def column(self, name: str) -> str:
+        """The column bound to a name; a column of that name by default."""
         return self.columns.get(name, name)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a table as a measure sees them.
+    """The rows of a table as a measure uses them.
 
     Attributes:
-        table: those rows.
+        table: these rows.
         names: the labels, sorted.
-        codes: for each row the place of its label among them.
-        columns: what its readings name, and other variables, to six digits in the law's units.
-        open_variables: the variables that its readings do not name.
-        beside: codes of what else tells runs apart.
-        output: the measured output in the law's unit.
-        output_column: the column that it is from.
+        codes: the index of each row's label among them, shape (rows,).
+        columns: name -> the column of a reading or of another variable, to six digits in the law's
+            units, shape (rows,).
+        open_variables: the variables that its readings do not fix.
+        beside: codes of the other columns that identify runs, shape (rows,) each.
+        output: the measured output in the law's unit, shape (rows,).
+        output_column: the column it was read from.
     """
 
     table: Table
@@ -61,7 +64,7 @@ class Rows:
     output_column: str
 
     def still(self, measure: Measure) -> tuple[str, ...]:
-        """Of the variables that a measure leaves open, those that do not grow along its runs."""
+        """The open variables of a measure that are constant along its runs."""
         variables = {name: self.columns[name] for name in self.open_variables}
         names = list(self.open_variables)
         for along in {reading.along for reading in measure.readings.values()}:
@@ -70,7 +73,7 @@ class Rows:
         return tuple(names)
 
     def meeting(self, conditions: Iterable[tuple[str, float]]) -> Mask:
-        """The rows that have these values."""
+        """The mask of the rows with the given values, shape (rows,)."""
         met = np.ones(len(self.codes), dtype=bool)
         for name, number in conditions:
             met &= self.columns[name] == float(f"{number:.6g}")
@@ -78,7 +81,14 @@ class Rows:
 
 
 def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
-    """The message for a column that is not there; it is needed for `what`, and bound as `name`."""
+    """The message about a missing column.
+
+    Args:
+        table: the table.
+        column: the column.
+        what: what it is needed for.
+        name: the name under which it is bound.
+    """
     alike = nearest(column, table.columns)
     meant = f"did you mean `{alike}`? " if alike else ""
     listed = ", ".join(table.columns) or "none"
@@ -88,10 +98,14 @@ def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
 
 
 def label_column(request: MeasureRequest, measure: Measure) -> str:
-    """The column of the labels: as given, else called as the index, else as its set.
+    """The column of the labels: the given one, else that named after the index, else after its set.
+
+    Args:
+        request: the request.
+        measure: the rule of measurement.
 
     Raises:
-        LawdslError: there is none.
+        LawdslError: the table has no such column.
     """
     index = request.declared.indices[measure.index]
     indices = request.declared.indices.values()
@@ -110,13 +124,18 @@ def label_column(request: MeasureRequest, measure: Measure) -> str:
 def rows_with_labels(
     request: MeasureRequest, label: str, columns: Sequence[str]
 ) -> tuple[Table, list[str]]:
-    """The rows that say their label, and their labels.
+    """The rows with a label, and their labels.
 
-    Bad rows are left out where that is asked for: those without a label, and those without a
-    number in one of the columns.
+    If the request drops bad rows, rows without a label or without a number in one of the columns
+    are excluded.
+
+    Args:
+        request: the request.
+        label: the column of the labels.
+        columns: the columns of numbers.
 
     Raises:
-        LawdslError: a row without a label; no row.
+        LawdslError: a row without a label; no remaining row.
     """
     table = request.table
     if request.drop_bad:

@@ -1,4 +1,5 @@
-"""Variables that a law measures by a rule, `measure k1[d] = L(step = 1000)`, from a table of runs."""
+"""Law with `measure k1[d] = L(step = 1000)`, table of runs -> the values of its measured
+variables."""
 
 from __future__ import annotations
 
@@ -31,13 +32,13 @@ from lawdsl.language.symbols import Declarations, Measure
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured.
+    """The values of measured variables.
 
     Attributes:
         values: variable -> label -> value, in the variable's unit.
-        points: variable -> the points over which each of its values is the mean; of one that a
-            column gives, none. What is measured later can be compared at the same points only.
-        warnings: what is odd but usable.
+        points: variable -> the points over which each of its values is the mean; empty for one that
+            is given by a column. Later measurements are comparable at the same points only.
+        warnings: suspicious but usable data.
     """
 
     values: Mapping[str, Mapping[str, float]]
@@ -45,6 +46,7 @@ class Measured:
     warnings: tuple[Diagnostic, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
+        """The values and points as plain data for JSON; warnings are omitted."""
         points = {
             name: [dict(point) for point in means_over] for name, means_over in self.points.items()
         }
@@ -55,10 +57,10 @@ class Measured:
 
     @classmethod
     def of_json(cls, content: Any) -> Measured:
-        """What `to_json` made this of; the warnings are those of the table that was read.
+        """The record from the plain data of `to_json`, without the warnings of the original table.
 
         Raises:
-            ValueError: it made no such data.
+            ValueError: the content does not have that form.
         """
         stored = read(_StoredMeasured, content)
         return cls(stored.values, stored.points)
@@ -83,25 +85,25 @@ def measured(
     drop_bad: bool = False,
     settings: Mapping[str, float] | None = None,
 ) -> Measured:
-    """The variables that a law measures, for each label in a table of runs.
+    """Measure the variables of a law, for each label in a table of runs.
 
-    The table is the whole one: rows outside the law's domain, of step 0 say, are read too. That of
-    one new label does, with the `points` of those before it. The rules are those of Que et al.
-    2024, arXiv:2406.01375, appendix H, where the law says so.
+    The whole table is used, including rows outside the law's domain, such as those of step 0. A
+    table of one new label suffices, with the `points` of earlier labels. The rules are those of Que
+    et al. (2024), arXiv:2406.01375, appendix H, where the law states them.
 
     Args:
         declared: the law.
-        table: its runs, a row an evaluation.
+        table: its runs, one row for each evaluation.
         columns: variable, output, index or name in a reading -> column, where it differs.
-        labels: the column of the labels; None for that called as the index, or as its set.
-        run: columns that tell runs apart; None for `run` and `seed`, where the table has them.
-        points: variable -> where it must be measured.
-        drop_bad: leave out rows in which a needed cell holds no number, or no label.
-        settings: values of settings in place of the law's own.
+        labels: the column of the labels; None for the one named after the index, or after its set.
+        run: columns that identify a run; None for `run` and `seed`, where the table has them.
+        points: variable -> the points at which it must be measured.
+        drop_bad: exclude rows in which a needed cell has no number, or no label.
+        settings: values of settings that replace the law's own.
 
     Raises:
-        LawdslError: a column or a cell that cannot be used, a label without a reading, labels
-            that were not measured at the same points, a value outside its domain.
+        LawdslError: a column or a cell that cannot be used, a label without a reading, labels that
+            were not measured at the same points, a value outside its domain.
     """
     request = MeasureRequest(declared, table, columns or {}, labels, run, drop_bad)
     values: dict[str, Mapping[str, float]] = {}
@@ -126,7 +128,7 @@ def measured(
 
 
 def check_names(declared: Declarations, names: Iterable[str]) -> None:
-    """Refuse names to which no column can be bound.
+    """Raise an error for names to which no column can be bound.
 
     Raises:
         LawdslError: one that is not a variable, output, index or name in a reading; D0116.

@@ -1,8 +1,8 @@
-"""A table in which domains are columns, or rows, as one long table with a column for each element.
+"""Table with domains as columns, or as rows -> one long table with a column for each element.
 
-A law with index sets has no columns of its own: `r[j]` is read from `r[web]`, `r[code]`, … or from
-columns that a pattern names (`r=r_*`); the output from such columns too, or from one column beside
-a column of labels (`validation=valid_domain`). What comes out has a row for each measured value.
+A law with index sets reads `r[j]` from `r[web]`, `r[code]`, … or from columns that match a pattern
+(`r=r_*`); the output from such columns too, or from one column beside a column of labels
+(`validation=valid_domain`). The result has one row for each measured value.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ DO_WITHOUT = f"{CORRECT}, or choose rows with --where, or leave such rows out wi
 
 @dataclass(frozen=True)
 class Labelled:
-    """A long table: each row has one label of each index of the rows, and one measured value.
+    """A long table: each row has one label for each index of the rows, and one measured value.
 
     Attributes:
-        table: with a column for each element, named as it is written: `r[web]`.
-        instance: the labels, and which variables each row says.
+        table: the table, with a column for each element, named as it is written: `r[web]`.
+        instance: the labels, and the variables whose values are given by row.
         columns: variable or output -> column, for those whose names differ.
         of_rows: index of the rows -> the label of each row.
         sets: index of the rows -> the labels that it runs over.
-        warnings: what is odd but usable.
-        dropped: how many rows were left out.
+        warnings: suspicious but usable data.
+        dropped: the number of excluded rows.
     """
 
     table: Table
@@ -53,7 +53,13 @@ class Labelled:
     dropped: int = 0
 
     def keep(self, labels: Mapping[str, str]) -> Table:
-        """The rows with some labels, and the columns that say which label a row has."""
+        """The rows with the given labels, ready for the law of these rows.
+
+        Each index that is not named gets indicator columns: 1 in the rows with a label, else 0.
+
+        Args:
+            labels: index -> label.
+        """
         columns: dict[str, Any] = dict(self.table.columns)
         for index, row_labels in self.of_rows.items():
             for label in self.sets[index] if index not in labels else ():
@@ -62,7 +68,7 @@ class Labelled:
         return replace(self.table, columns=columns).keep(self.rows_with(labels))
 
     def rows_with(self, labels: Mapping[str, str]) -> Mask:
-        """Which rows have some labels, index -> label; shape (rows,)."""
+        """The mask of the rows with the given labels, index -> label; shape (rows,)."""
         rows = np.ones(len(self.table), dtype=bool)
         for index, label in labels.items():
             rows &= np.array(self.of_rows[index]) == label
@@ -86,12 +92,12 @@ def labelled(
         columns: variable, output or set -> column, or a pattern of columns: {"r": "r_*",
             "validation": "valid_domain"}.
         target: whether the output is read too.
-        fit_labels: set -> labels that a fit has; other labels are refused, and those that no column
-            names are not missed.
-        drop_bad: leave out rows without a label, or whose shares are none, instead of refusing them.
+        fit_labels: set -> the labels known to a fit; others are refused, and those without a column
+            are not required.
+        drop_bad: exclude rows without a label, or with invalid shares, instead of refusing them.
 
     Raises:
-        LawdslError: columns that are missing or do not fit each other, shares that are none.
+        LawdslError: missing or inconsistent columns, invalid shares.
     """
     table = _with_labels(declared, table)
     columns_of = elements(declared, table, columns, fit_labels or {}, target=target)
@@ -119,11 +125,11 @@ def labelled(
 
 
 class _Usable:
-    """Which rows of a table can be used; the others are refused together, or left out.
+    """The usable rows of a table; the others are refused together, or excluded.
 
     Attributes:
-        good: those that can, shape (rows,).
-        problems: what is wrong with the others.
+        good: the mask of usable rows, shape (rows,).
+        problems: messages about the others.
     """
 
     def __init__(self, table: Table, drop_bad: bool, advice: str) -> None:
@@ -137,7 +143,7 @@ class _Usable:
         return int(np.sum(~self.good))
 
     def without(self, column: str, bad: Mask, message: str) -> None:
-        """Leave rows out, or say what is wrong with them."""
+        """Exclude the marked rows, or report them."""
         if self.drop_bad:
             self.good &= ~bad
         elif bad.any():
@@ -190,7 +196,7 @@ def _labels_of_rows(
 def _odd_shares(
     declared: Declarations, columns_of: Elements, rest: Mapping[str, str], usable: _Usable
 ) -> Iterator[Diagnostic]:
-    """What is odd about shares; rows whose shares are none are refused, or left out."""
+    """Warnings about shares; rows with invalid shares are reported or excluded."""
     for name, label in rest.items():
         if name not in columns_of.wide:
             continue
@@ -263,19 +269,19 @@ def _is_plain(declared: Declarations, columns_of: Elements, name: str) -> bool:
 
 
 def no_labels(declared: Declarations, index: str, table: Table) -> Diagnostic:
-    """What is said where no column has the labels that rows need."""
+    """The message where no column has the labels that rows need."""
     message = f"no column says the label of each row over {declared.indices[index].over}"
     help = f"name the column: {binding_name(declared, index)}=COLUMN"
     return Diagnostic("D0104", message, place=table.name, help=help)
 
 
 def refuse_indices(law: Law, what: str, help: str) -> None:
-    """Refuse a law with index sets.
+    """Raise an error for a law with index sets.
 
     Args:
         law: any law.
-        what: cannot be done with one.
-        help: what can.
+        what: the operation that is not possible with one.
+        help: an alternative.
 
     Raises:
         LawdslError: L0321.

@@ -1,4 +1,9 @@
-"""Tables whose cells are valid but whose columns or rows are suspect: scales, units, copied rows."""
+"""Valid table -> warnings about suspicious columns or rows: mixed scales, units, copied rows.
+
+A coincidence of rounded measurements is judged by a Poisson count of equal pairs (the birthday
+problem: Diaconis and Mosteller (1989), "Methods for studying coincidences", Journal of the American
+Statistical Association 84).
+"""
 
 from __future__ import annotations
 
@@ -42,8 +47,8 @@ class Usual:
 
     Attributes:
         none: a column with all values below is implausible.
-        small, few: so is one with all values below `small` and some below `few`.
-        most: so is one with all values above.
+        small, few: a column with all values below `small` and some below `few` is implausible.
+        most: a column with all values above is implausible.
         from_, to: the usual range, by which a likely unit is chosen.
     """
 
@@ -70,10 +75,17 @@ def two_scales(
     bound: Mapping[str, str],
     positive: bool,
 ) -> list[Diagnostic]:
-    """Columns whose values lie in two clouds far apart: a unit changed on the way.
+    """Warnings about columns whose values form two clusters far apart, as after a change of units.
 
-    Shares, and quantities that may be negative, come as near to 0 as they like: they are not
-    looked at.
+    The gap between neighbouring sorted values must be a ratio of at least MIN_SCALE_RATIO. Shares,
+    and quantities that may be negative, come arbitrarily near to 0 and are not examined.
+
+    Args:
+        law: the law.
+        table: the table, for the numbers of rows.
+        values: variable or output -> its values, shape (rows,).
+        bound: variable or output -> column.
+        positive: whether the output must be positive.
     """
     shares = {q.name for q in law.variables if any(not b.lower for b in q.bounds)}
     diagnostics = []
@@ -97,14 +109,18 @@ def two_scales(
 
 
 def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[Diagnostic]:
-    """A warning where rows repeat another row in all that the law sees of it, in single precision,
-    and chance does not explain it: measurements of few digits may agree.
+    """A warning about rows that repeat another row in all columns used, unless chance explains it.
+
+    Rows are compared in single precision. With n rows at a setting, n(n - 1)/2 pairs agree with
+    probability p each (`_equal_by_chance`); there is no warning while P(N >= repeats) >
+    MIN_CHANCE_PROBABILITY for a Poisson count N with the expected number of equal pairs, unless a
+    share of MAX_COPIED_SHARE of the rows is repeated.
 
     Args:
-        table: for its name, and the numbers of its rows.
+        table: the table, for its name and the numbers of its rows.
         data: the variables, shape (variables, rows).
         output: the measurements, shape (rows,).
-        steps: the steps that they are rounded to, shape (rows,).
+        steps: the rounding steps of the measurements, shape (rows,).
     """
     cells = in_single_precision(np.vstack([data, output]))
     settings = pa.table({str(i): column for i, column in enumerate(cells)})
@@ -177,13 +193,14 @@ def _equal_by_chance(distinct: pa.Table, names: Sequence[str], step: float) -> f
 def other_units(
     law: Law, table: Table, values: Mapping[str, Array], bound: Mapping[str, str]
 ) -> list[Diagnostic]:
-    """A warning about columns whose header says no unit and whose numbers are implausible in the
-    law's: a model of 50 parameters, 300 tokens of training.
+    """A warning about columns without a unit whose numbers are implausible in the law's unit.
+
+    Examples are a model of 50 parameters, or 300 tokens of training.
 
     Args:
         law: the law.
-        table: for its headers.
-        values: variable -> its values in the law's unit.
+        table: the table, for its headers.
+        values: variable -> its values in the law's unit, shape (rows,).
         bound: variable -> column.
     """
     diagnostics = []

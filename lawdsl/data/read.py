@@ -1,4 +1,5 @@
-"""Files and data frames -> Table. Nothing is guessed: what is not a clean table is refused."""
+"""File, data frame or mapping of arrays -> Table; malformed tables are refused instead of
+repaired."""
 
 from __future__ import annotations
 
@@ -29,10 +30,14 @@ METADATA_KEY = b"lawdsl"  # the same in a Parquet file: JSON with a list of note
 
 
 def read_table(source: Any) -> Table:
-    """A table from a path (.csv, .parquet, .sqlite), a data frame, an Arrow table, or a mapping of arrays.
+    """Read a table.
+
+    Args:
+        source: a path (.csv, .parquet, .sqlite), a data frame, an Arrow table, or a mapping of
+            arrays.
 
     Raises:
-        LawdslError: what is no clean table, with its place.
+        LawdslError: a malformed table, with the place.
     """
     if isinstance(source, Table):
         return source

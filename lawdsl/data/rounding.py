@@ -1,4 +1,8 @@
-"""To which steps the numbers of a column are rounded."""
+"""Numbers of a column -> the steps to which they are rounded.
+
+A step s is accepted if |x - s·round(x/s)| <= rtol·|x| for all x, with rtol that of double
+precision, or of single precision for coarse steps.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,13 @@ MAX_EXACT_INTEGER = 2.0**53  # whole numbers up to which all are exact
 
 
 def steps(numbers: Array) -> Array:
-    """The distance to the neighbours that each number could be rounded to, shape (rows,).
+    """The rounding step of each number, shape (rows,): the distance to its neighbours on the grid.
 
     Either all numbers are multiples of one step (0.01, 0.05, 1/64), or all have few significant
-    digits. It is 0 where no step is seen.
+    digits. It is 0 where no step is detected.
+
+    Args:
+        numbers: shape (rows,).
     """
     size = np.abs(numbers)
     if not len(numbers) or not np.all(np.isfinite(numbers)) or not size.max() > 0:
@@ -28,7 +35,7 @@ def steps(numbers: Array) -> Array:
 
 
 def _common(numbers: Array, size: Array) -> float:
-    """The largest step that all numbers are multiples of; 0 if there is none."""
+    """The largest step of which all numbers are multiples; 0 if no tried step fits."""
     for decimals in DECIMALS:
         unit = 10.0**-decimals
         scaled = numbers / unit
@@ -58,9 +65,14 @@ def _allowed(unit: Array | float, size: Array) -> Array:
 
 
 def in_single_precision(numbers: Array) -> Array:
-    """The numbers rounded to the 24 bits of a float32, whatever their size; the shape is kept.
+    """The numbers rounded to the 24-bit significand of a float32, for any exponent; the shape is
+    kept.
 
-    A table that was joined with a copy of itself in another precision has equal rows only so.
+    A table joined with a copy of itself in another precision has equal rows only after this
+    rounding.
+
+    Args:
+        numbers: any shape.
     """
     mantissa, exponent = np.frexp(numbers)
     return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, 24)), exponent - 24))

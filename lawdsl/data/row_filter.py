@@ -1,4 +1,4 @@
-"""Conditions that choose rows of a table: `size = 70M`, `step > 0`."""
+"""Conditions `size = 70M`, `step > 0` -> the rows of a table that satisfy them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FORM = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<op><=|>=|!=|==|=|<|>)\s*(?P<
 
 @dataclass(frozen=True)
 class RowCondition:
-    """One relation between a column and a value; `value` is None where `text` is not a number."""
+    """A relation between a column and a value; `value` is None where `text` is not a number."""
 
     column: str
     relation: str
@@ -34,14 +34,15 @@ class RowCondition:
 
     @property
     def of_numbers(self) -> bool:
-        """Whether the column must hold numbers: text can only be equal or not."""
+        """Whether the column must contain numbers: an order is not defined for text."""
         return self.relation in RELATIONS
 
     def holds(self, table: Table) -> NDArray[np.bool_]:
-        """Which rows meet the condition; numbers are compared as numbers, 70 = 70.0.
+        """The mask of the rows that satisfy the condition, shape (rows,); numbers compare as
+        numbers, 70 = 70.0.
 
         Raises:
-            LawdslError: an order is asked for of a cell that is not a number; D0106.
+            LawdslError: an order relation with a cell that is not a number; D0106.
         """
         if self.of_numbers:
             return RELATIONS[self.relation](table.numbers(self.column), self.value)
@@ -68,10 +69,14 @@ class RowCondition:
 
 
 def condition(text: str, table: Table) -> RowCondition:
-    """A condition as it is written, for the columns of a table.
+    """Parse a condition, for the columns of a table.
+
+    Args:
+        text: the condition as written.
+        table: the table.
 
     Raises:
-        LawdslError: no such form or column; D0115.
+        LawdslError: a malformed condition, or a column that the table lacks; D0115.
     """
     match = _FORM.fullmatch(text)
     if match is None or not match["value"]:

@@ -1,4 +1,4 @@
-"""Shares of a mixture as columns of a table: none below 0, and together 1."""
+"""Shares of a mixture as columns -> rows with r_j >= 0 and Σ r_j = 1, up to rounding; messages."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MAX_SUM_ERROR = 0.02  # and how far they may be at all, as shares that were roun
 
 @dataclass(frozen=True)
 class Shares:
-    """What is wrong with shares.
+    """The result of checking shares.
 
     Attributes:
-        good: which rows can be used, shape (rows,).
-        problems: what is wrong with the others.
-        warnings: what is odd but usable.
+        good: the mask of usable rows, shape (rows,).
+        problems: messages about the others.
+        warnings: suspicious but usable data.
     """
 
     good: Mask
@@ -40,14 +40,14 @@ def checked_shares(
     drop_bad: bool,
     advice: str,
 ) -> Shares:
-    """Look at all shares of each row.
+    """Check that the shares of each row are nonnegative and sum to 1 within the tolerance.
 
     Args:
-        name: of the variable, with its subscripts: `r[j]`.
+        name: the variable with its subscripts: `r[j]`.
         table: the table.
         columns: label -> column.
         rest: the label whose share is taken as 1 minus the others.
-        drop_bad: pass over cells that are not numbers, instead of refusing them.
+        drop_bad: exclude rows with cells that are not numbers, instead of refusing them.
         advice: what to do about bad rows.
 
     Raises:

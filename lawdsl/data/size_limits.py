@@ -13,12 +13,22 @@ FEWER = "keep the columns and rows that the law needs, and leave the others out"
 
 
 def too_large(message: str, location: str, help: str = FEWER) -> LawdslError:
-    """The error for a table beyond a bound; the message names the bound."""
+    """The error for a table beyond a limit.
+
+    Args:
+        message: the problem, which names the limit.
+        location: the file or table.
+        help: what to do about it.
+    """
     return LawdslError(Diagnostic("D0150", message, place=location, help=help))
 
 
 def check_file(size: int, name: str) -> None:
-    """Refuse a file that is too large.
+    """Raise an error for a file that is too large.
+
+    Args:
+        size: its size (bytes).
+        name: its name in messages.
 
     Raises:
         LawdslError: D0150.
@@ -28,7 +38,13 @@ def check_file(size: int, name: str) -> None:
 
 
 def check_shape(rows: int, columns: int, cells: int, name: str) -> None:
-    """Refuse a table of too many columns or cells.
+    """Raise an error for a table with too many columns or cells.
+
+    Args:
+        rows: the number of rows.
+        columns: the number of columns.
+        cells: the number of cells.
+        name: the table's name in messages.
 
     Raises:
         LawdslError: D0150.
@@ -41,7 +57,11 @@ def check_shape(rows: int, columns: int, cells: int, name: str) -> None:
 
 
 def check_text(size: int, name: str) -> None:
-    """Refuse a table with too much text in it.
+    """Raise an error for a table with too much text.
+
+    Args:
+        size: the size of the text (bytes).
+        name: the table's name in messages.
 
     Raises:
         LawdslError: D0150.

@@ -1,4 +1,5 @@
-"""Columns of the output, one for each label, as one column: a table several times below itself."""
+"""Columns of the output, one for each label -> one column of a longer table (wide to long
+format)."""
 
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ from lawdsl.language.symbols import Symbol
 def stacked(
     output: Symbol, table: Table, columns: Mapping[str, str]
 ) -> tuple[Table, tuple[str, ...]]:
-    """A table once for each column of the output.
+    """Repeat a table once for each column of the output, and stack these columns.
 
     Args:
-        output: what was measured.
-        table: with a column of it for each label.
+        output: the measured output.
+        table: the table, with a column of the output for each label.
         columns: label -> column.
 
     Returns:
-        The long table, with a column that is called like the output, and the label of each row.
+        The long table, with a column named after the output, and the label of each row.
 
     Raises:
         LawdslError: columns in several units; D0112.

@@ -1,4 +1,4 @@
-"""A table as it was read: named columns of cells, and the number by which the user finds a row."""
+"""A table as read: named columns of cells, and the number by which the user identifies each row."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Table:
     """A table as it was read.
 
     Attributes:
-        name: the file's name, or what the frame is.
+        name: the file's name, or a description of the data frame.
         columns: column name -> its cells, headers' units removed.
         units: column name -> the unit in its header, `N [Mparam]`.
-        rows: for each row the number by which the user finds it: the line of a file, else the
-            row counted from 1.
+        rows: for each row the number by which the user finds it: the line of a file, else the row
+            counted from 1.
         notes: the comment lines at the top of the file.
-        typed: whether its columns have types, so that text in them is not a number; the cells of
-            a CSV are all text, and stand for what they say.
+        typed: whether its columns have types, so that text in them is not a number; the cells of a
+            CSV are all text, and stand for what they say.
     """
 
     name: str
@@ -42,13 +42,13 @@ class Table:
         return len(self.rows)
 
     def keep(self, rows: NDArray[np.bool_]) -> Table:
-        """The table with only the rows that are marked."""
+        """The table with the marked rows only; `rows` has the shape (rows,)."""
         mask = pa.array(rows)
         columns = {name: column.filter(mask) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=self.rows[rows])
 
     def at(self, numbers: NDArray[np.int64]) -> Table:
-        """The rows that have these numbers, in this order."""
+        """The rows with the given numbers, in this order."""
         positions_of_rows = pa.array(positions_of(self.rows, numbers))
         columns = {name: column.take(positions_of_rows) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=numbers)
@@ -90,7 +90,7 @@ class Table:
         return np.array(values, dtype=np.float64)
 
     def readable(self, name: str) -> NDArray[np.bool_]:
-        """Which rows have a number in a column."""
+        """The mask of the rows with a number in a column, shape (rows,)."""
         column = self.columns[name]
         if _is_text(column.type):
             if self.typed:
@@ -100,7 +100,7 @@ class Table:
         return valid
 
     def texts(self, name: str) -> list[str]:
-        """A column as text, without the spaces around it."""
+        """A column as text, stripped of surrounding spaces."""
         return ["" if c is None else str(c).strip() for c in self.columns[name].to_pylist()]
 
     def _bad(self, name: str, bad: NDArray[np.bool_], cell: str) -> LawdslError:
@@ -110,7 +110,12 @@ class Table:
 
 
 def positions_of(rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each wanted number stands among the numbers of rows."""
+    """The position of each requested number among the numbers of rows, shape of `numbers`.
+
+    Args:
+        rows: the numbers of all rows, shape (rows,).
+        numbers: the requested ones.
+    """
     order = np.argsort(rows)
     return order[np.searchsorted(rows, numbers, sorter=order)]
 
@@ -118,7 +123,17 @@ def positions_of(rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray
 def bad_rows(
     code: str, table: Table, column: str, rows: NDArray[np.int64], message: str, help: str
 ) -> Diagnostic:
-    """A diagnostic about some rows of a column: the first is its place, the next are listed."""
+    """A diagnostic about some rows of a column: the first is its place, and the next ones are
+    listed.
+
+    Args:
+        code: the code of the message.
+        table: the table.
+        column: the column.
+        rows: positions of the rows, counted from 0.
+        message: the problem.
+        help: what to do about it.
+    """
     lines = [str(table.rows[i]) for i in rows[:MAX_ROWS_NAMED]]
     more = f" and {len(rows) - MAX_ROWS_NAMED:,} more" if len(rows) > MAX_ROWS_NAMED else ""
     notes = (f"rows {', '.join(lines)}{more}",) if len(rows) > 1 else ()
@@ -127,7 +142,7 @@ def bad_rows(
 
 
 def number(cell: str) -> float | None:
-    """What a cell says as a number. Python would also read `1_000` and the digits of any script."""
+    """The number in a cell, or None; unlike `float`, it refuses `1_000` and non-ASCII digits."""
     if "_" in cell or not cell.isascii():
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a row counts, and which training run it comes from."""
+"""Columns of a table -> the weight of each row, and the training run it belongs to."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ WEIGHTS_COLUMN = "(weights)"  # the column of weights that were given as an arra
 def with_weights(table: Table, weights: str | Array | None) -> tuple[Table, str | None]:
     """The table with the weights of its rows in a column, and that column's name.
 
+    Args:
+        table: the table.
+        weights: a column, an array of shape (rows,), or None for equal weights.
+
     Raises:
-        LawdslError: no such column, or not one number a row.
+        LawdslError: a missing column, or an array of another length.
     """
     if weights is None:
         return table, None
@@ -42,7 +46,12 @@ def with_weights(table: Table, weights: str | Array | None) -> tuple[Table, str 
 
 
 def check_columns(table: Table, names: Sequence[str], what: str) -> None:
-    """Refuse the name of a column that the table lacks.
+    """Raise an error for columns that the table lacks.
+
+    Args:
+        table: the table.
+        names: the columns.
+        what: what they are needed for.
 
     Raises:
         LawdslError: with each such name.
@@ -60,10 +69,16 @@ def check_columns(table: Table, names: Sequence[str], what: str) -> None:
 
 
 def counting(table: Table, column: str, drop_bad: bool) -> tuple[Table, int]:
-    """The rows that count something, and how many bad ones were left out.
+    """The rows of positive weight, and the number of invalid rows that were excluded.
+
+    Args:
+        table: the table.
+        column: the column of the weights.
+        drop_bad: exclude rows whose weight is negative or not a finite number.
 
     Raises:
-        LawdslError: a weight that is not a finite number from 0 on, with its row; none above 0.
+        LawdslError: a weight that is negative or not a finite number, with its row; no positive
+            weight.
     """
     dropped = 0
     if drop_bad:
@@ -88,10 +103,15 @@ def counting(table: Table, column: str, drop_bad: bool) -> tuple[Table, int]:
 
 
 def of_known_runs(table: Table, columns: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
-    """The rows that say which run they come from, and how many others were left out.
+    """The rows with a known training run, and the number of other rows that were excluded.
+
+    Args:
+        table: the table.
+        columns: the columns that identify a run.
+        drop_bad: exclude rows without a value in these columns.
 
     Raises:
-        LawdslError: a row that does not say it.
+        LawdslError: a row without such a value.
     """
     dropped = 0
     for name in columns:
@@ -108,9 +128,14 @@ def of_known_runs(table: Table, columns: Sequence[str], drop_bad: bool) -> tuple
 
 
 def groups_of(table: Table, columns: Sequence[str]) -> NDArray[np.int64]:
-    """The number of each row's run, shape (rows,), whatever the order of the rows.
+    """The number of each row's run, shape (rows,), independent of the order of the rows.
 
-    Rows are of one run where they agree in all of the columns; numbers agree as numbers, 70 = 70.0.
+    Rows belong to one run if they agree in all of the columns; numbers compare as numbers, 70 =
+    70.0.
+
+    Args:
+        table: the table.
+        columns: the columns that identify a run.
     """
     labels = list(zip(*(map(_label, table.texts(name)) for name in columns), strict=True))
     numbers = {label: i for i, label in enumerate(sorted(set(labels)))}

@@ -1,5 +1,8 @@
-"""CSV -> Table, strictly: readers differ in what they do to a short row, a doubled header or
-`1,000,000`, and most of it is silent; here the cells stay text until a column is used.
+"""CSV -> Table, strictly, with cells kept as text until a column is used.
+
+CSV readers differ in how they treat a short row, a duplicate header or `1,000,000`, and most of
+them do so silently; here such files are refused. The format is that of RFC 4180 (Shafranovich
+(2005), https://www.rfc-editor.org/rfc/rfc4180) with comment lines above the header.
 """
 
 from __future__ import annotations
@@ -28,10 +31,14 @@ _OPEN = re.compile(rb'(?:^|,)"')
 
 
 def read_csv(content: bytes, name: str) -> Table:
-    """A table from the bytes of a CSV: commas, quotes, one line of names, comments above it.
+    """Read a CSV table: comma-separated, with quotes, one header line, and comment lines above it.
+
+    Args:
+        content: the bytes of the file.
+        name: its name in messages.
 
     Raises:
-        LawdslError: what is no clean table, with its line.
+        LawdslError: a malformed table, with the line.
     """
     import pyarrow.csv as pc
 
@@ -98,11 +105,17 @@ def read_csv(content: bytes, name: str) -> Table:
 
 
 def names_and_units(headers: Sequence[str], location: str) -> list[tuple[str, str]]:
-    """`N [Mparam]` -> (N, Mparam). Words in brackets that tell columns apart, as in `loss [code]`
-    and `loss [text]`, are no units but part of the names.
+    """Split headers into names and units: `N [Mparam]` -> (N, Mparam).
+
+    Words in brackets that distinguish columns, as in `loss [code]` and `loss [text]`, are part of
+    the names and not units.
+
+    Args:
+        headers: the headers.
+        location: their place in messages.
 
     Raises:
-        LawdslError: two columns have one name.
+        LawdslError: two columns have the same name.
     """
     split = [_header(header) for header in headers]
     names = Counter(name for name, _ in split)
@@ -145,9 +158,10 @@ def _plain(content: bytes, name: str) -> bytes:
 
 
 def _record_lines(body: bytes, before: int, name: str) -> tuple[Sequence[int], int]:
-    """The line of the file on which each record begins, and that of a quote never closed, else 0.
+    """The line number at which each record begins, and that of a quote that is never closed, else
+    0.
 
-    Blank lines are no records, and a quoted cell may have line ends in it.
+    Blank lines are not records, and a quoted cell may contain line breaks.
 
     Raises:
         LawdslError: a record is too long; D0150.

@@ -1,4 +1,4 @@
-"""A table of a SQLite database, read within bounds on its size and on the time that it takes."""
+"""SQLite database -> its table of runs, read within limits on size and time."""
 
 from __future__ import annotations
 
@@ -32,11 +32,19 @@ STEPS_BETWEEN_CLOCK_CHECKS = 10_000  # of SQLite's machine between looks at the 
 def read_database(
     path: Path, content: bytes, name: str
 ) -> tuple[list[str], list[list[Any]], tuple[str, ...]]:
-    """The table `runs` of a database, or its only one: its headers, its columns, and the notes.
+    """Read the table `runs` of a database, or its only table.
+
+    Args:
+        path: the file.
+        content: its bytes.
+        name: its name in messages.
+
+    Returns:
+        The headers, the columns, and the notes.
 
     Raises:
-        sqlite3.Error: it is not a readable database.
-        LawdslError: D0102 where it has no table of that name; D0150 where it is too large.
+        sqlite3.Error: the file is not a readable database.
+        LawdslError: D0102 where no such table exists; D0150 where it is too large.
     """
     base = _opened(path, content)
     try:
@@ -78,10 +86,11 @@ def _table(
 
 
 def _opened(path: Path, content: bytes) -> sqlite3.Connection:
-    """A database, from its bytes where these are all of it.
+    """Open a database, from its bytes where these are complete.
 
-    That takes no lock: a network's file system may have none, and whoever may not write where the
-    file lies cannot roll back what was left there. What its schema computes is bounded.
+    Reading bytes needs no lock, which a network file system may not support, and no permission to
+    write, which a rollback of an interrupted transaction would need. The computations of its schema
+    are limited.
     """
     alone = content[18:20] == b"\1\1" and not path.with_name(f"{path.name}-journal").exists()
     if alone:

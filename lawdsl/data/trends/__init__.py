@@ -1,1 +1,2 @@
-"""Law + table -> what the measurements say about the trends that the law claims, before any fit."""
+"""Law, table -> the evidence of the measurements for or against the law's claimed trends, without a
+fit."""

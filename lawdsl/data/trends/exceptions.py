@@ -1,7 +1,9 @@
-"""Exceptions to a claim -> the ranges of variables they have in common, and the best split.
+"""Exceptions to a claim -> the ranges of variables that they have in common, and the best split.
 
-The split maximises the gain in log-likelihood of two binomial shares over one, as the node of a
-classification tree does (Breiman et al. 1984, Classification and Regression Trees).
+The gain of a split is the increase of the binomial log-likelihood l(k, n) = k·log(k/n) + (n -
+k)·log(1 - k/n), with k exceptions among n differences: gain = l(k_1, n_1) + l(k_2, n_2) - l(k_1 +
+k_2, n_1 + n_2), as at a node of a classification tree (Breiman, Friedman, Olshen and Stone (1984),
+Classification and Regression Trees).
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ MAX_SPLIT_ROWS = 10  # of the table of a split; a variable of more values is par
 
 @dataclass(frozen=True)
 class ComparedPairs:
-    """Differences of one kind, and which of them are exceptions, shape (n,).
+    """Differences of one kind, and the mask of those that are exceptions, shape (n,).
 
-    `through` is the number of the variable that is followed from end to end; -1 for none.
+    `through` is the index of the variable that is followed from its first to its last value; -1 for
+    none.
     """
 
     pairs: PairedDifferences
@@ -33,24 +36,38 @@ class ComparedPairs:
 
 @dataclass(frozen=True)
 class Axes:
-    """The law's variables: their names, and the distinct values of each, ascending."""
+    """The law's variables: their names, and the distinct values of each in ascending order."""
 
     names: tuple[str, ...]
     levels: tuple[Array, ...]
 
     def text(self, i: int, low: int, *high: int) -> str:
-        """`0.1`, `0.1 to 0.2`, or `from 0.1` where it leads to several values."""
+        """A value or range of a variable as text: `0.1`, `0.1 to 0.2`, or `from 0.1` with several
+        upper ends.
+
+        Args:
+            i: the index of the variable.
+            low: the index of its value at the lower end.
+            high: those of its values at upper ends.
+        """
         first, *more = (f"{self.levels[i][code]:.6g}" for code in dict.fromkeys((low, *high)))
         return f"from {first}" if len(more) > 1 else " to ".join((first, *more))
 
     def place(self, pairs: PairedDifferences, number: int) -> str:
-        """Where one difference lies: `N = 1, r = 0.1 to 0.2`."""
+        """The place of one difference as text: `N = 1, r = 0.1 to 0.2`."""
         ends = zip(pairs.low[:, number], pairs.high[:, number], strict=True)
         return ", ".join(f"{self.names[i]} = {self.text(i, *both)}" for i, both in enumerate(ends))
 
 
 def ranges(pairs: PairedDifferences, chosen: Mask, axes: Axes) -> tuple[ExceptionRange, ...]:
-    """What the chosen differences have in common that not all have, the most telling first."""
+    """The ranges of variables shared by all chosen differences and not by all others, the largest
+    gain first.
+
+    Args:
+        pairs: the differences.
+        chosen: the mask of the chosen ones, shape (n,).
+        axes: the variables.
+    """
     common = []
     for i, name in enumerate(axes.names if chosen.any() else ()):
         low, high, values = pairs.low[i], pairs.high[i], axes.levels[i]
@@ -70,10 +87,17 @@ def ranges(pairs: PairedDifferences, chosen: Mask, axes: Axes) -> tuple[Exceptio
 
 
 def split(kinds: Sequence[ComparedPairs], axes: Axes) -> Split | None:
-    """The variable, and the value of it, that tell most about which differences are exceptions.
+    """The variable and its value at which a split best separates exceptions from other differences.
 
-    Parted in two at that value, each part with its own share of exceptions, the differences of one
-    kind gain most in log-likelihood; what gains less than 3 is no answer.
+    The split maximises the gain in log-likelihood of different shares of exceptions on the two
+    sides (see above) over one kind of differences.
+
+    Args:
+        kinds: the differences by kind.
+        axes: the variables.
+
+    Returns:
+        The split; None where the gain is below MIN_LIKELIHOOD_GAIN.
     """
     best = (0.0, 0, 0)
     for kind in kinds:
@@ -107,7 +131,8 @@ def _cut(code: Codes, against: Mask) -> tuple[float, int]:
 
 
 def _gain(failed: ArrayLike, number: ArrayLike, wrong: ArrayLike, total: ArrayLike) -> Array:
-    """In log-likelihood: so many exceptions of so many inside, the others outside, told apart."""
+    """The gain in log-likelihood from different shares inside (failed of number) and outside (the
+    rest of wrong of total)."""
     outside = np.subtract(wrong, failed), np.subtract(total, number)
     return _likelihood(failed, number) + _likelihood(*outside) - _likelihood(wrong, total)
 

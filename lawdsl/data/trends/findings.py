@@ -1,4 +1,4 @@
-"""What is to be said of a table that a law's claims were held against."""
+"""Trends of a table, compared with a law's claims -> diagnostics for the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from lawdsl.law.law import Law
 
 
 def of_repeats(table_name: str, repeats: RepeatScatter) -> list[Diagnostic]:
-    """A warning where rows at one place are not told apart: they may be no repeats."""
+    """A warning where rows at one point cannot be distinguished, so that they may not be
+    repeats."""
     if not repeats.df:
         return []
     message = f"{repeats.df:,} rows repeat others in all that is held equal: they are averaged"
@@ -20,7 +21,15 @@ def of_repeats(table_name: str, repeats: RepeatScatter) -> list[Diagnostic]:
 
 
 def of_trends(law: Law, table_name: str, unit: str, trends: Sequence[Trend]) -> list[Diagnostic]:
-    """Claims that the table contradicts, exceptions of unknown noise, nothing to compare."""
+    """Diagnostics about claims that the table contradicts, exceptions of unknown noise, and empty
+    comparisons.
+
+    Args:
+        law: the law.
+        table_name: the table's name.
+        unit: the output's unit.
+        trends: the results, one for each claim.
+    """
     diagnostics = [_contradicted(table_name, unit, trend) for trend in trends if not trend.ok]
     series = [s for trend in trends if trend.ok and trend.expect != "refuted" for s in trend.series]
     if any(s.against and not s.noise.source for s in series):
@@ -52,7 +61,7 @@ def _contradicted(table_name: str, unit: str, trend: Trend) -> Diagnostic:
 
 
 def exceptions(series: DifferenceSeries, unit: str) -> Iterator[str]:
-    """How large the exceptions of one kind are, and where they lie, in a few sentences."""
+    """Sentences on the size and location of the exceptions of one kind."""
     text = f"{series.compared}: {_size(series.largest, series.largest_errors, unit)}"
     text += f" at {series.place}"
     if series.against > 1:

@@ -1,4 +1,4 @@
-"""The rows of a table -> measurements at the cells of a grid of the law's variables."""
+"""Rows of a table -> measurements at the cells of a grid of the law's variables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ RUN_COLUMNS = ("run", "seed")  # columns that tell runs apart, wherever a table 
 def labels_of(
     law: Law, table: Table, columns: Mapping[str, str], requested: Sequence[str]
 ) -> list[str]:
-    """The columns that tell runs apart: those asked for, else `run` and `seed` where there are."""
+    """The columns that identify runs: the requested ones, else `run` and `seed` if the table has
+    them.
+
+    Args:
+        law: the law.
+        table: the table.
+        columns: variable or output -> column.
+        requested: the requested columns.
+    """
     variable_columns = {
         columns.get(name, name) for name in (law.output, *(q.name for q in law.variables))
     }
@@ -31,15 +39,15 @@ def labels_of(
 def on_grid(
     law: Law, table: Table, runs: Runs, labels: Sequence[str], error: Array, unaveraged: int = 0
 ) -> tuple[PairedDifferences, Axes]:
-    """The measurements at cells of a grid; the first labels mean more than a repetition.
+    """The measurements at the cells of a grid, and the values of the variables along its axes.
 
     Args:
         law: the law.
         table: the rows of `runs`, in their order.
         runs: these rows as the law sees them.
-        labels: columns of what else is held equal.
-        error: the variance of each row, nan where it is not known, shape (rows,).
-        unaveraged: how many of the labels, the first ones, mean more than a repetition.
+        labels: further columns that are equal within a comparison.
+        error: the variance of each row, nan where it is unknown, shape (rows,).
+        unaveraged: the number of leading labels across which measurements are never averaged.
     """
     assert runs.target is not None
     coded = [numbered(column) for column in runs.columns]
@@ -53,7 +61,7 @@ def on_grid(
 
 
 def cells(table: Table, name: str) -> tuple[str, ...]:
-    """The cells of a column by the number that `on_grid` gives them."""
+    """The distinct cells of a column, indexed by the codes that `on_grid` assigns."""
     codes = groups_of(table, [name])
     first = np.unique(codes, return_index=True)[1]
     texts = table.texts(name)

@@ -1,4 +1,4 @@
-"""The claims of a law that a table can speak of: signs of derivatives of the output."""
+"""Claims of a law -> those that a table can test: signs of derivatives of the output."""
 
 from __future__ import annotations
 
@@ -19,14 +19,20 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @dataclass(frozen=True)
 class Slope:
-    """`sense` times the derivative of the output by these variables is claimed not to be below 0."""
+    """The claim that `sense` times the derivative of the output by these variables is
+    nonnegative."""
 
     wrt: tuple[str, ...]
     sense: int
 
 
 def slope_of(law: Law, claim: tree.Claim) -> Slope | None:
-    """What a claim says of a derivative of the output; None where it says something else."""
+    """The sign of a derivative of the output that a claim states; None for other claims.
+
+    Args:
+        law: the law.
+        claim: the claim.
+    """
     match claim:
         case tree.TrendNode(tree.Name(of), word, name) if of == law.output:
             wrt = (tree.name_of(name),) * (2 if word in ("convex", "concave") else 1)
@@ -43,7 +49,13 @@ def slope_of(law: Law, claim: tree.Claim) -> Slope | None:
 
 
 def why_untestable(law: Law, slope: Slope, claim: Claim) -> str:
-    """Why no table of the law's variables can speak of a claim; empty where it can."""
+    """The reason why a table of the law's variables cannot test a claim; empty where it can.
+
+    Args:
+        law: the law.
+        slope: the sign of a derivative that it states.
+        claim: the claim.
+    """
     names = {q.name for q in law.variables}
     for name in (*slope.wrt, *(tree.name_of(name) for name, _ in claim.conditions)):
         if name not in names:
@@ -59,7 +71,13 @@ def why_untestable(law: Law, slope: Slope, claim: Claim) -> str:
 
 
 def rows_of(law: Law, claim: Claim, runs: Runs) -> NDArray[np.bool_]:
-    """The rows that meet the conditions of a claim, shape (rows,)."""
+    """The mask of the rows that satisfy the conditions of a claim, shape (rows,).
+
+    Args:
+        law: the law.
+        claim: the claim.
+        runs: the rows as the law sees them.
+    """
     names = [q.name for q in law.variables]
     met = np.ones(runs.columns.shape[1], dtype=bool)
     for name, relations in claim.conditions:

@@ -1,6 +1,6 @@
 """Slopes at several shares -> the inflection ratio: the share below which a claim on them fails.
 
-Que et al. 2024, arXiv:2406.01375, appendix I.3: below some share of the corpus whose loss is
+Que et al. (2024), arXiv:2406.01375, appendix I.3: below some share of the corpus whose loss is
 predicted, the loss rises with the tokens, and the D-CPT law does not hold.
 """
 
@@ -31,13 +31,13 @@ MIN_DF_OF_REPEATS = (
 
 
 def inflections(law: Law, table: Table, runs: Runs, run: tuple[str, ...]) -> list[Inflection]:
-    """Those of all claims of a law that a table contradicts below some share.
+    """The inflections of all claims of a law that a table contradicts below some share.
 
     Args:
         law: the law.
-        table: the table, of which some rows may have been left out.
+        table: the table, possibly with rows excluded.
         runs: the rows that are used.
-        run: columns that tell training runs apart; `run` and `seed` where none is given.
+        run: columns that identify training runs; `run` and `seed` where none is given.
     """
     claims = [(c, s) for c in law.claims if (s := slope_of(law, c.claim)) is not None]
     testable = [
@@ -70,21 +70,22 @@ def inflection(
 ) -> Inflection | None:
     """The share below which a claim on a first derivative fails.
 
-    There is one wherever the claim fails at some share by more than chance makes in one of 100
-    tables (Bonferroni's bound over all shares, places and claims). The largest of all places that
-    show this is taken, which is the safe one; the lower end of its interval is divided among them.
+    An inflection is reported if the claim fails at some share beyond chance at the 1 % level, by
+    Bonferroni's inequality over all shares, places and claims. Of all places with such a failure
+    the largest estimate is taken, the conservative choice; the error probability of the lower end
+    of its interval is divided among them.
 
     Args:
         law: the law.
-        slope: what it claims.
+        slope: the sign of the derivative that it claims.
         rows: the measurements.
         axes: the variables.
-        scale: what slopes are measured by.
-        label_cells: column of what else is held equal, the first labels of rows -> its cells by number.
+        scale: the scale of noise and rounding.
+        label_cells: column of a leading label of the rows -> its distinct cells by code.
 
     Returns:
-        None where the law has no variable that is a share, or several; or the table shows no place
-        where the claim fails, as it also does where nothing is known of its noise.
+        None where the law does not have exactly one variable that is a share; or where the table
+        shows no place at which the claim fails, as when its noise is unknown.
     """
     share = share_of(law, slope)
     if share is None or not len(rows):
@@ -151,7 +152,13 @@ def _largest(
 
 
 def share_of(law: Law, slope: Slope) -> Quantity | None:
-    """The one variable that is a share, beside that of a claim on a first derivative."""
+    """The only variable that is a share, other than that of a claim on a first derivative; else
+    None.
+
+    Args:
+        law: the law.
+        slope: the sign of the derivative that it claims.
+    """
     shares = [q for q in law.variables if _is_share(q)]
     if len(slope.wrt) != 1 or len(shares) != 1 or shares[0].name == slope.wrt[0]:
         return None
@@ -159,7 +166,7 @@ def share_of(law: Law, slope: Slope) -> Quantity | None:
 
 
 def _is_share(q: Quantity) -> bool:
-    """Whether the domain of a variable lies inside [0, 1]."""
+    """Whether the domain of a variable is within [0, 1]."""
     limits = [(b.lower, float(b.limit)) for b in q.bounds if b.limit.is_number]
     return any(low and limit >= 0 for low, limit in limits) and any(
         not low and limit <= 1 for low, limit in limits
@@ -209,7 +216,7 @@ def _location(
     one: PairedDifferences,
     label_cells: Mapping[str, Sequence[str]],
 ) -> str:
-    """What is equal in a group: `N = 1.8, schedule = cosine`."""
+    """The values shared by a group, as text: `N = 1.8, schedule = cosine`."""
     equal = {
         name: axes.text(i, one.low[i, 0]) for i, name in enumerate(axes.names) if i not in moving
     }

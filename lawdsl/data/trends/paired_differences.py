@@ -1,7 +1,8 @@
-"""Measured values -> the differences between neighbours that claims on derivatives are about.
+"""Measurements on a grid -> the differences that claims on derivatives are about.
 
-A first derivative is told by two neighbours, a mixed one by the four corners of a rectangle, and a
-second one by three values in a row: how far the middle one lies under the line between the others.
+A first derivative in x compares two neighbours, y_2 - y_1; a mixed one the four corners of a
+rectangle, (y_22 - y_12) - (y_21 - y_11); a second one three values in a row, by the height of the
+chord over the middle point, (1 - w)·y_1 + w·y_3 - y_2 with w = (x_2 - x_1)/(x_3 - x_1).
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ LEVEL_ATOL = 1e-14  # of the largest value: what is nearer to 0 is 0, as 1 - 0.7
 
 @dataclass(frozen=True)
 class PairedDifferences:
-    """Measured values, or differences of them, each with the place where it was measured.
+    """Measured values, or differences of them, each with its place on the grid.
 
     Attributes:
         value: shape (n,).
-        spread: its variance, where that of one measurement is 1 and all are independent; (n,).
-        error: its variance by the standard errors of the measurements, nan where none are known.
-        low: number of the value of each variable at its lower end, shape (variables, n).
-        high: the same at its upper end.
-        labels: what else is held equal, the training run and the like, shape (labels, n).
-        unaveraged: how many of the labels, the first ones, mean more than a repetition: what differs in
-            them is never averaged.
+        spread: its variance in units of that of one measurement, all being independent, shape (n,).
+        error: its variance from the standard errors of the measurements, nan where unknown, shape
+            (n,).
+        low: codes of the variables' values at the lower end, shape (variables, n).
+        high: codes of the variables' values at the upper end, shape (variables, n).
+        labels: codes of further columns that are equal within a comparison, such as the training
+            run, shape (labels, n).
+        unaveraged: the number of leading labels across which measurements are never averaged.
     """
 
     value: Array
@@ -47,7 +49,7 @@ class PairedDifferences:
         return len(self.value)
 
     def take(self, index: Codes | Mask) -> PairedDifferences:
-        """Some of them, in this order."""
+        """The selected entries, in the order of the index; a mask selects entries too."""
         numbers = (self.value[index], self.spread[index], self.error[index])
         codes = (self.low[:, index], self.high[:, index], self.labels[:, index])
         return PairedDifferences(*numbers, *codes, self.unaveraged)
@@ -55,7 +57,7 @@ class PairedDifferences:
 
 @dataclass(frozen=True)
 class RepeatScatter:
-    """How far repeated measurements lie apart: sum of squares for a spread of 1, and freedom."""
+    """The scatter of repeated measurements: Σ (y - mean)²/spread, and its degrees of freedom."""
 
     squares: float = 0.0
     df: int = 0
@@ -65,7 +67,16 @@ class RepeatScatter:
 
 
 def numbered(values: Array) -> tuple[Codes, Array]:
-    """The number of each value among the distinct ones, and these, ascending."""
+    """The code of each value among the distinct ones, and the distinct values in ascending order.
+
+    Values within LEVEL_RTOL of each other (LEVEL_ATOL near 0) count as equal.
+
+    Args:
+        values: shape (n,).
+
+    Returns:
+        Codes of shape (n,), and the distinct values.
+    """
     distinct = np.unique(values)
     room = LEVEL_RTOL * np.maximum(
         np.abs(distinct[1:]), np.abs(distinct[:-1])
@@ -77,17 +88,20 @@ def numbered(values: Array) -> tuple[Codes, Array]:
 def paired_differences(
     rows: PairedDifferences, order: Sequence[int], levels: Sequence[Array], *, ends: bool = False
 ) -> tuple[PairedDifferences, RepeatScatter]:
-    """What a claim on a derivative compares, and the scatter of what was measured repeatedly.
+    """The differences that a claim on a derivative compares, and the scatter of repeated
+    measurements.
 
-    Labels in which a variable varies are held while it is followed (a run, while D grows); across
-    the others (the same, while r differs) measurements are averaged, as are repeats at the end.
+    Labels within which a variable varies stay equal while it is followed (the run, while D grows);
+    over the other labels (the run, while r differs) measurements are averaged, as are repeats at
+    the end.
 
     Args:
         rows: the measurements.
-        order: numbers of the variables, one or two, followed one after the other; twice the same
-            for a second derivative.
+        order: the indices of one or two variables, differenced one after the other; the same index
+            twice for a second derivative.
         levels: the distinct values of each variable.
-        ends: the first variable is followed from the first of at least three values to the last.
+        ends: compare the first with the last of at least three values of the first variable,
+            instead of neighbours.
     """
     pairs, scatter = rows, RepeatScatter()
     for step, i in enumerate(dict.fromkeys(order)):
@@ -106,11 +120,12 @@ def paired_differences(
 def merged(
     pairs: PairedDifferences, kept_labels: Mask | None = None
 ) -> tuple[PairedDifferences, RepeatScatter]:
-    """The means of all that was measured at one place, and how it scatters there.
+    """The means of all measurements at one place, and their scatter about these.
 
     Args:
-        pairs: what was measured.
-        kept_labels: which labels still tell places apart, beside those that always do.
+        pairs: the measurements.
+        kept_labels: the mask of labels that still distinguish places, in addition to the leading
+            ones, shape (labels,).
     """
     unaveraged = np.arange(len(pairs.labels)) < pairs.unaveraged
     pairs = replace(
@@ -130,7 +145,12 @@ def merged(
 
 
 def varying(pairs: PairedDifferences, i: int) -> Mask:
-    """In which labels a variable varies, shape (labels,)."""
+    """The mask of the labels within which a variable varies, shape (labels,).
+
+    Args:
+        pairs: the measurements.
+        i: the index of the variable.
+    """
     varies = []
     for label in pairs.labels:
         order = np.lexsort((pairs.low[i], label))
@@ -140,7 +160,13 @@ def varying(pairs: PairedDifferences, i: int) -> Mask:
 
 
 def in_lines(pairs: PairedDifferences, i: int) -> tuple[PairedDifferences, Codes]:
-    """Ordered by all but one variable, then by that; and which line each lies on."""
+    """The measurements sorted by all other variables, then by one, and the line of each, shape
+    (n,).
+
+    Args:
+        pairs: the measurements.
+        i: the index of the variable along the lines.
+    """
     others = [np.delete(pairs.low, i, axis=0), np.delete(pairs.high, i, axis=0), pairs.labels]
     keys = np.concatenate(others)
     order = np.lexsort((pairs.low[i], *keys))
@@ -167,7 +193,7 @@ def _ends(line: Codes) -> Codes:
 def _second_differences(
     pairs: PairedDifferences, line: Codes, i: int, levels: Array
 ) -> PairedDifferences:
-    """How far the line between two values lies above the one between them."""
+    """The height of the chord between two values above the value between them."""
     middle = np.flatnonzero(line[2:] == line[:-2]) + 1
     triples = np.array([middle - 1, middle + 1, middle])
     lower, upper, x = levels[pairs.low[i][triples]]
@@ -176,7 +202,7 @@ def _second_differences(
 
 
 def _combined(pairs: PairedDifferences, index: Codes, weights: Array) -> PairedDifferences:
-    """Sums of weighted values; `at[0]` is their lower end, `at[1]` the upper."""
+    """Weighted sums of values; `index[0]` is their lower end and `index[1]` the upper one."""
     return replace(
         pairs.take(index[0]),
         value=np.sum(weights * pairs.value[index], axis=0),

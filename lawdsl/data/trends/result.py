@@ -1,4 +1,4 @@
-"""What a table says about the trends that a law claims: frozen records, and the same as plain data."""
+"""Evidence of a table about a law's trends: frozen records, and their form as plain data."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MIN_LIKELIHOOD_GAIN = 3.0  # in log-likelihood: what gains less does not tell wh
 
 @dataclass(frozen=True)
 class ExceptionRange:
-    """What all exceptions have in common: no other end of a variable takes part in one.
+    """A range of a variable that contains all exceptions.
 
     Attributes:
         variable: its name.
         low: the smallest of its values in an exception.
-        high: the largest.
-        below: the value down from which there is no exception; None where there is no such value.
-        above: the value from which on there is none; None likewise.
-        gain: in log-likelihood, when the differences inside are told from those outside.
+        high: the largest of its values in an exception.
+        below: the value down from which there is no exception; None without such a value.
+        above: the value up from which there is no exception; None without such a value.
+        gain: the gain in log-likelihood from different shares of exceptions inside and outside.
     """
 
     variable: str
@@ -37,7 +37,7 @@ class ExceptionRange:
 
     @property
     def text(self) -> str:
-        """As a relation: `r <= 0.1`."""
+        """The range as a relation: `r <= 0.1`."""
         name, low, high = self.variable, f"{self.low:.6g}", f"{self.high:.6g}"
         if self.low == self.high:
             return f"{name} = {low}"
@@ -47,7 +47,7 @@ class ExceptionRange:
 
     @property
     def elsewhere(self) -> str:
-        """Where the exceptions are not, on one side: `r >= 0.2`."""
+        """The adjacent range without exceptions, on one side: `r >= 0.2`."""
         if self.above is not None:
             return f"{self.variable} >= {self.above:.6g}"
         return f"{self.variable} <= {self.below:.6g}"
@@ -55,14 +55,14 @@ class ExceptionRange:
 
 @dataclass(frozen=True)
 class DifferenceNoise:
-    """How sure a difference is.
+    """The noise of differences.
 
     Attributes:
-        source: a column of standard errors, `repeats` of the same differences, `repeated rows`;
-            empty where nothing is known.
-        error: the median standard error of a difference, in the output's unit; None likewise.
+        source: `column` of standard errors, `repeats` of the same differences, `repeated rows`;
+            empty where the noise is unknown.
+        error: the median standard error of a difference, in the output's unit; None where unknown.
         df: degrees of freedom; None where the standard errors are given.
-        limit: how many standard errors are too few to tell.
+        limit: the number of standard errors below which a difference is too small to tell.
     """
 
     source: str = ""
@@ -73,23 +73,25 @@ class DifferenceNoise:
 
 @dataclass(frozen=True)
 class DifferenceSeries:
-    """One way to look at a claim: all differences of one kind.
+    """All differences of one kind, compared with a claim.
 
     Attributes:
-        compared: what with what: `neighbours in D`, `D first to last`.
-        pairs: how many differences.
-        as_claimed: how many of them go as claimed.
-        too_small: how many are too small to tell.
-        against: how many go the other way.
-        beyond_chance: how many of these are so large that chance makes one such in 100 tables.
-        largest: of those against, in the output's unit; None where there are none.
-        place: of the largest.
-        median: of those against.
-        largest_errors: of those against, in standard errors; None where none are known.
-        median_errors: of those against.
-        noise: what is known of their noise.
-        ranges: what those against have in common.
-        sure_ranges: what those beyond chance have in common.
+        compared: the kind: `neighbours in D`, `D first to last`.
+        pairs: the number of differences.
+        as_claimed: the number of those with the claimed sign.
+        too_small: the number of those too small to tell.
+        against: the number of those with the opposite sign.
+        beyond_chance: the number of those against that are significant at the 1 % level over the
+            table.
+        largest: the largest of those against, in the output's unit; None without any.
+        place: the place of the largest.
+        median: the median of those against.
+        largest_errors: the largest of those against, in standard errors; None where these are
+            unknown.
+        median_errors: the median of those against, in standard errors.
+        noise: the noise of the differences.
+        ranges: the ranges shared by those against.
+        sure_ranges: the ranges shared by those beyond chance.
         contradicts: whether they contradict the claim.
     """
 
@@ -115,11 +117,12 @@ class Crossing:
     """The share at which a claim on a slope begins to hold, all else equal.
 
     Attributes:
-        at: what else is equal, `N = 1.8`; empty where there is nothing else.
-        estimate: where the slope changes its sign; None where it does not between measured shares.
+        at: the values that are equal, `N = 1.8`; empty where there are no other variables.
+        estimate: the share at which the slope changes its sign; None where it does not between
+            measured shares.
         low: lower end of the interval.
-        high: upper end of it; both are None where nothing can be said.
-        why: nothing can be said; empty otherwise.
+        high: upper end of the interval; both are None where nothing can be concluded.
+        why: the reason why nothing can be concluded; empty otherwise.
         fails: whether the claim fails at some share, beyond chance.
     """
 
@@ -138,16 +141,17 @@ class Inflection:
     Attributes:
         share: the variable that is a share.
         of: the law's output.
-        by: the variable that it is claimed to rise or to fall with.
-        rises: whether it rises with it below the share, against the claim; else it falls.
-        estimate: the largest of those places at which the claim fails beyond chance; None where one
-            of them has no estimate.
-        low: lower end of the interval; None where none of them has one.
-        high: upper end of it; None likewise.
-        level: of the intervals.
-        noise: where it is known from: a `column` of standard errors, `repeats` of the curves, or
-            the `scatter` of points about them, which leaves out how far runs lie apart.
-        places: each value of what else is equal.
+        by: the variable with which the output is claimed to rise or fall.
+        rises: whether it rises with that variable below the share, against the claim; else it
+            falls.
+        estimate: the largest of the estimates at places where the claim fails beyond chance; None
+            where one of these has no estimate.
+        low: lower end of the interval; None where no place has one.
+        high: upper end of the interval; None where no place has one.
+        level: the confidence level of the intervals.
+        noise: the source of the standard errors: a `column`, `repeats` of the curves, or the
+            `scatter` of points about them, which does not include the variation between runs.
+        places: the crossing for each combination of the other values.
     """
 
     share: str
@@ -163,7 +167,7 @@ class Inflection:
 
     @property
     def text(self) -> str:
-        """`r = 0.07, 95 % interval 0.05 to 0.1`."""
+        """The estimate as text: `r = 0.07, 95 % interval 0.05 to 0.1`."""
         if self.low is None or self.high is None:
             return "not known"
         estimate = f"{self.share} = {self.estimate:.3g}, " if self.estimate is not None else ""
@@ -172,19 +176,19 @@ class Inflection:
 
     @property
     def trend(self) -> str:
-        """What happens below: `L rises with D`."""
+        """The trend below the share: `L rises with D`."""
         return f"{self.of} {'rises' if self.rises else 'falls'} with {self.by}"
 
 
 @dataclass(frozen=True)
 class Split:
-    """The variable whose values tell best where the exceptions are.
+    """The variable whose values best separate the exceptions from the other differences.
 
     Attributes:
         variable: its name.
-        gain: in log-likelihood, when the differences are parted at one value of it.
-        parts: value or values -> for each series (against, pairs); None where the series follows
-            the variable from end to end.
+        gain: the gain in log-likelihood from a split at one of its values.
+        parts: value or range -> for each series (against, pairs); None where the series follows the
+            variable from end to end.
     """
 
     variable: str
@@ -194,16 +198,16 @@ class Split:
 
 @dataclass(frozen=True)
 class Trend:
-    """One claim and the table.
+    """One claim, compared with the table.
 
     Attributes:
-        claim: as the language prints it.
+        claim: the claim as the language prints it.
         expect: the verdict that the law's author expects of the law itself.
         verdict: `holds`, `exceptions`, `contradicted`, `too small to tell` or `nothing to compare`.
-        why: nothing can be told; empty otherwise.
+        why: the reason why nothing can be concluded; empty otherwise.
         series: the differences, neighbours first.
-        split: where the exceptions are, where one variable tells it.
-        inflection: the share below which it fails, where the table shows that it does.
+        split: the location of the exceptions, where one variable explains it.
+        inflection: the share below which the claim fails, where the table shows that it does.
     """
 
     claim: str
@@ -222,22 +226,23 @@ class Trend:
 
 @dataclass(frozen=True)
 class Trends:
-    """All claims on trends that a law makes, and the table.
+    """All claims of a law on trends, compared with a table.
 
     Attributes:
-        law: its name.
-        digest: SHA-256 of what it says.
+        law: the law's name.
+        digest: SHA-256 of the law.
         data: the table's name.
         data_digest: SHA-256 of its numbers.
-        rows: how many were used.
-        dropped: how many bad ones were left out.
-        where: the conditions they were chosen by.
+        rows: the number of rows used.
+        dropped: the number of invalid rows that were excluded.
+        where: the conditions by which rows were selected.
         columns: variable or output -> the column it was read from.
-        held: columns beside the variables that are held equal; repeats differ in them.
-        by: columns that are held equal and in which repeats do not differ.
-        unit: of the output; empty where it has none.
+        held: columns other than the variables that are equal within a comparison; repeats differ in
+            them.
+        by: columns that are equal within a comparison and in which repeats do not differ.
+        unit: the output's unit; empty where it has none.
         trends: the claims, in the law's order.
-        diagnostics: what there is to say.
+        diagnostics: the messages about the comparison.
     """
 
     law: str

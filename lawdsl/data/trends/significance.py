@@ -1,4 +1,13 @@
-"""Differences and their noise -> Series: how many go as claimed, and what those against amount to."""
+"""Differences and their noise -> a series: how many have the claimed sign, and whether the rest is
+chance.
+
+A difference d with standard error s is significant if |d|/s exceeds the quantile of the normal
+distribution, or of Student's t with the degrees of freedom of s. Over m differences and all claims
+the level is divided by their number (Bonferroni; Dunn (1961), "Multiple comparisons among means",
+Journal of the American Statistical Association 56). Signs alone are compared by the sign test: the
+mean sign against the claim must exceed 3/sqrt(n) (Dixon and Mood (1946), "The statistical sign
+test", Journal of the American Statistical Association 41).
+"""
 
 from __future__ import annotations
 
@@ -28,12 +37,12 @@ SIGN_TEST_DEVIATIONS = 3.0  # standard deviations by which those against outnumb
 
 @dataclass(frozen=True)
 class DifferenceScale:
-    """What all differences in a table are measured by.
+    """The scale on which all differences in a table are judged.
 
     Attributes:
-        rows: how repeated rows scatter.
-        least: a smaller difference is one of rounding.
-        chance: how often chance may contradict a claim by the differences of one kind.
+        rows: the scatter of repeated rows.
+        least: differences up to this size are rounding errors, in the output's unit.
+        chance: the probability that chance contradicts a claim by the differences of one kind.
     """
 
     rows: RepeatScatter
@@ -42,7 +51,12 @@ class DifferenceScale:
 
 
 def scale(rows: PairedDifferences, claims: int) -> DifferenceScale:
-    """That of a table, of which so many claims are made; each is looked at in two ways."""
+    """The scale of a table, for the given number of claims, each of which is tested in two ways.
+
+    Args:
+        rows: the measurements.
+        claims: the number of claims.
+    """
     least = ROUNDING_RTOL * float(np.max(np.abs(rows.value)))
     return DifferenceScale(merged(rows)[1], least, FAMILYWISE_ERROR_RATE / max(1, 2 * claims))
 
@@ -55,14 +69,14 @@ def difference_series(
     scale: DifferenceScale,
     axes: Axes,
 ) -> tuple[DifferenceSeries, Mask]:
-    """All differences of one kind, and which of them go against the claim.
+    """All differences of one kind, and the mask of those against the claim, shape (n,).
 
     Args:
-        compared: what is compared with what.
+        compared: the kind of comparison, for the result.
         pairs: the differences.
-        sense: 1 where they are claimed to be above 0, -1 where below.
-        repeats: how repeated differences scatter.
-        scale: what they are measured by.
+        sense: 1 where they are claimed to be positive, -1 where negative.
+        repeats: the scatter of repeated differences.
+        scale: the scale on which they are judged.
         axes: the variables.
     """
     error, noise = _noise(pairs, repeats, scale)
@@ -111,7 +125,12 @@ def _noise(
 
 
 def limit(df: int | None, tail: float = float(ndtr(-MIN_STANDARD_ERRORS))) -> float:
-    """How many standard errors a difference exceeds by chance with this probability."""
+    """The number of standard errors that a difference exceeds by chance with a given probability.
+
+    Args:
+        df: degrees of freedom of the standard error; None where it is known.
+        tail: the one-sided probability.
+    """
     return -float(ndtri(tail) if df is None else stdtrit(df, tail))
 
 

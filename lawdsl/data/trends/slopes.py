@@ -1,4 +1,11 @@
-"""Measured curves -> the slope of each along one variable, and how it scatters."""
+"""Measured curves -> the least-squares slope of each along the logarithm of a variable, and its
+scatter.
+
+slope = Σ (t_k - mean t)·y_k / Σ (t_k - mean t)², with t = log x. The residuals about a smooth curve
+are those of a polynomial in t of degree at most 3, by orthogonal polynomials on the points of each
+curve (Forsythe (1957), "Generation and use of orthogonal polynomials for data-fitting with a
+digital computer", Journal of the Society for Industrial and Applied Mathematics 5).
+"""
 
 from __future__ import annotations
 
@@ -25,18 +32,19 @@ def slopes(
 ) -> tuple[PairedDifferences, RepeatScatter, RepeatScatter]:
     """The slope of each curve along the logarithm of a variable, over the whole curve.
 
-    It is that of the least-squares line. A curve may fall first and rise later, and its end alone
-    is a few noisy values; but no curve that falls all the way has such a slope above 0, and none
-    that rises all the way one below 0. So its sign is evidence for a claim or against it.
+    It is the slope of the least-squares line. A curve may fall first and rise later, and its end
+    alone consists of a few noisy values; but a curve that falls everywhere never has a positive
+    slope, and one that rises everywhere never a negative one. So its sign is evidence for or
+    against a claim.
 
     Args:
         rows: the measurements.
-        i: number of the variable.
-        levels: its distinct values, ascending.
+        i: the index of the variable.
+        levels: its distinct values, in ascending order.
 
     Returns:
-        The slopes, repeats averaged; how those of repeats scatter; and how measurements scatter
-        about smooth curves.
+        The slopes, repeats averaged; the scatter of the slopes of repeats; and the scatter of
+        measurements about smooth curves.
     """
     positive = rows.take(levels[rows.low[i]] > 0)  # 0 tokens have no logarithm
     pairs, line = in_lines(merged(positive, varying(positive, i))[0], i)

@@ -1,4 +1,4 @@
-"""Law + table -> Trends: every claim on a derivative, held against the differences in the table."""
+"""Law, table -> Trends: every claim on a derivative, compared with the differences in the table."""
 
 from __future__ import annotations
 
@@ -49,17 +49,18 @@ def trends(
     columns: Mapping[str, str] | None = None,
     **named_columns: str,
 ) -> Trends:
-    """Hold every trend that a law claims against a table of measurements; nothing is fitted.
+    """Compare every trend that a law claims with a table of measurements, without a fit.
 
     For ∂L/∂D < 0 each two neighbouring values of D are compared at which all else is equal, and,
     where three or more lie on a line, the first of them with the last; for ∂²L/∂D∂r < 0 the corners
     of each smallest rectangle; for L convex in r each value with the line between its neighbours.
     Values that were measured repeatedly are averaged.
 
-    A difference within 2 standard errors is too small to tell. They are those of a column, taken as
-    independent; else they come from repeats, pooled: of the same differences (other seeds), or,
-    where these have fewer than 5 degrees of freedom, of the same rows. With few degrees of freedom
-    it takes as many more standard errors as Student's distribution says.
+    A difference within 2 standard errors is too small to tell. Standard errors are those of a
+    column, taken as independent; else they are estimated from repeats, pooled: of the same
+    differences (other seeds), or, where these have fewer than 5 degrees of freedom, of the same
+    rows. With few degrees of freedom it takes as many more standard errors as Student's
+    distribution says.
 
     A claim is contradicted where a difference against it is so large that chance would make one
     such in 100 tables if nothing moved at all (Bonferroni's bound over all differences and claims,
@@ -68,25 +69,25 @@ def trends(
     counted without the variable in which most of them are crowded, since those may come from one
     run.
 
-    That L rises with D below some share was seen in D-CPT (Que et al. 2024, arXiv:2406.01375,
+    That L rises with D below some share was seen in D-CPT (Que et al. (2024), arXiv:2406.01375,
     appendix I.3), which calls it the inflection ratio. It is estimated where the law has a variable
-    that is a share, and curves rise at some value of it beyond chance; `lawdsl.data.trends.inflection`
-    says how.
+    that is a share, and curves rise at some value of it beyond chance;
+    `lawdsl.data.trends.inflection` says how.
 
     Args:
         law: the law, or the name or path of one.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         se: the column of the standard errors of the output, in its unit.
-        run: columns that tell training runs apart, and so repeats; `run` and `seed` where none is
+        run: columns that identify training runs, and so repeats; `run` and `seed` where none is
             given and the table has them. Runs are compared with themselves; with others only over
             what does not vary within any of them.
-        by: columns of what else differs and is held equal, such as a schedule; there are no
-            repeats across them.
+        by: further columns that must be equal within a comparison, such as a schedule; rows that
+            differ in them are not repeats.
         where: one condition that rows must meet, or several.
         settings: other values of settings of the law.
-        drop_bad: leave bad rows out, and count them, instead of refusing the table.
+        drop_bad: exclude invalid rows, and count them, instead of refusing the table.
         columns: variable or output -> column, where the names differ.
-        named_columns: the same in another form, L="loss".
+        named_columns: variable or output -> column as keyword arguments, L="loss".
 
     Raises:
         LawdslError: a law or a table that cannot be used.
@@ -207,7 +208,7 @@ def _verdict(all_series: Sequence[DifferenceSeries]) -> str:
 
 
 def _title(names: Sequence[str], ends: bool) -> str:
-    """What is compared, in words."""
+    """The kind of comparison as text."""
     first, *more = names
     if more == [first]:
         return f"neighbours in {first}, three at a time"

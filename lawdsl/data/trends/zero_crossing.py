@@ -1,4 +1,10 @@
-"""Slopes measured at some shares -> the share at which they change their sign, with an interval."""
+"""Slopes at measured shares -> the share at which they change their sign, with an interval.
+
+The slopes are made monotone by isotonic regression (Barlow, Bartholomew, Bremner and Brunk (1972),
+Statistical Inference under Order Restrictions). The interval is obtained by inverting a test of
+slope = 0, as in Fieller's theorem (Fieller (1954), "Some problems in interval estimation", Journal
+of the Royal Statistical Society B 16).
+"""
 
 from __future__ import annotations
 
@@ -15,28 +21,28 @@ STEPS_BETWEEN_SHARES = 200  # points that are looked at between two measured sha
 
 @dataclass(frozen=True)
 class Sureness:
-    """How many standard errors are too many for one slope, and for any of all slopes."""
+    """The critical numbers of standard errors for one slope, and for all slopes simultaneously."""
 
     one: float
     any: float
 
 
 def crossing(location: str, shares: Array, slope: Array, error: Array, sure: Sureness) -> Crossing:
-    """Where slopes that are above 0 at small shares fall below 0.
+    """The share at which slopes that are positive at small shares become negative.
 
-    The estimate is where the line through them crosses 0, after neighbours in the wrong order have
-    been averaged (isotonic regression). The interval is all shares at which a slope of 0 is not
-    refuted: between two measured shares the slope lies on a straight line, to within its noise
-    (Fieller's interval) and to within the bend that the slopes beside them surely have. A gap at
-    the end has such neighbours on one side alone: nothing says where in it the sign changes. Nor
-    is it known where, below the first share or above the last.
+    The estimate is the zero of the piecewise linear interpolant of the slopes after isotonic
+    regression. The interval consists of all shares x at which a slope of 0 is not rejected. Between
+    two measured shares, with w = (x - x_1)/(x_2 - x_1), that is |(1 - w)·s_1 + w·s_2| <= z·sqrt((1
+    - w)²·e_1² + w²·e_2²) + c·(x_2 - x_1)²/2·w·(1 - w), where c is the second derivative that the
+    neighbouring slopes certainly show. A gap at the end has such neighbours on one side only, so
+    any share in it is possible. Nothing is known below the first share or above the last.
 
     Args:
-        location: what else is equal.
-        shares: ascending, shape (n,).
-        slope: at each of them, above 0 where the claim fails.
-        error: the standard error of each.
-        sure: what is beyond noise.
+        location: the values that are equal, as text.
+        shares: in ascending order, shape (n,).
+        slope: the slope at each share, positive where the claim fails, shape (n,).
+        error: the standard error of each slope, shape (n,).
+        sure: the critical numbers of standard errors.
     """
     up = shares[slope > sure.any * error]
     down = shares[slope < -sure.any * error]
