@@ -83,7 +83,7 @@ def write(path: Path, text: str) -> None:
     Raises:
         OSError: the file cannot be written; an existing file is unchanged.
     """
-    # names of files may hold bytes that are no UTF-8, which JSON writes as \udc80
+    # file names may contain bytes that are not UTF-8, which JSON writes as \udc80
     write_bytes(path, text.encode("utf-8", errors="backslashreplace"))
 
 
@@ -117,7 +117,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def _temporary(path: Path) -> tuple[IO[bytes], Path]:
-    """A new file beside another, locked: whoever wrote one that is not locked has died."""
+    """A new locked file in the folder of another; an unlocked one is the leftover of a process that
+    ended."""
     while True:
         handle, name = tempfile.mkstemp(
             dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL_SUFFIX

@@ -136,7 +136,8 @@ def read_runs(
 
 
 def _read(along: Array, output: Array, position: float) -> RunReading | None:
-    """The mean of what was measured at the place, else the line between the places beside it."""
+    """The mean of the evaluations at the position, else linear interpolation between its
+    neighbours."""
     low = int(np.searchsorted(along, position, side="left"))
     high = int(np.searchsorted(along, position, side="right"))
     if low < high:

@@ -14,7 +14,7 @@ from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.keywords import nearest
 from lawdsl.language.symbols import Declarations, Measure
 
-RUN_COLUMNS = ("run", "seed")  # tell runs apart where a table has them
+RUN_COLUMNS = ("run", "seed")  # columns that identify runs by default
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,8 @@ def rows_of(request: MeasureRequest, measure: Measure) -> Rows:
 
 
 def _beside(request: MeasureRequest, measure: Measure, table: Table) -> tuple[Codes, ...]:
-    """What else tells runs apart, unless the readings are of different runs by their conditions."""
+    """Codes of the other columns that identify runs, unless the readings' conditions select
+    different runs."""
     if len({reading.conditions[1:] for reading in measure.readings.values()}) > 1:
         return ()
     names = RUN_COLUMNS if request.run is None else request.run

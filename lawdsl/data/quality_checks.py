@@ -26,19 +26,13 @@ Array = NDArray[np.float64]
 
 MAX_COPIES_NAMED = 3  # copied rows named
 
-MIN_SCALE_RATIO = 1e4  # two clouds of values further apart than this are two scales
+MIN_SCALE_RATIO = 1e4  # a larger ratio of neighbouring values indicates two scales
 MAX_COPIED_SHARE = (
-    0.25  # of the rows: so many copies are no measurements, however coarse the numbers are
+    0.25  # of the rows: more copies than this are reported, however coarse the numbers
 )
-MIN_CHANCE_PROBABILITY = (
-    1e-4  # that independent measurements agree in so many rows: copies are less likely
-)
-MIN_SHARED_VALUES = (
-    2  # equal measurements at different settings: so many show that measurements are coarse
-)
-DEFAULT_RELATIVE_NOISE = (
-    1e-3  # relative: the noise that is supposed where no setting was measured twice
-)
+MIN_CHANCE_PROBABILITY = 1e-4  # a less likely number of equal rows is attributed to copying
+MIN_SHARED_VALUES = 2  # equal measurements at different settings that show a coarse rounding
+DEFAULT_RELATIVE_NOISE = 1e-3  # the relative noise assumed where no setting was measured twice
 
 
 @dataclass(frozen=True)
@@ -131,7 +125,7 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     if not count:
         return []
     if count < MAX_COPIED_SHARE * len(output):
-        single = SINGLE_RTOL * float(np.median(np.abs(output)))  # in which they are compared
+        single = SINGLE_RTOL * float(np.median(np.abs(output)))  # the precision of the comparison
         expected = _equal_by_chance(distinct, names, max(single, float(np.median(steps))))
         if poisson_sf(count - 1, expected) > MIN_CHANCE_PROBABILITY:
             return []

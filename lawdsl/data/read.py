@@ -22,7 +22,7 @@ from lawdsl.data.table import Table as Table
 CSV = (".csv", ".txt", "")
 PARQUET = (".parquet", ".pq")
 SQLITE = (".sqlite", ".sqlite3", ".db")
-PARQUET_MAGIC = b"PAR1"  # what a Parquet file begins with, whatever it is called
+PARQUET_MAGIC = b"PAR1"  # the first bytes of a Parquet file, whatever its name
 SQLITE_MAGIC = b"SQLite format 3\0"
 RUN_TABLE_SCHEMA = 1  # of the tables of runs that can be read; their first note says theirs
 RUN_TABLE_NOTE = re.compile(r"lawdsl runs, schema (\d{1,9}):")
@@ -87,7 +87,7 @@ def _unreadable(
 
 
 def _read_parquet(content: bytes, name: str) -> Table:
-    """A Parquet file; how large it is once read is in its footer, which is looked at first."""
+    """Read a Parquet file, after checking the size of its data as stated in the footer."""
     import pyarrow.parquet as pq
 
     try:
@@ -116,7 +116,7 @@ def _read_parquet(content: bytes, name: str) -> Table:
 
 
 def _text_size(column: Any) -> int:
-    """The bytes of a column stored as a dictionary, with each text written out."""
+    """The size (bytes) of a dictionary-encoded column after decoding all its texts."""
     import pyarrow.compute as pc
 
     if not pa.types.is_dictionary(column.type):
@@ -183,7 +183,7 @@ def _array(name: str, values: Any) -> pa.Array:
         raise LawdslError(Diagnostic("D0102", message, help=help)) from None
     try:
         return pa.array(array)
-    except (pa.ArrowException, TypeError):  # a mixture of kinds: told apart where it is used
+    except (pa.ArrowException, TypeError):  # mixed types: resolved where the column is used
         return pa.array([None if value is None else str(value) for value in array.tolist()])
 
 

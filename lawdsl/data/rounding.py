@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-DECIMALS = range(-3, 9)  # places behind the point that are tried
+DECIMALS = range(-3, 9)  # numbers of decimal places that are tried, from thousands on
 SIGNIFICANT_DIGITS = range(1, 7)  # significant digits that are tried
-DOUBLE_RTOL = 1e-9  # relative: what is left of a number on its grid by binary fractions
-SINGLE_RTOL = 2e-7  # the same for numbers that were kept in single precision
-COARSE_STEP = 1e-4  # of the largest number: steps above it are seen in single precision too
-MAX_EXACT_INTEGER = 2.0**53  # whole numbers up to which all are exact
+DOUBLE_RTOL = 1e-9  # relative error of a decimal number in binary, with room for a few operations
+SINGLE_RTOL = 2e-7  # relative error of numbers once stored in single precision (2^-23 = 1.2e-7)
+COARSE_STEP = 1e-4  # of the largest number: larger steps are detectable in single precision too
+MAX_EXACT_INTEGER = 2.0**53  # float64 represents all integers up to this one
 
 
 def steps(numbers: Array) -> Array:

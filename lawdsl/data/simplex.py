@@ -13,8 +13,8 @@ from lawdsl.data.table import Table, bad_rows
 
 Mask = NDArray[np.bool_]
 
-SILENT_SUM_ERROR = 1e-6  # how far shares may be from summing to 1 and nothing is said
-MAX_SUM_ERROR = 0.02  # and how far they may be at all, as shares that were rounded are
+SILENT_SUM_ERROR = 1e-6  # |sum - 1| up to which there is no warning
+MAX_SUM_ERROR = 0.02  # |sum - 1| up to which shares are accepted, as rounded ones
 
 
 @dataclass(frozen=True)

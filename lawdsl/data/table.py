@@ -77,7 +77,7 @@ class Table:
             try:
                 return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
             except pa.ArrowInvalid:
-                pass  # some cell is no plain number: look at each
+                pass  # some cell is not a plain number: convert each cell separately
         cells = self.texts(name)
         values = [number(cell) for cell in cells]
         bad = np.array([value is None for value in values], dtype=bool)

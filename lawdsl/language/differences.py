@@ -18,7 +18,7 @@ from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Element, Formula, Name
 
 ZERO = ""  # the node that stands for the number 0
-MAX_BOUNDS_TOGETHER = 400  # bounds that are looked at together
+MAX_BOUNDS_TOGETHER = 400  # the Bellman-Ford search takes time proportional to the square
 Weight = tuple[Fraction, int]  # a distance, and how many of its bounds are strict
 
 

@@ -232,7 +232,7 @@ def _cycle(symbols: Mapping[str, Symbol], name: str, formula: Formula) -> list[s
 def _still_bounds(
     symbol: Symbol, known_signs: KnownSigns, dropped: tuple[str, ...]
 ) -> Iterable[Relation]:
-    """The bounds of a parameter but for those that were dropped, of which `> 0` may be left."""
+    """The bounds of a parameter without the removed ones; a removed one may leave `> 0`."""
     for relation, limit in symbol.bounds:
         if f"{symbol.text} {relation} {print_formula(limit)}" not in dropped:
             yield relation, limit

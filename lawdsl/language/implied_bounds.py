@@ -41,7 +41,7 @@ class _Group:
 
 
 SUM, PRODUCT = _Group("+", "-", ZERO), _Group("*", "/", ONE)
-MAX_FORMULA_PARTS = 400  # of a formula that is looked at
+MAX_FORMULA_PARTS = 400  # of a formula that is analysed
 MAX_CANDIDATES, MAX_BOUNDS_TRIED = (
     8,
     30,

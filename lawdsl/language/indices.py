@@ -32,7 +32,8 @@ def declare_indices(scope: Scope, statement: tree.Index) -> None:
 
 
 def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | None]:
-    """The set that a statement names, and its labels, with a message where it is none."""
+    """The set that a statement names, and its labels; a message is reported where it is not a valid
+    set."""
     over, most = statement.over, size_limits.LABELS
     labels: tuple[str, ...] | None = None
     if isinstance(over, tree.RangeNode):

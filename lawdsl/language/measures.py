@@ -124,7 +124,8 @@ def _operands(formula: Formula) -> Iterator[Formula]:
 
 
 def _reading(scope: Scope, call: tree.Call, output: Symbol) -> Reading | None:
-    """`L(step = 1000, N = 1.8)`; None, and a message, where it is none."""
+    """The reading `L(step = 1000, N = 1.8)` of a formula; None, after a message, where it is not
+    one."""
     before = scope.errors
     names = [name for name, _ in call.keywords]
     if call.subscripts:
@@ -160,7 +161,7 @@ def _reading(scope: Scope, call: tree.Call, output: Symbol) -> Reading | None:
 
 
 def _check_column(scope: Scope, name: str, span: Span, output: Symbol) -> None:
-    """Report a name that is neither a variable of the law nor can be a column beside it."""
+    """Report a name that is not a variable of the law and cannot be another column."""
     symbol = scope.symbols.get(name)
     if symbol is None or (symbol.kind == "variable" and not symbol.indices):
         return

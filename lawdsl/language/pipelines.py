@@ -193,7 +193,8 @@ def _check_number(
 
 
 def _check_point(scope: Scope, line: tree.StepNode, step: Step) -> None:
-    """What stands behind `at`: variables of the law, none of them the same in a group."""
+    """Report mistakes in the point after `at`: variables of the law that do not define the
+    groups."""
     variables = step.variables
     for name in _twice([name for name, _ in step.point]):
         span = scope.within(line.span, name, last=True)

@@ -177,7 +177,7 @@ def _check_sizes(
     constraints: Sequence[QuestionConstraint],
     goal: tuple[tree.Statement, Formula] | None,
 ) -> None:
-    """Report a formula that is too large with the laws in it written out."""
+    """Report a formula that is too large after expansion of the laws in it."""
     formulas = [s.formula for s in scope.symbols.values() if s.formula is not None]
     formulas += [side for constraint in constraints for side in (constraint.lhs, constraint.rhs)]
     formulas += [goal[1]] if goal is not None else []

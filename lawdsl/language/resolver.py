@@ -89,7 +89,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         check_identity(scope, identity)
     measures = check_measures(scope, [s for s in body if isinstance(s, tree.MeasureNode)], output)
     fix_and_tie(scope, [s for s in body if isinstance(s, tree.Hold)])
-    # claims and fits speak of the whole law, wherever they stand
+    # claims and fits refer to the whole law, whatever their position in the file
     claims = [read_claim(scope, s) for s in body if isinstance(s, tree.Require)]
     objective = _objective(scope, body, output)
     for statement in body:

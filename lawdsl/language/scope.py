@@ -27,7 +27,7 @@ class FormulaContext:
     text: str
     sees: tuple[str, ...]
     endless: bool = False  # whether `oo` may stand there
-    free: bool = False  # whether indices may be free that are no subscripts of what is declared
+    free: bool = False  # whether indices other than the declared name's subscripts may be free
     claims: bool = False  # whether a subscript may stand for any label
 
 

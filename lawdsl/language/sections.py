@@ -137,7 +137,7 @@ def use_spans(scope: Scope, statement: tree.Uses) -> Iterator[tuple[str, Span]]:
 
 
 def check_unused(scope: Scope, output: str = "") -> None:
-    """Warn of names that nothing uses, but for the law's output."""
+    """Warn about names that are never used, except the law's output."""
     if scope.unread_names:
         return  # it may be used in a line that could not be read
     for name, span in scope.declared_here.items():

@@ -2,8 +2,8 @@
 
 BYTES = 1 << 20
 TOKENS = 50_000
-NODES = 20_000  # of one formula, lets and extended laws written out
-DEPTH = 100  # of brackets, signs and powers, lets and extended laws written out
+NODES = 20_000  # of one formula after expansion of lets and extended laws
+DEPTH = 100  # of brackets, signs and powers after expansion of lets and extended laws
 DIGITS = 18  # of a number literal
 NAME = 64  # characters of a name
 EXPONENT = 1_000  # magnitude of a number in an exponent
@@ -17,4 +17,4 @@ TERMS = 50_000  # of the sums of a law at given labels; elements and constraints
 STARTS = 1_000_000  # of all grids crossed
 FILES = 64  # laws that one law is built on
 CHAIN = 16  # laws each built on the next
-MISTAKES = 100  # after so many the rest of a file is not read
+MISTAKES = 100  # errors after which the rest of a file is not checked

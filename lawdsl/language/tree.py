@@ -46,7 +46,7 @@ class Element(Node):
     subscripts: tuple[str, ...]
 
 
-Named = str | Element  # what is derived by, held, started or moved: plain, or with its subscripts
+Named = str | Element  # a name in a derivative, fix, start or limit, with or without subscripts
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ Domain = BoundNode | IntervalNode | Simplex
 
 @dataclass(frozen=True, slots=True)
 class Item(Node):
-    """One declared name, with a domain where it has one of its own; or one of a condition."""
+    """One declared name with its own domain, if any; or one item of a condition."""
 
     name: str
     domain: Domain | None

@@ -133,7 +133,7 @@ def indexed_algebra(law: Law, declared: Declarations) -> IndexedAlgebra:
 
 
 def _add_sum(algebra: IndexedAlgebra, ground: Grounding, rest: Rest) -> None:
-    """Take a sum whole: what it has beside the named terms is it without them."""
+    """Add the symbol of a whole sum; the rest of the sum is the whole minus the named terms."""
     labels = ground.instance.of(ground.declared, rest.index)
     parts = [renamed(rest.body, {rest.index: label}) for label in labels]
     terms = [algebra.law.to_sympy(ground(part, ground.rows)) for part in parts]

@@ -225,8 +225,8 @@ class Law:
 
         Args:
             formula: its syntax tree, whose names are those of the law.
-            opaque: lets that stay symbols instead of being written out.
-            extra: symbols of names that a claim brings in; those it lacks are added.
+            opaque: lets that stay symbols instead of being expanded.
+            extra: name that a claim introduces -> its symbol; missing ones are added.
         """
         build = ExpressionBuilder(self, frozenset(opaque), {} if extra is None else extra)
         with bounded(self.declarations):

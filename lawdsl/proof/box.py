@@ -53,7 +53,8 @@ class Box:
         variables: the symbols that a condition on the parameters may not mention.
         settings: setting or fixed parameter -> its value. Proofs use its sign only, where that is
             enough.
-        lets: let that stands for itself (∂L/∂K) -> its formula. Its range may be too large.
+        lets: let that is a symbol of its own (for ∂L/∂K) -> its formula. Its range may be too
+            large.
         fresh: those of `lets` that a claim names (the K0 of `L(K = K0)`). They are values of the
             formula at any point of the domain, not at the point of the other variables.
         relations: quantity -> the relations that its domain and the claim's conditions state.
@@ -100,16 +101,16 @@ class Box:
         return e
 
     def declared(self, e: sp.Expr) -> sp.Expr:
-        """The expression in the law's own quantities: slacks and lets written out.
+        """The expression in the law's own quantities: slacks and lets expanded.
 
         For points only: there a fresh symbol is given the value of its let at the same point.
         """
         return e.xreplace(self.meaning).xreplace(self.lets)
 
     def without_lets(self, e: sp.Expr) -> sp.Expr:
-        """The expression with lets written out, where it then has the same values on the domain.
+        """The expression with lets expanded, as long as its values on the domain remain the same.
 
-        A fresh symbol is written out only where its formula shares no variable with the rest of the
+        A fresh symbol is expanded only where its formula shares no variable with the rest of the
         expression, and none that a relation ties to one of these.
         """
         e = e.xreplace({s: formula for s, formula in self.lets.items() if s not in self.fresh})

@@ -20,7 +20,7 @@ from lawdsl.proof.signs.calculus import Signs
 from lawdsl.proof.verdict import Check, Verdict, undecided
 
 TOTAL_SECONDS = 60.0  # for all claims of one law, unless the caller says otherwise
-# an undecided claim was cut off by the total time where less than this share of its own remains
+# with less than this share of a claim's time left in total, the total limit is the one reported
 EXHAUSTED_SHARE = 0.05
 
 

@@ -24,8 +24,8 @@ from lawdsl.proof.sampling import draw_round, draw_wide
 from lawdsl.proof.signs.calculus import Signs
 
 POINTS_PER_ROUND = 4000  # random points in each of the two rounds of the search
-ENDPOINT_RTOL = 1e-12  # by which float64 may miss a closed end
-ZERO_ATOL = 1e-13  # what float64 may make of a 0
+ENDPOINT_RTOL = 1e-12  # relative rounding error of float64 at a closed end; verified exactly later
+ZERO_ATOL = 1e-13  # rounding error of float64 in a value of 0; verified exactly later
 MAX_VERIFIED_POINTS = 10  # candidates verified in each round; exact arithmetic is slow
 WITNESS_DIGITS = 4  # of a value that is printed
 
@@ -59,7 +59,8 @@ def find_point(
     """A rational point of the domain at which expressions have certain signs, verified.
 
     Args:
-        box: the domain. Its lets are written out: a point is one of the law's own quantities.
+        box: the domain. Its lets are expanded, so that a point consists of the law's own
+            quantities.
         queries: the expressions and their signs; none for any point of the domain.
         accept: a further condition on points.
         seed: the seed of the search.

@@ -49,9 +49,9 @@ def check_claim(
 ) -> Verdict:
     """Decide one claim of a law.
 
-    Proved means: for every admissible value of the parameters and on the whole domain that the
-    claim speaks of, all its formulas have values and the claim is true. Refuted means: a verified
-    point of that domain contradicts it.
+    Proved means: for every admissible value of the parameters and on the whole domain of the claim,
+    all its formulas have values and the claim is true. Refuted means: a verified point of that
+    domain contradicts it.
 
     Args:
         law: the law.

@@ -38,7 +38,7 @@ def domain_of(law: Law, claim: Claim | None = None) -> Box:
     quantities = (*law.parameters, *law.variables)  # conditions on variables may name parameters
     stated = {q.symbol: (*q.bounds, *narrowed.pop(q.name, ())) for q in quantities}
     varying = {q.symbol for q in law.variables}
-    # what variables need of parameters is no bound of them: where it fails, the domain is empty
+    # bounds of variables do not bound parameters: where they conflict, the domain is empty
     implied = implied_bounds({s: bounds for s, bounds in stated.items() if s not in varying})
     for symbol, bounds in stated.items():
         plain = not any(b.limit.free_symbols for b in bounds)

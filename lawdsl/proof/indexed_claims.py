@@ -349,6 +349,6 @@ def _residual_labels(
 
 
 def _law_of(law: Law, ground: Grounding, claim: Claim) -> Law:
-    """The law that a grounding has written out, with one claim."""
+    """The law of a grounding, with one claim."""
     declared = written_out(ground)
     return replace(law, declarations=replace(declared, claims=(claim,)), root=None)

@@ -198,7 +198,8 @@ def _opposite_holds(goal: SignGoal, forms: Sequence[_GoalForm], seconds: float) 
 
 
 def _goal_forms(box: Box, goal: SignGoal) -> Iterator[_GoalForm]:
-    """The most general first: lets as symbols, lets written out, settings at their values."""
+    """The forms of a goal, the most general first: lets as symbols, lets expanded, settings at
+    their values."""
     larger, quantity = goal.larger, goal.quantity
     yield _GoalForm(box, box.independent(larger), quantity)
     written = box.without_lets(larger)

@@ -25,7 +25,7 @@ from lawdsl.proof.signs.monomials import expanded, powers
 from lawdsl.proof.signs.sign import Sign
 
 MAX_PATTERN_MATCHES = 5000  # parts of two formulas that are compared with each other
-ROUNDING_MARGIN = 1e-9  # below which a float64 value may be nothing but rounding
+ROUNDING_MARGIN = 1e-9  # a smaller float64 value may be rounding error
 
 Values = dict[sp.Symbol, sp.Expr]
 Powers = tuple[tuple[sp.Expr, sp.Expr], ...]

@@ -138,7 +138,7 @@ def _gain(failed: ArrayLike, number: ArrayLike, wrong: ArrayLike, total: ArrayLi
 
 
 def _likelihood(failed: ArrayLike, number: ArrayLike) -> Array:
-    """The largest log-likelihood of so many exceptions among so many."""
+    """The maximum binomial log-likelihood of `failed` exceptions among `number` differences."""
     share = np.divide(failed, np.maximum(number, 1))
     return np.asarray(xlogy(failed, share) + xlogy(np.subtract(number, failed), 1 - share))
 

@@ -13,7 +13,7 @@ from lawdsl.data.trends.paired_differences import Array, PairedDifferences, numb
 from lawdsl.data.weights_and_runs import groups_of
 from lawdsl.law.law import Law
 
-RUN_COLUMNS = ("run", "seed")  # columns that tell runs apart, wherever a table has them
+RUN_COLUMNS = ("run", "seed")  # columns that identify runs by default
 
 
 def labels_of(

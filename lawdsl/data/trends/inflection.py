@@ -185,8 +185,11 @@ class _Noise:
 def _noise(
     curves: PairedDifferences, repeats: RepeatScatter, about: RepeatScatter, scale: DifferenceScale
 ) -> _Noise | None:
-    """Repeats tell best: runs differ by more than their points scatter. Where there are few of
-    them, the wider of both is taken."""
+    """The standard errors of slopes: from a column, from repeats, or from scatter about the curves.
+
+    Repeats are preferred, as runs differ by more than their points scatter. Where they are few, the
+    larger of both estimates is used.
+    """
     if not np.isnan(curves.error).any():
         return _Noise(np.sqrt(curves.error), "column", None)
     enough = repeats.df >= MIN_DF and repeats.squares > repeats.df * scale.least**2

@@ -12,7 +12,7 @@ from lawdsl.core.records import Between
 
 Share = Annotated[float, Between(0, 1, "a share")]
 
-MIN_LIKELIHOOD_GAIN = 3.0  # in log-likelihood: what gains less does not tell where exceptions are
+MIN_LIKELIHOOD_GAIN = 3.0  # log-likelihood: a smaller gain is not evidence for a location
 
 
 @dataclass(frozen=True)

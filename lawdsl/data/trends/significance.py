@@ -30,9 +30,9 @@ MIN_STANDARD_ERRORS = 2.0  # standard errors: a smaller difference is too small 
 FAMILYWISE_ERROR_RATE = (
     0.01  # how often chance alone may contradict a law's claims, where nothing moves at all
 )
-MIN_DF = 5  # degrees of freedom of repeats: with fewer the variance is not estimated
-ROUNDING_RTOL = 1e-12  # of the largest value: smaller differences are none
-SIGN_TEST_DEVIATIONS = 3.0  # standard deviations by which those against outnumber the others
+MIN_DF = 5  # degrees of freedom: with fewer the variance of repeats is too uncertain
+ROUNDING_RTOL = 1e-12  # of the largest value: smaller differences are rounding errors
+SIGN_TEST_DEVIATIONS = 3.0  # critical value of the sign test, in standard deviations
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _noise(
     for source, scatter in (("repeats", repeats), ("repeated rows", scale.rows)):
         if (
             scatter.df >= MIN_DF and scatter.squares > scatter.df * scale.least**2
-        ):  # copies are no repeats
+        ):  # exact copies are not repeats
             error = np.sqrt(scatter.squares / scatter.df * pairs.spread)
             return error, DifferenceNoise(
                 source, float(np.median(error)), scatter.df, limit(scatter.df)
@@ -139,7 +139,7 @@ def _outnumbered(pairs: PairedDifferences, as_claimed: Array, least: float) -> b
     signs = np.sign(np.where(np.abs(as_claimed) > least, as_claimed, 0.0))
     locations, counts = np.stack([pairs.low, pairs.high]), [len(pairs)]
     for i in range(locations.shape[1]):
-        if (pairs.low[i] == pairs.high[i]).all():  # held: its values may be of one run
+        if (pairs.low[i] == pairs.high[i]).all():  # constant: all its values may come from one run
             rest = np.delete(locations, i, axis=1).reshape(-1, len(pairs))
             counts.append(np.unique(rest, axis=1).shape[1])
     return -float(np.mean(signs)) > SIGN_TEST_DEVIATIONS / min(counts) ** 0.5

@@ -179,7 +179,7 @@ def _trend(task: _TrendTask, claim: Claim) -> Trend | None:
     if why:
         return Trend(text, claim.expect, "nothing to compare", why)
     rows = task.rows.take(rows_of(task.law, claim, task.runs))
-    # first the variable that varies in more of what is held: that of a run
+    # first the variable that varies within more labels: the one along runs
     numbers = [task.axes.names.index(name) for name in slope.wrt]
     order = sorted(numbers, key=lambda i: -int(np.sum(varying(task.rows, i))))
     looked_at: list[tuple[DifferenceSeries, ComparedPairs]] = []

@@ -16,7 +16,7 @@ from scipy.optimize import isotonic_regression
 from lawdsl.data.trends.paired_differences import Array
 from lawdsl.data.trends.result import Crossing
 
-STEPS_BETWEEN_SHARES = 200  # points that are looked at between two measured shares
+STEPS_BETWEEN_SHARES = 200  # grid points between two measured shares
 
 
 @dataclass(frozen=True)

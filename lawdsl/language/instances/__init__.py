@@ -1,1 +1,1 @@
-"""A law with index sets at given labels, written out as a law without."""
+"""Law with index sets, labels -> the same law at these labels, without index sets."""

@@ -15,7 +15,7 @@ from lawdsl.language.symbols import Claim, Declarations
 from lawdsl.language.tree import Formula, Named
 
 MAX_ASSIGNMENTS = 24  # ways in which the names of one claim may stand for labels
-MAX_ASSIGNMENTS_OF_TABLE = 12  # and those that are looked at for the labels of a table
+MAX_ASSIGNMENTS_OF_TABLE = 12  # for the labels of a table
 
 
 def instantiated(declared: Declarations, instance: Instance) -> Declarations:
@@ -108,12 +108,18 @@ def coincidences(declared: Declarations, names: Mapping[str, str]) -> Iterator[d
 
 
 def claim_at(ground: Grounding, claim: Claim, assignment: Mapping[str, str]) -> Claim | None:
-    """A claim at labels; None where it speaks of what the law of these rows does not have."""
+    """A claim at given labels; None where it concerns quantities that the law of these rows lacks.
+
+    Args:
+        ground: the instantiated law.
+        claim: the claim.
+        assignment: name in the claim -> label.
+    """
     return _ClaimInstance(ground, assignment).claim(claim)
 
 
 class _Absent(Exception):
-    """What a claim speaks of is not there."""
+    """The claim concerns a quantity that the instantiated law lacks."""
 
 
 class _ClaimInstance:

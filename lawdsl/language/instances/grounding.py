@@ -1,8 +1,8 @@
-"""Formulas with index sets and an instance -> formulas without: `t[i, j]` becomes the parameters
-`t[github, web]`, `t[github, code]`, …, a sum over an index a sum of terms.
+"""Formulas with index sets, labels -> formulas without: `t[i, j]` becomes the parameters `t[github,
+web]`, `t[github, code]`, …, and a sum over an index becomes a sum of terms.
 
-Only what the law of those rows is made of is written out, so that the rows of one label need the
-parameters of that label alone. All of it is syntax; what comes out is a law like any other.
+Only the parts of the law of those rows are expanded, so that the rows of one label require the
+parameters of that label alone. The result is syntax, a law like any other.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Grounding:
         symbols: name -> symbol without subscripts.
         of: name -> the declared name that it is an element of.
         ties: parameters that others determine.
-        rests: what sums have beside the labels that are named.
+        rests: the remaining parts of sums, without the labels that are named.
         rows: what the indices of the rows stand for.
     """
 
@@ -70,7 +70,7 @@ class Grounding:
         self.of: dict[str, str] = {}
         self.ties: list[Tie] = []
         self.rests: dict[str, Rest] = {}
-        self.terms = 0  # that are written out so far
+        self.terms = 0  # expanded so far
         self.rows = instance.rows(declared)
 
     def __call__(self, node: Formula, assignment: Mapping[str, IndexValue]) -> Formula:
@@ -263,7 +263,7 @@ class Grounding:
 
 
 def renamed(node: Formula, labels: Mapping[str, str]) -> Formula:
-    """A formula with labels in place of indices, nothing written out."""
+    """The formula with labels substituted for indices; sums are not expanded."""
     match node:
         case tree.Element(_, subscripts):
             return replace(node, subscripts=tuple(labels.get(s, s) for s in subscripts))

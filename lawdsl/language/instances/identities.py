@@ -59,7 +59,13 @@ def identified(
 
 
 def linear(formula: Formula, symbols: Mapping[str, Symbol]) -> Form | None:
-    """A formula as a sum of numbers times names, lets written out; None where it is none."""
+    """A formula as a linear form Σ c_k·name_k + c_0, with lets expanded; None where it is not
+    linear.
+
+    Args:
+        formula: the formula.
+        symbols: name -> symbol.
+    """
     match formula:
         case tree.Number(text):
             return {CONSTANT: literal(text)}

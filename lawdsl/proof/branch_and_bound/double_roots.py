@@ -21,8 +21,8 @@ from lawdsl.law.algebra import derivative, merge_powers
 
 CANDIDATE_RTOL = 1e-6  # relative distance from the float64 root at which an exact number is tried
 BISECTION_STEPS = 80  # enough for all bits of a float64 in intervals up to MAX_END_MAGNITUDE
-MAX_CANDIDATE_DENOMINATOR = 1000
-MAX_END_MAGNITUDE = 1e12
+MAX_CANDIDATE_DENOMINATOR = 1000  # of a short fraction that is tried as the exact root
+MAX_END_MAGNITUDE = 1e12  # of the ends, so that BISECTION_STEPS suffice
 
 
 def double_root(

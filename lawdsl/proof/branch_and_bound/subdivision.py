@@ -38,8 +38,8 @@ from lawdsl.proof.branch_and_bound.log_enclosures import LogEnclosure
 from lawdsl.proof.branch_and_bound.products import Enclosure, Factors
 from lawdsl.proof.signs.sign import Sign
 
-ENCLOSURE_BITS = 80  # of an end point
-POINT_BITS = 300  # at a point, where terms may cancel
+ENCLOSURE_BITS = 80  # precision of end points
+POINT_BITS = 300  # precision at a single point, where terms may cancel
 MAX_PIECES = 4000  # of a box
 MAX_CUT_SYMBOLS = 5  # the number of pieces grows exponentially with them
 MIN_LOG_WIDTH = 1e-9  # log(high/low) below which a piece is not bisected

@@ -29,7 +29,7 @@ SPARE_ROWS = 4  # equations beyond the number of unknowns: spurious solutions fa
 MAX_COEFFICIENT_DENOMINATOR = 10**9  # denominator of a coefficient
 MAX_ANSATZ_UNKNOWNS = 80  # of an ansatz at most: its cost grows with the cube
 MAX_ANSATZ_SUMS = 2  # of parameters, in an ansatz
-MAX_ANSATZ_PARAMETERS = 6  # parameters that an ansatz speaks of at most
+MAX_ANSATZ_PARAMETERS = 6  # the greatest number of parameters in an ansatz
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from lawdsl.proof.identifiability.restrictions import choose_fixed
 from lawdsl.proof.identifiability.result import Freedom, Symmetry
 from lawdsl.proof.identifiability.zero_test import vanishes
 
-FREEDOM_SECONDS = 2.0  # for one law; those of the papers take a few milliseconds
+FREEDOM_SECONDS = 2.0  # s for one law; published laws take a few milliseconds
 FORMULA_TIME_SHARE = 0.5  # part of the time that goes into the formulas of all directions
 PROOF_SECONDS = 0.2  # for one identity by algebra
 BALL_BITS, MANY_BITS = 256, 1024  # of the numbers; many, where a direction seems lost
@@ -50,7 +50,7 @@ CHECK_DIGITS = 100  # in which it must hold there
 SPARE_PLACES, MANY_SPARE_PLACES = 4, 24  # rows beyond the number of parameters
 MAX_POINT_TRIES = 30  # points at which the law may have no value
 MAX_COLUMN_ORDERS = 24  # of elimination, in search of sparse directions
-MAX_FORMULA_DIRECTIONS = 8  # directions for which a formula is looked for
+MAX_FORMULA_DIRECTIONS = 8  # directions for which a formula is sought
 KINKS = (sp.Min, sp.Max, sp.Abs, sp.sign, sp.Heaviside)
 T = TypeVar("T")
 EXPECTED_FAILURES = (OutOfTime, Unclear, NoPoint, NoBall, LawdslError)
@@ -170,7 +170,8 @@ def _slope_sample(
 
 
 def _circuits(sample: _SlopeSample) -> list[Vector]:
-    """Directions with few parameters, none of which can be left out; the shortest first."""
+    """Directions of minimal support (circuits of the column matroid), those of fewest parameters
+    first."""
     involved = sorted({i for vector in sample.vectors for i in vector})
     orders = [involved, involved[::-1]]
     for i in involved[:MAX_COLUMN_ORDERS]:
