@@ -112,7 +112,13 @@ class Loss:
     fused: Callable[..., tuple[Any, Any]] | None = None
 
     def value_and_slope(self, m: Arithmetic, r: Any, *parameters: float) -> tuple[Any, Any]:
-        """rho(r) and rho'(r)."""
+        """rho(r) and rho'(r).
+
+        Args:
+            m: the arithmetic.
+            r: the residuals, any shape.
+            parameters: the parameters of the loss.
+        """
         if self.fused is not None:
             return self.fused(m, r, *parameters)
         return self.value(m, r, *parameters), self.slope(m, r, *parameters)

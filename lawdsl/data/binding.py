@@ -226,7 +226,12 @@ def chosen_rows(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Tab
 
 
 def readable_rows(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
-    """The rows with a number in each of the columns, and the number of other rows."""
+    """The rows with a number in each of the columns, and the number of other rows.
+
+    Args:
+        table: the table.
+        columns: the columns.
+    """
     good = np.ones(len(table), dtype=bool)
     for name in columns:
         good &= table.readable(name)

@@ -55,7 +55,12 @@ def with_measured(
 
 
 def without_readings(declared: Declarations, columns: Mapping[str, str]) -> dict[str, str]:
-    """The column bindings without those of names that only readings use, such as `step`."""
+    """The column bindings without those of names that only readings use, such as `step`.
+
+    Args:
+        declared: the law.
+        columns: name -> column.
+    """
     readings = [r for m in declared.measures.values() for r in m.readings.values()]
     only = {name for reading in readings for name, _ in reading.conditions}
     only -= declared.symbols.keys()

@@ -191,8 +191,12 @@ class _ColumnSearch:
 
 
 def binding_name(declared: Declarations, index: str) -> str:
-    """The name under which a column of labels is bound: the set, or the index if its set is
-    listed."""
+    """The name under which a column of labels is bound: the set, or the index if its set is listed.
+
+    Args:
+        declared: the law.
+        index: the index.
+    """
     over = declared.indices[index].over
     return over if over.isidentifier() else index
 

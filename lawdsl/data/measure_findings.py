@@ -68,7 +68,12 @@ def unread_labels(
 
 
 def no_common_point(rows: Rows, points: Mapping[str, Sequence[Point]]) -> Diagnostic:
-    """The message where no point is common to all labels."""
+    """The message where no point is common to all labels.
+
+    Args:
+        rows: the rows.
+        points: label -> the points that it has.
+    """
     message = "what is measured cannot be compared: no point is common to the runs of all labels"
     notes = [
         f"`{label}` has runs at {listed(label_points)}" for label, label_points in points.items()
@@ -138,7 +143,12 @@ def _several(numbers: Sequence[float]) -> str:
 
 def averaging_warnings(means: Sequence[Means], table_name: str) -> list[Diagnostic]:
     """The warning that values are means over several points, once for variables with the same
-    points."""
+    points.
+
+    Args:
+        means: the values of the variables.
+        table_name: the table's name.
+    """
     diagnostics = []
     for (points, lacking), group in _alike(means):
         if len(points) < 2 and not lacking:
@@ -184,7 +194,12 @@ def _and(names: Sequence[str]) -> str:
 
 
 def interpolation_warnings(means: Sequence[Means], table_name: str) -> list[Diagnostic]:
-    """The warning that values were interpolated between evaluations."""
+    """The warning that values were interpolated between evaluations.
+
+    Args:
+        means: the values of the variables.
+        table_name: the table's name.
+    """
     lines: dict[str, dict[str, None]] = {}
     for one in means:
         for (call, (before, after)), labels in one.between.items():

@@ -156,6 +156,10 @@ def rows_with_labels(
 def rows_of(request: MeasureRequest, measure: Measure) -> Rows:
     """The rows and columns that a measure needs.
 
+    Args:
+        request: the request.
+        measure: the rule of measurement.
+
     Raises:
         LawdslError: a column that is not there, a cell that is not a number, a row without a label.
     """

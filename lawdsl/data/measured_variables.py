@@ -130,6 +130,10 @@ def measured(
 def check_names(declared: Declarations, names: Iterable[str]) -> None:
     """Raise an error for names to which no column can be bound.
 
+    Args:
+        declared: the law.
+        names: the names.
+
     Raises:
         LawdslError: one that is not a variable, output, index or name in a reading; D0116.
     """

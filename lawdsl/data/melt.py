@@ -269,7 +269,13 @@ def _is_plain(declared: Declarations, columns_of: Elements, name: str) -> bool:
 
 
 def no_labels(declared: Declarations, index: str, table: Table) -> Diagnostic:
-    """The message where no column has the labels that rows need."""
+    """The message where no column has the labels that rows need.
+
+    Args:
+        declared: the law.
+        index: the index.
+        table: the table.
+    """
     message = f"no column says the label of each row over {declared.indices[index].over}"
     help = f"name the column: {binding_name(declared, index)}=COLUMN"
     return Diagnostic("D0104", message, place=table.name, help=help)

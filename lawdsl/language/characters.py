@@ -42,8 +42,12 @@ CONTROL = re.compile(
 
 
 def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
-    """The message for a character that begins no token, and the offset at which reading
-    continues."""
+    """The message for a character that begins no token, and the offset at which reading continues.
+
+    Args:
+        token: the token.
+        source: the text of the file.
+    """
     char = str(token.value)
     start = token.start_pos or 0
     if char == '"':
@@ -75,7 +79,12 @@ def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
 
 
 def unprintable(token: Token, source: Text) -> Iterator[Diagnostic]:
-    """The message for characters in a string or comment that could disguise its content."""
+    """The message for characters in a string or comment that could disguise its content.
+
+    Args:
+        token: the string or comment.
+        source: the text of the file.
+    """
     match = CONTROL.search(str(token.value))
     if match:
         offset = (token.start_pos or 0) + match.start()

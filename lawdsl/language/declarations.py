@@ -46,7 +46,12 @@ VARY = ("variable", "law", "output", "unknown")
 
 
 def declare(scope: Scope, statement: tree.Declaration) -> None:
-    """Declare the names of a `variable`, `parameter`, `given` or `choose` line."""
+    """Declare the names of a `variable`, `parameter`, `given` or `choose` line.
+
+    Args:
+        scope: the names of the file.
+        statement: the statement.
+    """
     kind, context = DECLARED[statement.kind]
     unit = check_unit(scope, statement.unit)
     for item, domain in _with_domains(statement.items):
@@ -202,7 +207,12 @@ def check_identity(scope: Scope, statement: tree.Identify) -> None:
 
 
 def remember(scope: Scope, symbol: Symbol) -> None:
-    """Record the unit, value and other properties of a symbol that later formulas need."""
+    """Record the unit, value and other properties of a symbol that later formulas need.
+
+    Args:
+        scope: the names of the file.
+        symbol: the name.
+    """
     if symbol.unit is not None:
         scope.units[symbol.name] = powers_of(symbol.unit.factors)
     if symbol.kind == "let" and symbol.formula is not None:

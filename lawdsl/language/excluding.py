@@ -16,7 +16,12 @@ StatedBound = tuple[Symbol, Relation]
 
 
 def check_together(scope: Scope, base: Declarations | None) -> None:
-    """Report bounds that leave some names no value: a > 0, b > a, b < 0."""
+    """Report bounds that leave some names no value: a > 0, b > a, b < 0.
+
+    Args:
+        scope: the names of the file.
+        base: the law that the file extends, if any.
+    """
     known_signs = KnownSigns(scope.symbols, {})
     parts = _cycle(scope) or next(_pairs(scope.symbols.values(), known_signs), None)
     if not parts:

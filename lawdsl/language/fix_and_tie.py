@@ -38,6 +38,10 @@ DONE = {"fix": "fixed", "tie": "tied"}
 def statements_of(fixed: Mapping[str, float], tied: Mapping[str, str]) -> list[str]:
     """The statements `fix E = 1.69` for each number and `tie beta = alpha` for each formula.
 
+    Args:
+        fixed: parameter -> number.
+        tied: parameter -> formula as text.
+
     Raises:
         LawdslError: a number that is not finite.
     """
@@ -153,8 +157,13 @@ def starts_of_free(
     points: Iterable[tree.StartPoint],
     symbols: Mapping[str, Symbol],
 ) -> tuple[tuple[tree.StartGrid, ...], tuple[tree.StartPoint, ...]]:
-    """The starting grids and points without parameters that are fixed or tied, which need no
-    start."""
+    """The starting grids and points without parameters that are fixed or tied, which need no start.
+
+    Args:
+        grids: the starting grids.
+        points: the starting points.
+        symbols: name -> symbol.
+    """
 
     def free(name: str) -> bool:
         return name not in symbols or not symbols[name].held

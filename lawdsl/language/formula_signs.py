@@ -43,7 +43,12 @@ class KnownSigns:
             return None
 
     def sign(self, formula: Formula, depth: int = 0) -> Sign:
-        """The set of signs (-1, 0, 1) that a formula may have on the declared domains."""
+        """The set of signs (-1, 0, 1) that a formula may have on the declared domains.
+
+        Args:
+            formula: the formula.
+            depth: the nesting of formulas through bounds so far.
+        """
         exact = self.number(formula)
         if exact is not None:
             return frozenset({(exact > 0) - (exact < 0)})

@@ -43,7 +43,12 @@ def size_of_law(law: Declarations) -> LawSize:
 
 
 def sizes_of(symbols: Mapping[str, Symbol], base_sizes: Mapping[str, Size]) -> dict[str, Size]:
-    """The sizes of all names that stand for formulas, in addition to the given ones."""
+    """The sizes of all names that stand for formulas, in addition to the given ones.
+
+    Args:
+        symbols: name -> symbol.
+        base_sizes: name -> size, for names with known sizes.
+    """
     sizes = dict(base_sizes)
     for name, symbol in symbols.items():
         if symbol.formula is not None:
@@ -52,7 +57,12 @@ def sizes_of(symbols: Mapping[str, Symbol], base_sizes: Mapping[str, Size]) -> d
 
 
 def size_of(node: tree.Node, name_sizes: Mapping[str, Size]) -> Size:
-    """The size of a node; a name without a known size counts as one part."""
+    """The size of a node; a name without a known size counts as one part.
+
+    Args:
+        node: the node.
+        name_sizes: name -> size.
+    """
     size = depth = 0
     stack = [(node, 1)]
     while stack:

@@ -87,15 +87,27 @@ def check_formula(
 
 
 def check_same_unit(scope: Scope, one: Powers, other: Powers, what: str, span: Span) -> None:
-    """Report a value whose unit differs from the one that its place requires."""
+    """Report a value whose unit differs from the one that its place requires.
+
+    Args:
+        scope: the names of the file.
+        one: the unit of the value.
+        other: the unit that its place requires.
+        what: the value, for the message.
+        span: its place in the text.
+    """
     if one is not None and other is not None and one != other:
         message = f"the units differ: {what} is in {powers_text(one)}, this in {powers_text(other)}"
         scope.say("L0410", message, span, "convert one of them")
 
 
 def number(scope: Scope, formula: Formula) -> Value:
-    """The value of a checked formula; None where it is not a number, or has already been
-    reported."""
+    """The value of a checked formula; None where it is not a number, or has already been reported.
+
+    Args:
+        scope: the names of the file.
+        formula: the formula.
+    """
     try:
         return value(formula, scope.numbers)
     except (Undefined, TooLarge):
@@ -138,7 +150,13 @@ def check_domain(
 
 
 def check_nonempty(scope: Scope, relations: Iterable[Relation], span: Span) -> None:
-    """Report a domain that is empty because of its numeric bounds."""
+    """Report a domain that is empty because of its numeric bounds.
+
+    Args:
+        scope: the names of the file.
+        relations: the relations of the domain.
+        span: the place of the domain.
+    """
     limits = [(relation, number(scope, limit)) for relation, limit in relations]
     for above, lower in limits:
         for below, upper in limits:
@@ -150,7 +168,12 @@ def check_nonempty(scope: Scope, relations: Iterable[Relation], span: Span) -> N
 
 
 def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
-    """The powers of a declared unit; None without one. Unknown units are reported."""
+    """The powers of a declared unit; None without one. Unknown units are reported.
+
+    Args:
+        scope: the names of the file.
+        unit: the unit as written; None without one.
+    """
     for name, _ in unit.factors if unit else ():
         if canonical(name) is None:
             alike = keywords.nearest(name, [p + u for p in ("", *PREFIXES) for u in UNITS])

@@ -121,7 +121,12 @@ def _with_room(
 
 
 def with_bounds(symbols: Mapping[str, Symbol], added: Additions) -> dict[str, Symbol]:
-    """The symbols with additional bounds."""
+    """The symbols with additional bounds.
+
+    Args:
+        symbols: name -> symbol.
+        added: the bounds, each with the name of its parameter.
+    """
     changed = dict(symbols)
     for name, bound in added:
         if bound not in changed[name].bounds:
@@ -130,7 +135,12 @@ def with_bounds(symbols: Mapping[str, Symbol], added: Additions) -> dict[str, Sy
 
 
 def written_out(formula: Formula, known_signs: KnownSigns) -> Formula:
-    """The formula with its lets substituted."""
+    """The formula with its lets substituted.
+
+    Args:
+        formula: the formula.
+        known_signs: the known facts about names.
+    """
     count = itertools.count()
 
     def inner(node: Formula, depth: int) -> Formula:

@@ -14,7 +14,12 @@ MAX_LABELS_SHOWN = 8  # labels of a set in a message
 
 
 def declare_indices(scope: Scope, statement: tree.Index) -> None:
-    """Declare the indices of an `index` line, `index i, k over validation`."""
+    """Declare the indices of an `index` line, `index i, k over validation`.
+
+    Args:
+        scope: the names of the file.
+        statement: the statement.
+    """
     over, labels = _set(scope, statement)
     for name in statement.names:
         span = scope.within(statement.span, name)
@@ -74,7 +79,13 @@ def _check_label(scope: Scope, name: str, statement: tree.Index) -> None:
 
 
 def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -> None:
-    """Report mistakes in the subscripts of a declaration."""
+    """Report mistakes in the subscripts of a declaration.
+
+    Args:
+        scope: the names of the file.
+        subscripts: the subscripts.
+        span: the place of the declaration.
+    """
     if len(subscripts) > size_limits.SUBSCRIPTS:
         message = f"a name has at most {size_limits.SUBSCRIPTS} subscripts"
         scope.say("L0314", message, span, "leave some out")
@@ -88,7 +99,12 @@ def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -
 
 
 def another(scope: Scope, name: str) -> str:
-    """The help text that shows how to declare a second index over the same set."""
+    """The help text that shows how to declare a second index over the same set.
+
+    Args:
+        scope: the names of the file.
+        name: the index.
+    """
     over = scope.indices[name].over if name in scope.indices else "…"
     letter = next((c for c in "klmnpqstuvw" if c not in scope.symbols), "k2")
     return f"declare another index over the same set: `index {letter} over {over}`"

@@ -261,7 +261,12 @@ class Calls:
 
 
 def varies(scope: Scope, formula: Formula) -> bool:
-    """Whether a formula depends on the unknowns of the question."""
+    """Whether a formula depends on the unknowns of the question.
+
+    Args:
+        scope: the names of the file.
+        formula: the formula.
+    """
     used = [(name, scope.symbols.get(name)) for name in names_in(formula)]
     return any(name in scope.varying or (s and s.kind == "unknown") for name, s in used)
 

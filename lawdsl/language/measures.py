@@ -21,7 +21,13 @@ from lawdsl.language.tree import Formula
 def check_measures(
     scope: Scope, statements: Sequence[tree.MeasureNode], output: Symbol | None
 ) -> dict[str, Measure]:
-    """The rules of measurement of a file, by the variables measured; mistakes are reported."""
+    """The rules of measurement of a file, by the variables measured; mistakes are reported.
+
+    Args:
+        scope: the names of the file.
+        statements: the `measure` lines.
+        output: the law's output, if any.
+    """
     measures: dict[str, Measure] = {}
     labels_resolved = scope.errors == 0  # else the labels of the rows may not be
     for statement in statements if output is not None else ():

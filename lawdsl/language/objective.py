@@ -22,7 +22,13 @@ MIN_CHOICE_VALUES, MAX_CHOICE_VALUES = 10, 1_000_000  # values among which a par
 
 
 def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Objective | None:
-    """The objective of a `minimize` line; None, after a message, where it is not a valid one."""
+    """The objective of a `minimize` line; None, after a message, where it is not a valid one.
+
+    Args:
+        scope: the names of the file.
+        statement: the statement.
+        output: the name of the law's output.
+    """
     objective = read_objective(statement.objective, output)
     if objective is None:
         *most, last = (form for row in LOSSES.values() for form in row.forms(output))
@@ -60,6 +66,10 @@ def _can_be_chosen(scope: Scope, choice: ParameterChoice, span: Span) -> bool:
 def read_objective(formula: Formula, output: str) -> Objective | None:
     """The objective that a formula such as `huber(log(L), 1e-3)` states; None for any other
     formula.
+
+    Args:
+        formula: the formula.
+        output: the name of the law's output.
     """
     if isinstance(formula, tree.Call) and formula.keywords:
         choice = read_choice(formula.keywords, output)
@@ -94,7 +104,12 @@ def _read_parameters(row: Loss, arguments: Sequence[Formula]) -> list[float] | N
 
 
 def read_choice(keywords: Sequence[tuple[str, Formula]], output: str) -> ParameterChoice | None:
-    """The choice that `c = straightest(log(L - c), 1000)` states; None for anything else."""
+    """The choice that `c = straightest(log(L - c), 1000)` states; None for anything else.
+
+    Args:
+        keywords: the keyword arguments of the line.
+        output: the name of the law's output.
+    """
     match keywords:
         case ((name, tree.Call("straightest", (tree.Call("log", (of,), (), ()), *count), (), ())),):
             pass

@@ -108,7 +108,12 @@ _TOO_LARGE = SyntaxTree((), frozenset({ANYTHING}))
 
 
 def too_large(message: str, source: Text) -> Diagnostic:
-    """The message for a file beyond the limits on its size."""
+    """The message for a file beyond the limits on its size.
+
+    Args:
+        message: the problem.
+        source: the text of the file.
+    """
     help = "a law is a few lines long; data belong into a table"
     return Diagnostic("L0103", message, text=source, span=Span(0, 0), help=help)
 
@@ -244,7 +249,12 @@ def _long_names(tokens: Sequence[Token], source: Text) -> Iterator[Diagnostic]:
 
 
 def long_name(span: Span, source: Text) -> Diagnostic:
-    """The message for a name longer than the limit, plain or dotted."""
+    """The message for a name longer than the limit, plain or dotted.
+
+    Args:
+        span: the place of the name.
+        source: the text of the file.
+    """
     message = f"this name is longer than {size_limits.NAME} characters"
     return Diagnostic("L0108", message, text=source, span=span, help="shorten it")
 

@@ -76,7 +76,12 @@ def print_named(named: Named) -> str:
 
 
 def with_subscripts(name: str, subscripts: Sequence[str]) -> str:
-    """`t[i, j]`, or the name alone."""
+    """`t[i, j]`, or the name alone.
+
+    Args:
+        name: the name.
+        subscripts: its subscripts, possibly none.
+    """
     return f"{name}[{', '.join(subscripts)}]" if subscripts else name
 
 

@@ -138,6 +138,11 @@ class Scope:
     def within(self, span: Span, name: str, last: bool = False) -> Span:
         """The span of a name inside a part of the text; the whole part if the name is written in
         Greek.
+
+        Args:
+            span: the part of the text.
+            name: the name.
+            last: take the last occurrence instead of the first.
         """
         word = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])")
         matches = list(word.finditer(self.text.text, span.start, span.end))
@@ -267,7 +272,12 @@ class Scope:
         return f"did you mean `{alike}`? ({keywords.a(self.symbols[alike].kind)}{where})"
 
     def declared_later(self, name: str, span: Span) -> None:
-        """The message for a name that the file declares further down."""
+        """The message for a name that the file declares further down.
+
+        Args:
+            name: the name.
+            span: its place in the text.
+        """
         circle = self._circle(name)
         if circle and self.circles.isdisjoint(circle):
             self.circles.update(circle)

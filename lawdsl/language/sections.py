@@ -106,7 +106,12 @@ def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
 
 
 def look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
-    """Record where the file declares each name, and which names its definitions use."""
+    """Record where the file declares each name, and which names its definitions use.
+
+    Args:
+        scope: the names of the file.
+        body: the statements of the file.
+    """
     later: dict[str, Span] = {}
     made_of: dict[str, list[str]] = {}
     for statement in body:
@@ -128,7 +133,12 @@ def look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
 
 
 def use_spans(scope: Scope, statement: tree.Uses) -> Iterator[tuple[str, Span]]:
-    """The names of a statement, each with its place; the whole statement if it is in Greek."""
+    """The names of a statement, each with its place; the whole statement if it is in Greek.
+
+    Args:
+        scope: the names of the file.
+        statement: the statement.
+    """
     offset = statement.span.start + len("uses")
     for name in statement.names:
         start = scope.text.text.find(name, offset, statement.span.end)
@@ -137,7 +147,12 @@ def use_spans(scope: Scope, statement: tree.Uses) -> Iterator[tuple[str, Span]]:
 
 
 def check_unused(scope: Scope, output: str = "") -> None:
-    """Warn about names that are never used, except the law's output."""
+    """Warn about names that are never used, except the law's output.
+
+    Args:
+        scope: the names of the file.
+        output: the name of the law's output.
+    """
     if scope.unread_names:
         return  # it may be used in a line that could not be read
     for name, span in scope.declared_here.items():

@@ -95,7 +95,15 @@ def _check_subscript(
 def check_as_declared(
     scope: Scope, symbol: Symbol, subscripts: tuple[str, ...], what: str, span: Span
 ) -> None:
-    """Report subscripts that select some elements in a statement about all: `fix c[i] = 0`."""
+    """Report subscripts that select some elements in a statement about all: `fix c[i] = 0`.
+
+    Args:
+        scope: the names of the file.
+        symbol: the declared name.
+        subscripts: the subscripts in the statement.
+        what: the statement, for the message.
+        span: the place of the name.
+    """
     if subscripts == symbol.indices:
         return
     message = f"{what} all elements of `{symbol.name}` at once"
@@ -133,7 +141,12 @@ def check_indices(
 
 
 def free_in(scope: Scope, formula: Formula) -> tuple[str, ...]:
-    """The indices in a checked formula that no sum binds."""
+    """The indices in a checked formula that no sum binds.
+
+    Args:
+        scope: the names of the file.
+        formula: the formula.
+    """
     return tuple(_free(scope, formula, frozenset(), {}))
 
 
@@ -177,7 +190,12 @@ def _free(
 
 
 def check_labels(scope: Scope, statement: tree.Require) -> None:
-    """Report a name in a claim that would stand for labels of two sets."""
+    """Report a name in a claim that would stand for labels of two sets.
+
+    Args:
+        scope: the names of the file.
+        statement: the statement.
+    """
     sets: dict[str, str] = {}
     for node in (*tree.walk(statement), *_elements(statement)):
         symbol = scope.symbols.get(node.name) if isinstance(node, tree.Element) else None
@@ -201,7 +219,12 @@ def _elements(statement: tree.Require) -> Iterator[tree.Element]:
 
 
 def check_exchange(scope: Scope, trend: tree.TrendNode) -> None:
-    """Report mistakes in a claim about an exchange: `L[i] decreasing in r[a] against r[b]`."""
+    """Report mistakes in a claim about an exchange: `L[i] decreasing in r[a] against r[b]`.
+
+    Args:
+        scope: the names of the file.
+        trend: the claim.
+    """
     name, against = trend.name, trend.against
     assert against is not None
     both = isinstance(name, tree.Element) and isinstance(against, tree.Element)

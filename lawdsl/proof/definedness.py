@@ -62,7 +62,12 @@ class Doubt:
         return signs.sign(signs.box.independent(self.argument)).within(self.allowed)
 
     def holds(self, box: Box, point: Point) -> bool:
-        """Whether it certainly has a value at a point."""
+        """Whether it certainly has a value at a point.
+
+        Args:
+            box: the domain.
+            point: quantity -> its rational value.
+        """
         sign = certain_sign(box, self.argument, point)
         return sign is not None and _SIGN_BITS[sign] in self.allowed
 
@@ -111,7 +116,12 @@ class PowerDoubt:
         return under.within(Sign.NONNEGATIVE) and signs.sign(exponent) == Sign.POSITIVE
 
     def holds(self, box: Box, point: Point) -> bool:
-        """Whether it certainly has a value at a point."""
+        """Whether it certainly has a value at a point.
+
+        Args:
+            box: the domain.
+            point: quantity -> its rational value.
+        """
         under = certain_sign(box, self.base, point)
         return under == 1 or under == 0 and certain_sign(box, self.exponent, point) == 1
 
@@ -156,7 +166,12 @@ class SlopeDoubt:
         return all(kink.within(Sign.NONZERO) for kink in kinks) and all(slopes)
 
     def holds(self, box: Box, point: Point) -> bool:
-        """Whether it certainly has a value at a point."""
+        """Whether it certainly has a value at a point.
+
+        Args:
+            box: the domain.
+            point: quantity -> its rational value.
+        """
         kinks = [certain_sign(box, kink, point) in (-1, 1) for kink in self.kinks]
         slopes = [certain_sign(box, slope, point) is not None for slope in self.slopes]
         return all(kinks) and all(slopes)

@@ -63,7 +63,12 @@ def domain_of(law: Law, claim: Claim | None = None) -> Box:
 
 
 def fresh_names(law: Law, claim: Claim | None) -> dict[sp.Symbol, list[str]]:
-    """Symbol of a name that a claim introduces -> the names that it replaces."""
+    """Symbol of a name that a claim introduces -> the names that it replaces.
+
+    Args:
+        law: the law.
+        claim: the claim, if any.
+    """
     origins: dict[str, list[str]] = {}
     for node in tree.walk(claim.claim) if claim else ():
         for name, argument in node.keywords if isinstance(node, tree.Call) else ():
@@ -77,7 +82,12 @@ def fresh_names(law: Law, claim: Claim | None) -> dict[sp.Symbol, list[str]]:
 
 
 def opaque_lets(law: Law, claim: Claim | None) -> list[str]:
-    """The lets by which a claim differentiates, which it fixes, or on which it has a condition."""
+    """The lets by which a claim differentiates, which it fixes, or on which it has a condition.
+
+    Args:
+        law: the law.
+        claim: the claim, if any.
+    """
     names: list[tree.Named] = [name for name, _ in claim.conditions] if claim else []
     for node in tree.walk(claim.claim) if claim else ():
         if isinstance(node, tree.Derivative):

@@ -54,7 +54,12 @@ class Axes:
         return f"from {first}" if len(more) > 1 else " to ".join((first, *more))
 
     def place(self, pairs: PairedDifferences, number: int) -> str:
-        """The place of one difference as text: `N = 1, r = 0.1 to 0.2`."""
+        """The place of one difference as text: `N = 1, r = 0.1 to 0.2`.
+
+        Args:
+            pairs: the differences.
+            number: the index of the difference.
+        """
         ends = zip(pairs.low[:, number], pairs.high[:, number], strict=True)
         return ", ".join(f"{self.names[i]} = {self.text(i, *both)}" for i, both in enumerate(ends))
 

@@ -11,8 +11,12 @@ from lawdsl.law.law import Law
 
 
 def of_repeats(table_name: str, repeats: RepeatScatter) -> list[Diagnostic]:
-    """A warning where rows at one point cannot be distinguished, so that they may not be
-    repeats."""
+    """A warning where rows at one point cannot be distinguished, so that they may not be repeats.
+
+    Args:
+        table_name: the table's name.
+        repeats: the scatter of repeated rows.
+    """
     if not repeats.df:
         return []
     message = f"{repeats.df:,} rows repeat others in all that is held equal: they are averaged"
@@ -61,7 +65,12 @@ def _contradicted(table_name: str, unit: str, trend: Trend) -> Diagnostic:
 
 
 def exceptions(series: DifferenceSeries, unit: str) -> Iterator[str]:
-    """Sentences on the size and location of the exceptions of one kind."""
+    """Sentences on the size and location of the exceptions of one kind.
+
+    Args:
+        series: the differences of one kind.
+        unit: the output's unit.
+    """
     text = f"{series.compared}: {_size(series.largest, series.largest_errors, unit)}"
     text += f" at {series.place}"
     if series.against > 1:

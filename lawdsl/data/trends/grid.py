@@ -61,7 +61,12 @@ def on_grid(
 
 
 def cells(table: Table, name: str) -> tuple[str, ...]:
-    """The distinct cells of a column, indexed by the codes that `on_grid` assigns."""
+    """The distinct cells of a column, indexed by the codes that `on_grid` assigns.
+
+    Args:
+        table: the table.
+        name: the column.
+    """
     codes = groups_of(table, [name])
     first = np.unique(codes, return_index=True)[1]
     texts = table.texts(name)

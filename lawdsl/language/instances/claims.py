@@ -58,9 +58,13 @@ def _instances_of(ground: Grounding, claim: Claim) -> Iterator[Claim]:
 
 
 def labels_of(declared: Declarations, claim: Claim) -> dict[str, str]:
-    """The names in a claim that stand for labels -> the sets that they are of.
+    """The names in a claim that represent labels -> the sets to which they belong.
 
     Those are indices, and names that a claim brings in for any label.
+
+    Args:
+        declared: the law.
+        claim: the claim.
     """
     sets: dict[str, str] = {}
     bound: set[str] = set()
@@ -90,6 +94,10 @@ def coincidences(declared: Declarations, names: Mapping[str, str]) -> Iterator[d
     """The ways in which names may stand for the same label, each name -> its first equal.
 
     Names that a claim brings in stand for different labels; an index may have that of another.
+
+    Args:
+        declared: the law.
+        names: name in the claim -> the set of its labels.
     """
 
     def extended(done: dict[str, str], remaining: list[str]) -> Iterator[dict[str, str]]:

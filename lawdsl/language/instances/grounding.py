@@ -263,7 +263,12 @@ class Grounding:
 
 
 def renamed(node: Formula, labels: Mapping[str, str]) -> Formula:
-    """The formula with labels substituted for indices; sums are not expanded."""
+    """The formula with labels substituted for indices; sums are not expanded.
+
+    Args:
+        node: the node.
+        labels: index -> label.
+    """
     match node:
         case tree.Element(_, subscripts):
             return replace(node, subscripts=tuple(labels.get(s, s) for s in subscripts))

@@ -29,8 +29,14 @@ def identified(
     ground: Grounding,
     symbols: Mapping[str, Symbol],
 ) -> list[Tie]:
-    """What the identities say of the parameters that are there: in each equation the last of its
-    free parameters, those without a domain first, is what the others leave.
+    """The ties that the identities imply: in each equation the last free parameter, preferably one
+    without a domain, is determined by the others.
+
+    Args:
+        declared: the law.
+        instance: the labels.
+        ground: the instantiated law.
+        symbols: name -> symbol of the instantiated law.
 
     Raises:
         LawdslError: an equation that is not linear in parameters.

@@ -32,7 +32,12 @@ class Instance:
     open: Annotated[tuple[str, ...], MAY_BE_ABSENT] = ()
 
     def of(self, declared: Declarations, index: str) -> tuple[str, ...]:
-        """The labels that an index runs over."""
+        """The labels that an index runs over.
+
+        Args:
+            declared: the law.
+            index: the index.
+        """
         return self.labels[declared.indices[index].over]
 
     def rows(self, declared: Declarations) -> dict[str, IndexValue]:
@@ -42,7 +47,12 @@ class Instance:
     def assignments(
         self, declared: Declarations, indices: Sequence[str]
     ) -> Iterator[dict[str, str]]:
-        """Every way to give indices labels."""
+        """Every way to give indices labels.
+
+        Args:
+            declared: the law.
+            indices: the indices.
+        """
         for labels in product(*(self.of(declared, name) for name in indices)):
             yield dict(zip(indices, labels, strict=True))
 

@@ -188,7 +188,12 @@ class Factors:
         return PowerProduct(scale, exponents), sign, sp.Mul(*others)
 
     def with_modulus(self, product: PowerProduct, rest: sp.Expr) -> PowerProduct:
-        """A product with the modulus of an expression as one more factor."""
+        """A product with the modulus of an expression as one more factor.
+
+        Args:
+            product: the product.
+            rest: the expression.
+        """
         modulus = sp.Abs(rest, evaluate=False)
         if modulus not in self._numbers:
             self._numbers[modulus] = len(self.all)

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 
 
 def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of e = p·x + q with a <= x <= b, which is between p·a + q and p·b + q."""
+    """The sign of e = p·x + q with a <= x <= b, which is between p·a + q and p·b + q.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
+    """
     for symbol in signs.movable(e):
         domain = signs.box.range(symbol)
         if domain.lower is None or domain.upper is None:
@@ -42,7 +50,15 @@ def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
 
 def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of e = p·f(x) + q with m <= f <= M, between p·m + q and p·M + q: 1 - tanh(x), 2 +
-    sin(x)."""
+    sin(x).
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
+    """
     for part in sorted(e.atoms(*_BOUNDED), key=str):
         row = ROWS[type(part)]
         value = sp.Dummy(real=True)
@@ -77,7 +93,15 @@ def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Si
 
 
 def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of Σ p·t_i as that of Σ t_i, for a common factor p > 0: N·x - N·y as x - y."""
+    """The sign of Σ p·t_i as that of Σ t_i, for a common factor p > 0: N·x - N·y as x - y.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
+    """
     common: set[tuple[sp.Expr, sp.Expr]] | None = None
     for term in e.args:
         factors_of_term = {(b, x) for b, x in powers(term) if b.free_symbols | x.free_symbols}
@@ -90,7 +114,15 @@ def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of g - b for g, b > 0 as that of log(g) - log(b): the logarithm is increasing."""
+    """The sign of g - b for g, b > 0 as that of log(g) - log(b): the logarithm is increasing.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
+    """
     if len(e.args) != 2:
         return None
     positive = [t for t in e.args if signs.sign(t) == Sign.POSITIVE]
@@ -113,6 +145,13 @@ def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of Σ c_i·log(u_i) as that of Π u_i^c_i - 1, compared as numerator minus denominator.
 
     Any other term x is written as log(exp(x)).
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
     """
     above, below = sp.S.One, sp.S.One
     if not any(isinstance(term.as_coeff_Mul()[1], sp.log) for term in e.args):
@@ -132,8 +171,15 @@ def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
-    """e(t^w_1·x_1, …) = t^w·e(x) for all t > 0: the sign where some symbols are 1 (see
-    `scaling`)."""
+    """e(t^w_1·x_1, …) = t^w·e(x) for all t > 0: the sign where some symbols are 1 (see `scaling`).
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
+    """
     smaller = rescaled(signs, e)
     if smaller is None or smaller == e:
         return None
@@ -143,7 +189,15 @@ def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
 
 def by_end_points_univariate(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign by `by_end_points` for a sum in one free symbol, which is cheap and tried before
-    other rules."""
+    other rules.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
+    """
     return by_end_points(signs, e) if len(signs.movable(e)) == 1 else None
 
 
@@ -153,6 +207,13 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
 
     e is continuous, its terms being defined everywhere, and a range is an interval; so one sign of
     the derivative is enough. Where e is strictly monotone and the end is open, the bound is strict.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
     """
     for symbol in signs.movable(e):
         change = derivative(e, symbol)

@@ -42,7 +42,12 @@ class Orthant:
     groups: tuple[frozenset[int], ...] = ()
 
     def meets(self, rows: Rows, face: Sequence[int]) -> bool:
-        """Whether some point rows·v is in the orthant, with v >= 0 and v = 0 outside a face."""
+        """Whether some point rows·v is in the orthant, with v >= 0 and v = 0 outside a face.
+
+        Args:
+            rows: the substitution x = rows·v, one row for each x.
+            face: the indices of the v that may be positive.
+        """
         occupied = {i for i, row in enumerate(rows) if any(row[k] for k in face)}
         return self.positive <= occupied and all(group & occupied for group in self.groups)
 
@@ -57,6 +62,10 @@ def sign_on(orthant: Orthant, p: Polynomial) -> tuple[Sign, int]:
 
     p >= 0 if no coefficient is negative after x(i) = v(i) + … + v(n) in every order of the
     variables. POSITIVE, NONNEGATIVE, their opposites and ZERO are certain; REAL says nothing.
+
+    Args:
+        orthant: the orthant.
+        p: the polynomial.
     """
     if p.is_zero():
         return Sign.ZERO, 0

@@ -29,6 +29,10 @@ def rescaled(signs: Signs, e: sp.Expr) -> sp.Expr | None:
     """An expression of the same sign with fewer symbols; None where e has no scale.
 
     Only symbols with the range (0, oo) are set to 1 or rescaled with these.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
     """
     free = [s for s in signs.movable(e) if _any_positive(signs, s)]
     if not free:

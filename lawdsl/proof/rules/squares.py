@@ -21,6 +21,13 @@ def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
 
     For polynomials of degree 2. A pivot 0 is admitted where its row is 0 (Golub and Van Loan
     (2013), Matrix Computations, 4th ed., section 4.2).
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
     """
     symbols = sorted(e.free_symbols - signs.evaluated, key=str)
     poly = _polynomial(e, symbols)
@@ -66,6 +73,13 @@ def by_factors(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of e = c·Π f_i^n_i/q as that of c·q·Π f_i^n_i, from the signs of the factors.
 
     The generators are symbols, and powers and functions that are not polynomials: exp(x), x^alpha.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
     """
     if e.count_ops() > MAX_FRACTION_OPERATIONS:
         return None

@@ -26,7 +26,15 @@ KINKED = (sp.Max, sp.Min, sp.Abs, sp.sign, sp.Heaviside)
 
 
 def by_stationary_point(signs: Signs, e: sp.Expr) -> Sign | None:
-    """f(x) >= f(x0), where ∂f/∂x = p·g with p > 0, g nondecreasing and g(x0) = 0; <= if g falls."""
+    """f(x) >= f(x0), where ∂f/∂x = p·g with p > 0, g nondecreasing and g(x0) = 0; <= if g falls.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+
+    Returns:
+        The sign; None where the rule does not decide it.
+    """
     if e.count_ops() > MAX_STATIONARY_OPERATIONS or e.has(*KINKED):
         return None
     for symbol in signs.movable(e):
@@ -102,7 +110,12 @@ def _core(signs: Signs, slope: sp.Expr) -> sp.Expr | None:
 
 
 def without_content(signs: Signs, terms: list[sp.Expr]) -> list[sp.Expr]:
-    """Terms divided by the powers of positive bases that they have in common."""
+    """Terms divided by the powers of positive bases that they have in common.
+
+    Args:
+        signs: the signs on the box.
+        terms: the terms.
+    """
     exponents = [dict(powers(term)) for term in terms]
     common = (
         set.intersection(*(set(powers_of_base) for powers_of_base in exponents))

@@ -35,7 +35,12 @@ class Face:
 
 
 def closed_faces(box: Box, e: sp.Expr) -> Iterator[Face]:
-    """The closed faces of a box in the symbols of an expression, those of variables first."""
+    """The closed faces of a box in the symbols of an expression, those of variables first.
+
+    Args:
+        box: the domain.
+        e: the expression.
+    """
     symbols = sorted(e.free_symbols, key=lambda s: (s not in box.variables, s.name))
     for s in symbols:
         domain = box.range(s)
@@ -51,7 +56,12 @@ def closed_faces(box: Box, e: sp.Expr) -> Iterator[Face]:
 
 
 def without_faces(box: Box, faces: list[Face]) -> Box:
-    """The box without some of its faces: their ends become open."""
+    """The box without some of its faces: their ends become open.
+
+    Args:
+        box: the domain.
+        faces: the faces.
+    """
     ranges = dict(box.ranges)
     for face in faces:
         domain = ranges[face.symbol]

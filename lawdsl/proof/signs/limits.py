@@ -43,7 +43,13 @@ def at_infinity(signs: Signs, e: sp.Expr, symbol: sp.Symbol, direction: int) -> 
 
 
 def at_zero(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
-    """The limit of e as a positive symbol goes to 0, if it is finite; None otherwise."""
+    """The limit of e as a positive symbol goes to 0, if it is finite; None otherwise.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+        symbol: the symbol.
+    """
     value = limit(signs, e, {symbol: sp.S.Zero})
     return None if value is None or value.is_infinite else value
 

@@ -30,7 +30,12 @@ def powers(e: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
 
 
 def merged(signs: Signs, e: sp.Expr) -> sp.Expr:
-    """A product with each base once, and powers of products split: x^a·(x·y)^b as x^(a + b)·y^b."""
+    """A product with each base once, and powers of products split: x^a·(x·y)^b as x^(a + b)·y^b.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+    """
     exponents: dict[sp.Expr, list[sp.Expr]] = {}
     for base, exponent in _split_products(signs, powers(merge_powers(e))):
         exponents.setdefault(base, []).append(exponent)
@@ -72,6 +77,11 @@ def expanded(
     beside S^(a - 2)) is factored out with the least exponent, so that the other powers of it can be
     multiplied out. With `keep_parameter_sums`, sums of one sign without variables are kept as
     factors.
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
+        keep_parameter_sums: keep sums of one sign without variables as factors.
     """
     terms = [merged(signs, term) for term in sp.Add.make_args(e)]
     outer = sp.S.One
@@ -126,6 +136,11 @@ def log_slope(signs: Signs, product: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     """∂log(product)/∂x for a symbol x, or a positive multiple of it: x·∂log(product)/∂x for x >= 0.
 
     The derivative of log(b^p) is p'·log(b) + p·b'/b. The multiple has a value at x = 0, too.
+
+    Args:
+        signs: the signs on the box.
+        product: the product.
+        symbol: the symbol.
     """
     total = []
     for base, exponent in powers(product):

@@ -55,8 +55,12 @@ DOMAINS = {
 
 
 def above(limit: Sign, closed: bool) -> Sign:
-    """The sign of a quantity greater than a limit of the given sign (or equal to it, if
-    `closed`)."""
+    """The sign of a quantity greater than a limit of the given sign (or equal to it, if `closed`).
+
+    Args:
+        limit: the sign of the limit.
+        closed: whether the limit itself is included.
+    """
     if limit == Sign.POSITIVE:
         return Sign.POSITIVE
     if limit.within(Sign.NONNEGATIVE):
@@ -65,7 +69,12 @@ def above(limit: Sign, closed: bool) -> Sign:
 
 
 def below(limit: Sign, closed: bool) -> Sign:
-    """The sign of a quantity less than a limit of the given sign (or equal to it, if `closed`)."""
+    """The sign of a quantity less than a limit of the given sign (or equal to it, if `closed`).
+
+    Args:
+        limit: the sign of the limit.
+        closed: whether the limit itself is included.
+    """
     return -above(-limit, closed)
 
 
@@ -86,6 +95,10 @@ def multiply(one: Sign, other: Sign) -> Sign:
     """The sign of a product: the products of all pairs of possible signs.
 
     Zero times what may have no value may have no value.
+
+    Args:
+        one: the possible signs of one factor.
+        other: those of the other factor.
     """
     if not (one.within(Sign.REAL) and other.within(Sign.REAL)):
         return Sign.UNKNOWN

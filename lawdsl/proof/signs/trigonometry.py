@@ -21,6 +21,10 @@ def by_half_turns(signs: Signs, e: sp.Expr) -> Sign:
 
     For k·pi <= u <= (k + 1)·pi, sin(u) has the sign (-1)^k, and is 0 at the two ends only. cos(u)
     is sin(u + pi/2).
+
+    Args:
+        signs: the signs on the box.
+        e: the expression.
     """
     u = e.args[0]
     if isinstance(e, sp.sin):
