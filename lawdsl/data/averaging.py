@@ -106,10 +106,11 @@ def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Me
 def _by_point(
     measure: Measure, rows: Rows, open_variables: Sequence[str]
 ) -> dict[str, dict[Key, list[RunValue]]]:
-    """What the runs of each label have for a measure, by the values of the variables left open.
+    """The values of a measure in the runs of each label, grouped by the values of the open
+    variables.
 
     Raises:
-        LawdslError: a label none of whose runs has all readings.
+        LawdslError: a label without a run that has all readings.
     """
     columns = [rows.columns[name] for name in open_variables]
     runs = coded([rows.codes, *columns, *rows.beside], len(rows.codes))
@@ -141,7 +142,8 @@ def _point(names: Iterable[str], key: Key) -> Point:
 
 
 def _read(rows: Rows, runs: Codes, reading: Reading) -> dict[int, RunReading]:
-    """What each run measured at a place. A loss that is not a number is refused with its row."""
+    """The reading of each run at a position; a loss that is not a number raises an error with its
+    row."""
     met = rows.meeting(reading.conditions[1:])
     position = _six_digits(reading.conditions[0][1])
     along, output = rows.columns[reading.along][met], rows.output[met]

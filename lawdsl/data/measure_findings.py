@@ -107,7 +107,7 @@ def _reading_at(point: Point) -> str:
 
 
 def _nearest(rows: Rows, mine: Mask, reading: Reading) -> tuple[str, str]:
-    """What there is instead of a reading, and what to do."""
+    """The nearest available readings, and advice."""
     for name, number in reading.conditions[1:]:
         if not (mine & rows.meeting([(name, number)])).any():
             available = _several(np.unique(rows.columns[name][mine]).tolist())
@@ -176,7 +176,7 @@ def averaging_warnings(means: Sequence[Means], table_name: str) -> list[Diagnost
 
 
 def _alike(means: Sequence[Means]) -> list[tuple[PointGroup, list[Means]]]:
-    """Those with the same points, and the same points left out, together."""
+    """Groups of variables with the same points and the same excluded points."""
     groups: list[tuple[PointGroup, list[Means]]] = []
     for one in means:
         key = (one.points, list(one.lacking.items()))

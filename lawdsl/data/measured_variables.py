@@ -68,7 +68,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class _StoredMeasured:
-    """What a file has of what was measured."""
+    """The form in which measured values are stored."""
 
     values: Mapping[str, Mapping[str, float]]
     points: Mapping[str, tuple[Mapping[str, float], ...]]

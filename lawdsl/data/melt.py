@@ -139,7 +139,7 @@ class _Usable:
 
     @property
     def dropped(self) -> int:
-        """How many rows are left out."""
+        """The number of excluded rows."""
         return int(np.sum(~self.good))
 
     def without(self, column: str, bad: Mask, message: str) -> None:

@@ -155,11 +155,13 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
 
 
 def _equal_by_chance(distinct: pa.Table, names: Sequence[str], step: float) -> float:
-    """How many rows are expected to repeat another one by rounding alone.
+    """The expected number of rows that repeat another one by rounding alone: p·Σ n(n - 1)/2 over
+    settings with n rows.
 
-    Two measurements of one setting, each with noise of standard deviation s, are rounded to the same
-    multiple of a step, small beside s, with probability step/(2 s sqrt(pi)). Values that also occur
-    at other settings show a step that is not decimal, such as the 1/164 of an accuracy.
+    Two measurements of one setting, each with noise of standard deviation s, are rounded to the
+    same multiple of a step, small beside s, with probability p = step/(2 s sqrt(pi)), the density
+    of their difference at 0 times the step. Values that also occur at other settings show a step
+    that is not decimal, such as the 1/164 of an accuracy.
 
     Args:
         distinct: the different rows.

@@ -166,7 +166,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _advice(name: str, cell: str) -> str:
-    """What to do about a cell that is not a number."""
+    """The advice for a cell that is not a number."""
     if not cell:
         return "fill it in, or leave such rows out with --drop-bad"
     if cell.translate(str.maketrans("", "", ",._ ")).lstrip("+-").isdigit():

@@ -128,7 +128,8 @@ class Calls:
         return _named(text, self.values[text].indices, node.span)
 
     def _unknown(self, node: tree.Call, bound: tuple[str, ...]) -> Formula:
-        """A name for what has its message: whatever stands around it is looked at all the same."""
+        """A placeholder for a call that has been reported, so that the surrounding formula is still
+        checked."""
         over = tuple(name for name in dict.fromkeys(bound) if name in self.scope.indices)
         text = f"{print_formula(node)} for {', '.join(over)}"
         self._declare(text, over, node.span, None)

@@ -201,7 +201,7 @@ def _declared(
 def _without_errors(
     section: Resolved | None, mistakes: list[Diagnostic]
 ) -> tuple[Resolved, list[Diagnostic]]:
-    """What was read, and the warnings about it; raises where there is a mistake."""
+    """The parsed result and its warnings; an error is raised where there are mistakes."""
     diagnostics = ordered(mistakes)
     if section is None or any(d.severity == "error" for d in diagnostics):
         raise LawdslError(diagnostics)

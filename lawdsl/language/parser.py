@@ -153,7 +153,7 @@ def _words(source: Text) -> tuple[list[Token], list[Diagnostic]]:
 
 
 def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[Diagnostic]]:
-    """One logical line parsed, or the reason why it cannot be."""
+    """Parse one logical line, or report why it cannot be parsed."""
     if any(token.type == "ILLEGAL" for token in line.tokens):
         return None, []  # the character has its message; what it spoils needs no second one
     if line.broken is not None:

@@ -66,7 +66,7 @@ _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(5)
 
 
 def print_formula(formula: Formula) -> str:
-    """A formula as text, with the brackets it needs and no others."""
+    """A formula as text, with the necessary brackets only."""
     return _formula(formula)[0]
 
 
@@ -160,7 +160,7 @@ def print_items(items: Sequence[Item]) -> str:
 
 
 def print_set(over: str | RangeNode | ListedNode) -> str:
-    """What an index runs over."""
+    """The set of labels of an index, as text."""
     if isinstance(over, RangeNode):
         return f"{over.first}..{over.last}"
     return f"{{{', '.join(over.labels)}}}" if isinstance(over, ListedNode) else over
@@ -196,7 +196,7 @@ def print_chosen(chosen: ConditionNode) -> str:
 
 
 def print_relation(relation: ComparisonNode | Equality) -> str:
-    """What an answer is subject to: `6*N*D = C`."""
+    """The text of a relation in a constraint: `6*N*D = C`."""
     sign = "=" if isinstance(relation, Equality) else relation.relation
     return f"{print_formula(relation.lhs)} {sign} {print_formula(relation.rhs)}"
 

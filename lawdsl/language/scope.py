@@ -252,7 +252,7 @@ class Scope:
         return name in self.unread_names or ANYTHING in self.unread_names
 
     def _instead(self, name: str) -> str:
-        """What an unknown name may have been meant to be."""
+        """Suggestions for an unknown name."""
         if name in keywords.INSTEAD:
             return f"write `{keywords.INSTEAD[name]}`"
         head = self.symbols.get(name.partition("_")[0])

@@ -89,7 +89,8 @@ class ParameterChoice:
 
 @dataclass(frozen=True)
 class Objective:
-    """What a fit minimises: the sum over rows of a loss of residuals of L or of log(L).
+    """The function that a fit minimises: the sum over rows of a loss of residuals of L or of
+    log(L).
 
     `choice` is a parameter that is chosen before the fit and then fixed.
     """
@@ -156,7 +157,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Measure:
-    """How a variable is measured: a formula of readings, for each label of its index.
+    """The rule by which a variable is measured: a formula of readings, for each label of its index.
 
     `readings` are the calls in the formula.
     """

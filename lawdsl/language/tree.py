@@ -16,7 +16,7 @@ NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """What every record of the tree has: its place in the text."""
+    """The base of all records of the tree, with their place in the text."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 

@@ -90,7 +90,7 @@ class IndexedAlgebra:
         return total
 
     def _sum_slope(self, symbol: sp.Symbol, variable: sp.Symbol) -> sp.Expr:
-        """How a sum changes: one of its terms, or all."""
+        """The derivative of a sum or product: that of one of its terms, or of all."""
         indexed_sum = self.sums[symbol]
         inner = self._derived(indexed_sum.body, variable)
         if indexed_sum.function == "prod":

@@ -91,8 +91,12 @@ def goal_of(law: Law, claim: tree.ComparisonNode | tree.TrendNode, box: Box) -> 
 
 
 def _exchange_goal(law: Law, claim: tree.TrendNode, against: tree.Named, box: Box) -> SignGoal:
-    """One share rises as another falls: the difference of the slopes. That which is 1 minus the
-    others moves with them, and has none of its own."""
+    """The goal of a claim about an exchange, in which one share rises as another falls: the
+    difference of their derivatives.
+
+    The share that is written as 1 minus the others changes with them, and has no derivative of its
+    own.
+    """
     sense = 1 if claim.word == "increasing" else -1
     expression = law.to_sympy(claim.formula)
     slopes, slope_texts = [], []

@@ -190,7 +190,7 @@ def _worst(verdicts: Sequence[Verdict]) -> Verdict:
 def _label_choices(
     declared: Declarations, claim: Claim, names: Mapping[str, str]
 ) -> Iterator[dict[str, str]]:
-    """What the names of a claim stand for: labels of a listed set, or any labels."""
+    """The possible labels of the names of a claim: those of a listed set, or symbolic ones."""
     lists = _listed(declared)
     free = {name: over for name, over in names.items() if over not in lists}
     bound = [name for name, over in names.items() if over in lists]
@@ -220,7 +220,7 @@ def _with_listed_labels(
     names: Mapping[str, str],
     lists: Mapping[str, tuple[str, ...]],
 ) -> Iterator[dict[str, str]]:
-    """What names stand for with each label of the listed sets that are left."""
+    """The assignments of labels of listed sets to the remaining names."""
     if not remaining:
         yield labels
         return

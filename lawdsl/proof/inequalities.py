@@ -27,11 +27,8 @@ MAX_PROOF_NOTES = 3  # lines of a proof between its goal and its assumptions
 
 @dataclass(frozen=True)
 class _GoalForm:
-    """One way to look at a goal: `larger`, in independent symbols, on a box; `values_text` for the
-    proof.
-
-    `valued`: settings have their values; else only their signs count.
-    """
+    """A form of a goal: `larger`, in independent symbols, on a box; `values_text` describes it in
+    proofs."""
 
     box: Box
     larger: sp.Expr

@@ -266,7 +266,7 @@ def _sums_of_single_powers(terms: list[_Term]) -> bool:
 
 
 def _properties(e: sp.Expr, variables: list[sp.Symbol]) -> Iterator[tuple[sp.Expr, str]]:
-    """What vanishes for every sum of c·x^a, one for each variable."""
+    """The expressions that vanish for every sum of c·x^a with one term for each variable."""
     for i, x in enumerate(variables):
         for y in variables[i + 1 :]:
             yield derivative(e, x, y), f"∂²/∂{x}∂{y} is not 0, as it is in the target"

@@ -23,7 +23,7 @@ class Verdict:
 
     Attributes:
         claim: the claim as the language prints it.
-        verdict: proved, inside (proved but for a face of the domain, where there is equality),
+        verdict: proved, inside (proved except on a face of the domain, where equality holds),
             conditional, refuted or undecided; certified, where it is proved for given values of the
             parameters, `face` included.
         expect: the verdict that the law's author expects.

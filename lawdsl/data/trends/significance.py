@@ -135,7 +135,12 @@ def limit(df: int | None, tail: float = float(ndtr(-MIN_STANDARD_ERRORS))) -> fl
 
 
 def _outnumbered(pairs: PairedDifferences, as_claimed: Array, least: float) -> bool:
-    """Whether differences against a claim outnumber the others by more than chance explains."""
+    """Whether the differences against a claim outnumber the others beyond chance, by the sign test.
+
+    mean(sign against the claim) > 3/sqrt(n), where n is the smallest number of differences counted
+    without one of the variables that are equal within each difference, since its values may come
+    from one run.
+    """
     signs = np.sign(np.where(np.abs(as_claimed) > least, as_claimed, 0.0))
     locations, counts = np.stack([pairs.low, pairs.high]), [len(pairs)]
     for i in range(locations.shape[1]):

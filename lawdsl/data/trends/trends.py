@@ -170,7 +170,7 @@ def _errors(law: Law, table: Table, se: str) -> Array:
 
 
 def _trend(task: _TrendTask, claim: Claim) -> Trend | None:
-    """One claim; None where it is not on a derivative of the output."""
+    """The comparison for one claim; None where it does not concern a derivative of the output."""
     slope = slope_of(task.law, claim.claim)
     if slope is None:
         return None

@@ -41,7 +41,7 @@ class Instance:
         return self.labels[declared.indices[index].over]
 
     def rows(self, declared: Declarations) -> dict[str, IndexValue]:
-        """What the indices of the rows stand for."""
+        """Index of the rows -> its label, or a placeholder where it differs from row to row."""
         return {name: self.at.get(name) or Differing(name) for name in row_indices(declared)}
 
     def assignments(

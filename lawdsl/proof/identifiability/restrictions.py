@@ -53,7 +53,8 @@ def _assigned(
     owner: dict[str, int],
     visited: set[str],
 ) -> bool:
-    """Give a direction one of its parameters; whoever has it already takes another."""
+    """Assign a parameter to a direction along an augmenting path: a direction that has it takes
+    another."""
     for name in preferred[k]:
         if name not in allowed or name in visited:
             continue

@@ -58,7 +58,7 @@ class Symmetry:
 
     @property
     def _kept(self) -> str | None:
-        """What two parameters that are shifted together keep: a + b."""
+        """The invariant of two parameters that are shifted together: a + b."""
         if len(self.field) != 2 or not all(e.is_number for e in self.field.values()):
             return None
         (a, by_a), (b, by_b) = self.field.items()

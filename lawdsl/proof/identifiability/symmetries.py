@@ -138,7 +138,7 @@ def _freedom(numbers: NumericLaw, seconds: float) -> Freedom:
 
 
 def _basis(directions: Sequence[_FormulaDirection], numbers: NumericLaw) -> list[_FormulaDirection]:
-    """Those that say something that the ones before do not."""
+    """The directions that are independent of those before them."""
     chosen: list[_FormulaDirection] = []
     for one in directions:
         if _independent([*(c.vector for c in chosen), one.vector], range(len(numbers.names))):
@@ -223,7 +223,7 @@ def _within_time(seconds: float, work: Callable[[], T]) -> T | None:
 
 
 def _change(numbers: NumericLaw, field: VectorField) -> sp.Expr:
-    """How fast the law changes along a field."""
+    """The derivative of the law along a field: Σ f_i·∂L/∂θ_i."""
     return sp.Add(*(rate * sp.diff(numbers.expression, s) for s, rate in field.items()))
 
 
@@ -252,7 +252,8 @@ def _vanishes_at_points(numbers: NumericLaw, field: VectorField) -> bool:
 
 
 def _length(field: VectorField) -> int:
-    """How long a field is to read; scales, shifts and few parameters are short."""
+    """The complexity of a field, by which simple ones are preferred: scales, shifts and few
+    parameters."""
     return sum(3 + sp.count_ops(rate / s) for s, rate in field.items())
 
 
