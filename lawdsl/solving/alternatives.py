@@ -23,19 +23,24 @@ def compare_choice(
     point: Mapping[str, float],
     values: Mapping[sp.Symbol, float],
 ) -> Compared:
-    """A choice of the unknowns beside the answer, by the fits' own predictions.
+    """Compare a choice of the unknowns with the answer, by the predictions of the fits.
 
-    The two share the noise of the fits, so the interval of the difference is narrower than those
-    of both.
+    Both goals depend on the same fitted parameters p, so the half-width of the interval of their
+    difference comes from the difference of the gradients, dg/dp (choice) - dg/dp (answer), and is
+    narrower than the two intervals suggest.
 
     Args:
         posed: the question.
         answer: its answer.
-        point: unknown -> value.
-        values: of all other symbols.
+        point: unknown -> value, in the unit of the unknown.
+        values: symbol -> value of all symbols but the unknowns.
+
+    Returns:
+        The goal at the choice, how much worse it is than the answer, both with intervals, and the
+        constraints that the choice violates.
 
     Raises:
-        LawdslError: an unknown without a value, or a name that is none.
+        LawdslError: an unknown without a value, or a name that is not an unknown.
     """
     names = [u.name for u in posed.unknowns]
     wrong = [n for n in names if n not in point] + [n for n in point if n not in names]

@@ -24,15 +24,18 @@ GivenValues = Mapping[str, "float | Mapping[str, float]"]
 
 
 def symbol_values(posed: FormulatedQuestion, inputs: GivenValues) -> dict[sp.Symbol, float]:
-    """The values of all symbols but the unknowns.
+    """Assign a value to every symbol of a question but the unknowns.
 
     Args:
         posed: the question.
-        inputs: name -> number, or label -> number; a number alone is that of every label. Settings
-            of the question and, as `use.name`, of its laws may be given others.
+        inputs: name -> number, or label -> number; a single number holds for every label. Settings
+            of the question and, as `use.name`, of its laws may be overridden.
+
+    Returns:
+        Symbol -> value of givens, settings and fitted parameters.
 
     Raises:
-        LawdslError: a given without a value, a name that is none, or a value outside its domain.
+        LawdslError: a given without a value, an unknown name, or a value outside its domain.
     """
     names = posed.names
     numbers: dict[str, float] = {}
@@ -126,10 +129,14 @@ def _empty_domains(
 
 
 def check_given_constraints(posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]) -> None:
-    """Refuse values that break a condition of givens alone.
+    """Raise an error if the values violate a constraint on givens alone.
+
+    Args:
+        posed: the question.
+        values: symbol -> value of all symbols but the unknowns.
 
     Raises:
-        LawdslError: each that is broken.
+        LawdslError: with a diagnostic for each constraint that is violated.
     """
     mistakes = []
     for condition, margin in violated_constant_constraints(
@@ -146,7 +153,15 @@ def check_given_constraints(posed: FormulatedQuestion, values: Mapping[sp.Symbol
 
 
 def shortfall_text(condition: AlgebraicConstraint, margin: float) -> str:
-    """By how much a condition does not hold, in words."""
+    """Describe in words by how much a constraint is violated.
+
+    Args:
+        condition: the constraint.
+        margin: its value, negative where an inequality is violated.
+
+    Returns:
+        A clause without a full stop.
+    """
     if margin == 0 and condition.strict:
         return STRICT_EQUALITY_TEXT
     return f"it is off by {abs(margin):.4g}"
@@ -157,7 +172,18 @@ def violated_constant_constraints(
     conditions: Sequence[AlgebraicConstraint],
     values: Mapping[sp.Symbol, float],
 ) -> Iterator[tuple[AlgebraicConstraint, float]]:
-    """The conditions in which no unknown is left and which do not hold, each with its margin."""
+    """Yield the constraints that contain no unknown and are violated.
+
+    An equality is violated where |margin| > EQUATION_RTOL * sum of its absolute terms.
+
+    Args:
+        unknowns: of the question.
+        conditions: its constraints.
+        values: symbol -> value of all other symbols.
+
+    Returns:
+        An iterator over pairs of a constraint and its margin.
+    """
     free = {u.symbol for u in unknowns}
     for condition in conditions:
         if condition.margin.free_symbols & free:
@@ -173,7 +199,15 @@ def violated_constant_constraints(
 
 
 def computed_at(expressions: Sequence[sp.Expr], values: Mapping[sp.Symbol, float]) -> list[float]:
-    """Expressions at values of their symbols; nan of those that have none."""
+    """Evaluate expressions in float64.
+
+    Args:
+        expressions: what to evaluate.
+        values: symbol -> value, of all their symbols.
+
+    Returns:
+        A number for each expression; nan where it has no real value.
+    """
     symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
     inputs = np.array([[values[s]] for s in symbols], dtype=np.float64).reshape(len(symbols), 1)
     numbers: list[float] = computed(compile_tape(expressions, symbols), inputs)[:, 0].tolist()
@@ -181,5 +215,13 @@ def computed_at(expressions: Sequence[sp.Expr], values: Mapping[sp.Symbol, float
 
 
 def evaluated(expression: sp.Expr, values: Mapping[sp.Symbol, float]) -> float:
-    """An expression at values of its symbols; nan where it has none."""
+    """Evaluate one expression in float64.
+
+    Args:
+        expression: what to evaluate.
+        values: symbol -> value, of all its symbols.
+
+    Returns:
+        Its value; nan where it has no real value.
+    """
     return computed_at([expression], values)[0]

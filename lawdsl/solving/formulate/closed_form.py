@@ -1,7 +1,8 @@
-"""Equations in one unknown that algebra solves: sums of two terms, and one term that is turned round.
+"""Equation in one unknown -> its root in closed form, for sums of two terms and invertible terms.
 
-What comes out is a candidate: a root may be of another branch. It is used where it agrees with a
-root that was found and certified by numbers.
+c1 x^p = c2 x^q gives x = (c2/c1)^(1/(p - q)); a sum with one term that contains the unknown is
+solved for that term, and the term is inverted. A formula is a candidate only, because it may be a
+root of another branch: it is used where it agrees with a root that was certified numerically.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ Result = TypeVar("Result")
 
 
 def try_algebra(make: Callable[[], Result]) -> Result | None:
-    """What algebra gives; None where it takes too long, or fails on numbers of extreme size.
+    """Run an algebraic computation; None where it exceeds its time limit or fails inside SymPy.
 
-    Closed forms are an addition to an answer that numbers have certified, so none is worth a fault.
+    Closed forms are an addition to an answer that is certified numerically, so no failure of
+    algebra may cost the user that answer. Errors that do not come from SymPy are raised.
     """
     try:
         with time_limit(ALGEBRA_TIME_LIMIT):
@@ -39,20 +41,32 @@ def try_algebra(make: Callable[[], Result]) -> Result | None:
 
 
 def isolate(equation: sp.Expr, unknown: sp.Symbol) -> sp.Expr | None:
-    """The unknown at which an expression is 0, as a formula; None where none is found."""
+    """Solve expression = 0 for an unknown, on one branch.
+
+    Args:
+        equation: an expression that is to be 0.
+        unknown: the symbol to solve for.
+
+    Returns:
+        A root as a formula without the unknown; None where none is derived. Other roots may exist.
+    """
     return _finite_root(equation, unknown, None)
 
 
 def unique_root(
     equation: sp.Expr, unknown: sp.Symbol
 ) -> tuple[sp.Expr, tuple[sp.Expr, ...]] | None:
-    """The unknown at which an expression is 0, as a formula that misses no real root.
+    """Solve expression = 0 for an unknown, where the formula misses no real root.
 
-    sqrt(x) is no such formula of y^2 = x, which has another root, unless y is not negative.
+    sqrt(x) does not qualify for y^2 = x, which has the root -sqrt(x) too, unless y >= 0 is known.
+
+    Args:
+        equation: an expression that is to be 0.
+        unknown: the symbol to solve for.
 
     Returns:
         The formula, and expressions: it is a root where it has a real value and none of these is
-        negative, as x of y^0.5 = x. None where no such formula is known.
+        negative, as x of y^0.5 = x. None where no such formula is derived.
     """
     needs: list[sp.Expr] = []
     formula = _finite_root(equation, unknown, needs)
@@ -166,11 +180,14 @@ def _exceeds_bits(value: sp.Expr, exponent: sp.Expr) -> bool:
 
 
 def tidy_powers(formula: sp.Expr, separate_symbols: Iterable[sp.Symbol] = ()) -> sp.Expr:
-    """A product of powers with what has one exponent under one: G·(C/k)^a.
+    """Write a product of powers with equal exponents collected: G·(C/k)^a.
 
     Args:
-        formula: what to write.
-        separate_symbols: symbols that stand apart from the others: the givens.
+        formula: a product of powers.
+        separate_symbols: symbols whose powers are not collected with those of others: the givens.
+
+    Returns:
+        An expression equal to the formula for positive bases.
     """
     separate = set(separate_symbols)
     groups: dict[tuple[sp.Expr, bool], sp.Expr] = {}

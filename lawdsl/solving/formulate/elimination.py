@@ -13,13 +13,13 @@ from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQues
 
 @dataclass(frozen=True)
 class ReducedProblem:
-    """A question in the unknowns that equations leave.
+    """A question in the unknowns that remain after elimination by equations.
 
     Attributes:
-        unknowns: those that are left.
-        goal: what is made smallest, in them.
-        conditions: what they are subject to.
-        follow: the other unknowns as formulas of these.
+        unknowns: those that remain.
+        goal: what is minimised, in these unknowns.
+        conditions: the constraints, in these unknowns.
+        follow: the eliminated unknowns as formulas of these.
     """
 
     unknowns: tuple[Unknown, ...]

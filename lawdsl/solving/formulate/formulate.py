@@ -35,14 +35,18 @@ from lawdsl.solving.formulate.sources import FitSource, fit_sources, unit_factor
 
 
 def formulate(question: Question, fits: Mapping[str, object]) -> FormulatedQuestion:
-    """A question about fits.
+    """Turn a question about fits into a minimisation problem in algebra.
 
     Args:
         question: as declared.
         fits: use -> a `Fit`, `Fits`, or parameter -> value of the law that the question names.
 
+    Returns:
+        The problem: minimise goal(x; s) subject to margin_k(x; s) >= 0 or = 0, where x are the
+        unknowns and s the givens, settings and fitted parameters.
+
     Raises:
-        LawdslError: a fit that is missing, is of a law that does not fit in, or has other labels.
+        LawdslError: a fit that is missing, is of a law that does not match, or has other labels.
     """
     sources = fit_sources(question, fits)
     return _Formulation(question, sources.labels, sources.sources).formulated()

@@ -22,7 +22,7 @@ Relation = tuple[str, sp.Expr]
 
 @dataclass(frozen=True)
 class Unknown:
-    """What is asked for.
+    """An unknown of a question.
 
     `bounds` are its domain, in givens and settings.
     """
@@ -36,7 +36,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class AlgebraicConstraint:
-    """What an answer is subject to: that `margin` is not below 0, or equal to it.
+    """A constraint on the unknowns: margin >= 0, margin > 0 (strict) or margin = 0 (equality).
 
     Attributes:
         text: as it was written, at its label.
@@ -44,7 +44,7 @@ class AlgebraicConstraint:
         margin: the distance from its bound, in the units of the formula.
         equality: whether the margin is 0.
         strict: whether the margin is above 0.
-        law: the use, or the question, whose domain it is; empty for a line that was asked.
+        law: the use, or the question, whose domain it is; empty for a line of the question.
         of_unknowns: whether it was written with unknowns, which may cancel in the margin.
     """
 
@@ -117,7 +117,16 @@ class FormulatedQuestion:
         return -1 if self.question.maximize else 1
 
     def blank(self, status: str, values: Mapping[sp.Symbol, float], level: float) -> Answer:
-        """An answer that says what was asked and no more."""
+        """Create an answer that records the question and its inputs, and no result.
+
+        Args:
+            status: one of the values of `Answer.status`.
+            values: symbol -> value, of all givens and settings.
+            level: of the intervals, 0.95 for 95 %.
+
+        Returns:
+            An answer without unknowns, goal and certificates.
+        """
         fits = {s.use: s.law.name for s in self.sources}
         inputs = {name: values[s] for name, s in self.names.items()}
         return Answer(self.question.name, self.question.title, fits, inputs, status, level=level)

@@ -49,7 +49,7 @@ class FitSource:
 
     @property
     def label(self) -> str:
-        """Of its rows; empty where there are no others."""
+        """The labels of its rows, separated by commas; empty for a fit without labels."""
         return ", ".join(self.index_labels.values())
 
     @cached_property
@@ -83,11 +83,11 @@ class FitSource:
 
     @cached_property
     def rests(self) -> tuple[str, ...]:
-        """Shares that the law writes as 1 minus the others: a question has a name for them too."""
+        """Shares that the law writes as 1 minus the others; a question has names for them as well."""
         return tuple(rest_shares(self.law))
 
     def expression(self, variables: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
-        """The law at values of its variables, and of the shares that are left."""
+        """The law at values of its variables, and of the shares that are 1 minus the others."""
         formula = self.law.declarations.output.formula
         assert formula is not None
         law_expression = (
@@ -103,7 +103,17 @@ class FitSource:
         )
 
     def constant(self, variable: str, labels: Sequence[str]) -> float | None:
-        """The value of a variable that the labels alone determine; None of any other."""
+        """Give the value of a variable that is determined by the labels alone.
+
+        Args:
+            variable: its name at labels: an indicator `[index = label]`, or a measured
+                `name[label]`.
+            labels: of the rows, in the order of `rows`.
+
+        Returns:
+            0 or 1 for an indicator, the measured value for a measured variable; None for all
+            others.
+        """
         label_of_index = dict(zip(self.rows, labels, strict=True))
         for index, label in label_of_index.items():
             if variable.startswith(f"[{index} = "):
@@ -124,10 +134,17 @@ class FitSources:
 
 
 def fit_sources(question: Question, fits: Mapping[str, object]) -> FitSources:
-    """The fits that a question uses.
+    """Collect the fits that a question uses, and check that they agree on their labels.
+
+    Args:
+        question: as declared.
+        fits: use -> a `Fit`, `Fits`, or parameter -> value.
+
+    Returns:
+        One source for each fit and label, and the labels of each set.
 
     Raises:
-        LawdslError: one is missing, or has other labels than another.
+        LawdslError: a fit is missing, or has other labels than another one.
     """
     missing = [use for use in question.uses if use not in fits]
     if missing:
@@ -239,10 +256,17 @@ def _numeric_source(use: str, declared: Declarations, values: Mapping[str, objec
 
 
 def finite_number(name: str, value: object) -> float:
-    """A value that somebody gave as a number.
+    """Convert a user's value to a finite float.
+
+    Args:
+        name: of the quantity, for the message.
+        value: what was given.
+
+    Returns:
+        The number.
 
     Raises:
-        LawdslError: it is none, or is not finite.
+        LawdslError: the value is not a number, or not finite.
     """
     try:
         number = float(value)  # type: ignore[arg-type]
@@ -283,10 +307,18 @@ def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]
 def unit_factor(
     unit: tuple[tuple[str, int], ...] | None, quantity: Quantity, source: FitSource
 ) -> sp.Expr:
-    """What a value in the unit of the question's law is times in that of the fitted one.
+    """Give the factor that converts a value from the unit of the question's law to that of the fit.
+
+    Args:
+        unit: of the question's law: pairs of a unit and its power; None where none is declared.
+        quantity: the quantity of the fitted law.
+        source: the fit, for the message.
+
+    Returns:
+        f in value_fit = f * value_question; 1 where either has no unit.
 
     Raises:
-        LawdslError: units of two kinds.
+        LawdslError: the units have different dimensions.
     """
     if unit is None or quantity.unit is None or unit == quantity.unit:
         return sp.S.One

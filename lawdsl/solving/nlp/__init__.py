@@ -1,5 +1,5 @@
-"""Problem in several unknowns -> its optimum, and what certifies it.
+"""Problem in several unknowns -> its optimum, with certificates.
 
-`minimise(NlpProblem(...), NlpOptions(...))` of `multistart` is the entry, and loads nothing that
-knows of questions or fits. `solver` leads from a question to a problem, and from its solution back.
+`minimise(NlpProblem(...), NlpOptions(...))` of `multistart` is the entry and does not depend on
+questions or fits. `solver` translates a question into a problem, and its solution into an answer.
 """

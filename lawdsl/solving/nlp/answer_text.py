@@ -24,14 +24,14 @@ USEFUL_GAP = 1e-3  # of the value: a gap that is not closed, and larger, says li
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The solution of a question, and what leads from it back to the question's unknowns.
+    """The solution of a question, and the mapping from it back to the question's unknowns.
 
     Attributes:
-        problem: in what is moved, without what the constraints settle.
+        problem: in the search variables, without those that the constraints determine.
         solution: of it.
-        question: the question in what is moved.
+        question: the question in the search variables.
         scales: how each unknown is searched.
-        fixed: what the constraints settle.
+        fixed: the search variables that the constraints determine, with their values.
         variable_values: each search variable -> its value.
         smooth: the problem near the solution without kinks; None where no branches meet.
     """
@@ -46,8 +46,10 @@ class SearchResult:
 
     @property
     def differentiable(self) -> SearchResult | None:
-        """The same answer as the solution of a problem without kinks; None where that has no
-        derivatives."""
+        """This result with its problem replaced by the smooth one, where the problem has kinks.
+
+        None where the solution has no derivatives.
+        """
         if self.smooth is None:
             return self
         if self.smooth.solution is None:
@@ -63,16 +65,24 @@ class SearchResult:
         return {s.unknown.name: s.value(variable_values[s.variable]) for s in self.scales}
 
     def per_goal(self, goal: float) -> float:
-        """How the goal changes with what was searched: it, or its logarithm."""
+        """Give d(goal)/d(objective): the goal itself where its logarithm was minimised, else 1."""
         return goal if self.question.product else 1.0
 
     def names(self, of: Sequence[str]) -> list[str]:
-        """The unknowns of which these are what is moved."""
+        """The names of the unknowns whose search variables have these names."""
         return [s.unknown.name for s in self.scales if s.variable.name in of]
 
 
 def location_text(conditions: Sequence[AlgebraicConstraint], result: SearchResult) -> str:
-    """Where the answer lies: on which constraints, at which bounds, or inside."""
+    """Describe where the answer is: on which constraints, at which bounds, or in the interior.
+
+    Args:
+        conditions: the constraints of the question, in the order of those of the problem.
+        result: the solution.
+
+    Returns:
+        A phrase.
+    """
     solution = result.solution
     if len(result.fixed) and len(result.fixed) + 1 >= len(result.scales):
         return "the only choice that the constraints leave"
@@ -90,7 +100,15 @@ def location_text(conditions: Sequence[AlgebraicConstraint], result: SearchResul
 
 
 def proof_lines(solution: NlpSolution, per: float) -> tuple[str, ...]:
-    """What certifies a solution; `per` is the derivative of the goal by what was minimised."""
+    """Describe the certificates of a solution.
+
+    Args:
+        solution: of the problem.
+        per: d(goal)/d(objective), which converts a gap of the objective into one of the goal.
+
+    Returns:
+        Lines on feasibility, and on the duality gap or the agreement of the searches.
+    """
     feasibility = f"{ALL_CONSTRAINTS_KEPT}, to {max(solution.violation, 1e-16):.0e} of its terms"
     if solution.gap is not None and (
         is_proved_optimal(solution) or solution.gap <= USEFUL_GAP * abs(solution.value)
@@ -113,7 +131,15 @@ def proof_lines(solution: NlpSolution, per: float) -> tuple[str, ...]:
 def alternative_lines(
     others: Sequence[Mapping[str, float]], flat: Sequence[Mapping[str, float]]
 ) -> tuple[str, ...]:
-    """Other choices as good as the answer, in lines."""
+    """Describe other choices whose goal equals that of the answer.
+
+    Args:
+        others: isolated optima, unknown -> value.
+        flat: points of optima that are not isolated, unknown -> value.
+
+    Returns:
+        At most one line for each kind.
+    """
     lines = []
     for what, choices in (
         ("equally good", others),

@@ -1,9 +1,11 @@
-"""A point and multipliers -> certain violations and duality gap; affine rows, correctly rounded.
+"""A point and multipliers -> rigorous bounds of the violations and of the duality gap.
 
-Float64 finds a point and its multipliers. Sums that cancel can make its values and slopes wrong by
-any amount, so what is said of the point is computed here anew, in Arb intervals that contain the
-exact values: one evaluation of the tape, and one backwards for the slopes of the Lagrangian. Affine
-rows, from which bounds of the unknowns follow, are evaluated in the same way, once forwards.
+Float64 finds a point and its multipliers. Cancellation can make its values and slopes wrong by any
+amount, so all that is reported is computed anew in Arb intervals that contain the exact values
+(Johansson (2017), IEEE Transactions on Computers 66): one evaluation of the tape, and one reverse
+accumulation for the slopes of the Lagrangian (Griewank and Walther (2008), Evaluating Derivatives,
+chapter 3). Affine rows, from which bounds of the unknowns follow, are computed by forward
+accumulation.
 """
 
 from __future__ import annotations
@@ -41,12 +43,14 @@ ZERO, ONE = Interval(arb(0), arb(0)), Interval(arb(1), arb(1))
 
 
 def certain_violations(problem: NlpProblem, x: Array) -> Array:
-    """The most by which each constraint is violated, shape (constraints,); inf where that is not
-    known.
+    """Bound the violation of each constraint from above: max(c_k, 0), or |c_k| of an equality.
 
     Args:
         problem: the problem, in any units.
         x: the unknowns, shape (n,), in the units of the expressions.
+
+    Returns:
+        Shape (constraints,), in the units of the constraints; inf where no bound is known.
     """
     unscaled = problem.original or problem
     tape = unscaled.functions.tape
@@ -65,11 +69,12 @@ def certain_violations(problem: NlpProblem, x: Array) -> Array:
 
 
 def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | None:
-    """An upper bound of how much the objective at x exceeds its least value, for a convex problem.
+    """Bound f(x) - min f from above, for a convex problem.
 
-    A convex Lagrangian f + m·c lies above its tangents, and m·c <= 0 wherever the constraints hold,
-    so that its tangent at x is bounded over the box of the unknowns (the bound of Frank and Wolfe,
-    by duality). It holds for any m with the right signs.
+    A convex Lagrangian L = f + m·c lies above its tangents, and m·c <= 0 wherever the constraints
+    hold, so that min f >= min over the box of L(x) + grad L(x)·(z - x): weak duality (Boyd and
+    Vandenberghe (2004), Convex Optimization, section 5.2.2) with the linear bound of Frank and
+    Wolfe (1956). The bound is f(x) minus that minimum; it holds for any m with the right signs.
 
     Args:
         problem: a convex problem, in any units.
@@ -77,7 +82,7 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
         multipliers: of the constraints, in these units; those of inequalities are >= 0.
 
     Returns:
-        None where there is no finite bound.
+        The bound, in the unit of the objective; None where no finite one is known.
     """
     unscaled = problem.original or problem
     tape = unscaled.functions.tape
@@ -111,16 +116,16 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
 def affine_rows(
     tape: Tape, rows: Sequence[int], inputs: Sequence[float], count: int
 ) -> list[tuple[Array, float] | None]:
-    """Slopes and offsets of affine outputs, correctly rounded to float64.
+    """Give slopes and offsets of affine outputs, correctly rounded to float64.
 
-    For each instruction the slopes by the unknowns on which it depends are kept (forward
-    accumulation): their number is that of the coefficients that are not 0.
+    Forward accumulation stores for each instruction the slopes by the unknowns on which it depends,
+    so that the work is proportional to the number of non-zero coefficients.
 
     Args:
-        tape: what is computed.
+        tape: the compiled expressions.
         rows: numbers of outputs that are affine in the first inputs.
         inputs: a point, the unknowns first.
-        count: of the unknowns.
+        count: the number of unknowns.
 
     Returns:
         For each row its slopes, shape (count,), and its offset; None where they are not known to

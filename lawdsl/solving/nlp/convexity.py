@@ -1,8 +1,9 @@
-"""Expressions and a box -> their curvature on it, from how they are composed.
+"""Expressions and a box -> their curvature on it, by the rules of composition.
 
-The curvature of each part follows from where the values of its arguments lie (certain intervals),
-and from whether these are convex, concave, both (affine) or log-convex. A convex function may be
-+oo at an end of the box, a concave one -oo. No answer says nothing.
+The curvature of each part follows from the range of its argument (rigorous intervals), and from
+whether that argument is convex, concave, affine or log-convex: disciplined convex programming
+(Grant, Boyd and Ye (2006)). A convex function may be +oo at an end of the box, a concave one -oo.
+None means that the rules do not decide, not that the expression is neither.
 """
 
 from __future__ import annotations
@@ -56,10 +57,16 @@ def ranges(
     unknowns: Mapping[sp.Symbol, tuple[float, float]],
     values: Mapping[sp.Symbol, float],
 ) -> list[Interval | None]:
-    """Where the values of some expressions lie on a box, for certain; None where that is not known,
-    or an expression has no value somewhere.
+    """Enclose the values of expressions on a box.
 
-    The arguments are those of `curvatures`.
+    Args:
+        expressions: the expressions.
+        unknowns: their least and greatest values, which may be infinite.
+        values: those of the other symbols.
+
+    Returns:
+        For each an interval that contains all its values; None where none is known, or the
+        expression has no value somewhere.
     """
     return [curvature.range for curvature in _all_curvatures(expressions, unknowns, values)]
 

@@ -1,7 +1,9 @@
 """The curvature of an operation's arguments -> that of its result: a table of rules.
 
-They are those of disciplined convex programming (Grant, Boyd & Ye 2006), and one more: products of
-log-convex functions, which are positive with a convex logarithm, are such again, and convex.
+The rules are those of disciplined convex programming (Grant, Boyd and Ye (2006), in: Global
+Optimization, from Theory to Implementation), and one more: a product of log-convex functions is
+log-convex, as the sum of their logarithms is convex, and hence convex (Boyd and Vandenberghe
+(2004), Convex Optimization, section 3.5.2).
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ from lawdsl.law.functions import NAMES, ROWS
 
 @dataclass(frozen=True, slots=True)
 class Curvature:
-    """What is known of a part of an expression.
+    """What is known of a part of an expression on a box.
 
     Attributes:
-        range: where its values lie; None where that is not known, or it has no value somewhere.
+        range: an enclosure of its values; None where none is known, or it has no value somewhere.
         convex, concave: whether it is; both where it is affine.
         log_convex: whether it is positive with a convex logarithm.
-        fixed: whether it does not change.
+        fixed: whether it is constant.
     """
 
     range: Interval | None
@@ -33,7 +35,7 @@ class Curvature:
 
     @property
     def affine(self) -> bool:
-        """Whether it is both."""
+        """Whether it is both convex and concave."""
         return self.convex and self.concave
 
 

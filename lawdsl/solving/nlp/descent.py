@@ -1,6 +1,8 @@
 """A start -> the end of a local search by sequential quadratic programming, in scaled coordinates.
 
-The method is SciPy's SLSQP (Kraft 1988).
+Each step minimises g·d + d'Bd/2 subject to c_k + grad c_k·d <= 0 (= 0 for equalities), with a
+quasi-Newton matrix B of the Lagrangian, and a line search follows. The implementation is SciPy's
+SLSQP (Kraft (1988), A Software Package for Sequential Quadratic Programming, DFVLR-FB 88-28).
 """
 
 from __future__ import annotations
@@ -70,18 +72,21 @@ class _EvaluationLimit(Exception):
 def sqp_search(
     problem: NlpProblem, start: Array, length: int, *, by_factors: bool = False
 ) -> tuple[Array, bool] | None:
-    """The end of a search by sequential quadratic programming, and whether it was stopped by its
-    limit of evaluations; None where the objective or a constraint has no value at the start.
+    """Search for a local optimum by sequential quadratic programming.
 
-    SLSQP tries up to ten points for each step. Where values are rounding, or the constraints
-    contradict each other, it does so at every step, so evaluations are counted too.
+    SLSQP tries up to ten points for each step. Where values are dominated by rounding, or the
+    constraints contradict each other, it does so at every step, so evaluations are limited too.
 
     Args:
         problem: in units that suit the start.
         start: the unknowns, shape (n,).
-        length: steps at most.
-        by_factors: whether unknowns from 0 upwards are moved by their logarithms, where they start
-            above 0.
+        length: the largest number of steps.
+        by_factors: whether unknowns with lower bound 0 are searched by their logarithms, where they
+            start above 0.
+
+    Returns:
+        The last point, shape (n,), and whether the limit of evaluations stopped the search; None
+        where the objective or a constraint has no value at the start.
     """
     low, high = problem.polytope.tightened
     inset = [np.where(steep, STEEP_BOUND_SHARE * problem.spans, 0.0) for steep in problem.steep]

@@ -1,9 +1,9 @@
-"""A problem near a point where branches of max, min or abs meet, in a smooth form.
+"""A problem near a point where branches of max, min or abs meet -> a smooth form of it.
 
-In the epigraph form (Boyd and Vandenberghe 2004, Convex Optimization, section 4.1.3) a maximum that
-is to be small becomes a variable z with z >= each branch. Only the branches that meet at the point
-are kept, so that the smooth problem has the same solution there, and its multipliers and
-sensitivities are those of the original: the branches that meet stay equal as numbers change.
+In the epigraph form (Boyd and Vandenberghe (2004), Convex Optimization, section 4.1.3) a maximum
+that is to be small becomes a variable z with z >= each branch. Only the branches that meet at the
+point are retained, so that the smooth problem has the same solution there, and its multipliers and
+sensitivities are those of the original: the branches that meet stay equal as constants change.
 """
 
 from __future__ import annotations
@@ -49,11 +49,14 @@ class SmoothForm:
 
 
 def smooth_form(problem: NlpProblem, solution: NlpSolution) -> SmoothForm | None:
-    """The smooth problem that has the same solution; None where no branches meet.
+    """Derive the smooth problem that has the solution of a problem with kinks.
 
     Args:
         problem: in the units of its expressions.
         solution: feasible.
+
+    Returns:
+        The smooth problem and its solution; None where no branches meet.
     """
     point_values = dict(zip(problem.unknowns, solution.x.tolist(), strict=True))
     builder = _Builder(problem, {**problem.values, **point_values})
@@ -72,10 +75,10 @@ def smooth_form(problem: NlpProblem, solution: NlpSolution) -> SmoothForm | None
 
 
 class _Builder:
-    """The smooth problem, made by replacing kinks from the inside out.
+    """The smooth problem, built by replacing kinks from the inside out.
 
     Attributes:
-        problem: as far as it is smooth.
+        problem: with the kinks replaced so far.
         point: symbol -> value at the solution.
         groups: for each new variable the numbers of the constraints that are its branches.
     """
@@ -134,8 +137,16 @@ class _Builder:
 
 
 def polished(solution: NlpSolution, smooth: NlpSolution) -> NlpSolution:
-    """The solution of the original problem with the unknowns of the smooth one, which Newton's
-    method has found to rounding. Its bounds of the gap and its other optima stay."""
+    """Transfer the unknowns of the smooth problem, which Newton's method has polished, to a
+    solution.
+
+    Args:
+        solution: of the original problem; its bounds of the gap and its other optima are retained.
+        smooth: the solution of its smooth form, whose first unknowns are those of the original.
+
+    Returns:
+        The solution of the original problem with these unknowns.
+    """
     count = len(solution.x)
     return replace(
         solution,
@@ -161,8 +172,10 @@ def _is_as_good(problem: NlpProblem, solution: NlpSolution, smooth: NlpSolution)
 
 
 def _has_derivatives(problem: NlpProblem, solution: NlpSolution, groups: list[list[int]]) -> bool:
-    """Whether all branches that meet have a weight, and the active constraints are independent
-    (strict complementarity and LICQ: Nocedal and Wright 2006, Numerical Optimization, 12.4)."""
+    """Whether all branches that meet have a positive multiplier, and the active constraints are
+    independent: strict complementarity and LICQ, Nocedal and Wright (2006), Numerical Optimization,
+    section 12.2 and section 12.3.
+    """
     for rows in groups:
         weights = np.abs(solution.multipliers[rows])
         if not np.all(weights > WEIGHT_RTOL * np.sum(weights)):

@@ -1,4 +1,8 @@
-"""A problem -> whether interval arithmetic on bisected boxes proves that no point is feasible."""
+"""A problem -> whether interval arithmetic on bisected boxes proves that no point is feasible.
+
+A box is discarded where an enclosure of some constraint excludes 0 and all values below; otherwise
+it is bisected (Moore, Kearfott and Cloud (2009), Introduction to Interval Analysis).
+"""
 
 from __future__ import annotations
 
@@ -19,15 +23,18 @@ Box = Mapping[sp.Symbol, tuple[float, float]]
 
 
 def is_infeasible(problem: NlpProblem, boxes: int = MAX_BOXES) -> bool:
-    """Whether it is proved that no point is feasible; False says nothing.
+    """Prove that no point of a problem is feasible.
 
-    On each box some constraint must be violated wherever it has a value; a box on which none is
-    known to be is halved. Violated is a constraint of which all terms together are, even if each
-    were off by `TERM_RTOL` of itself: 0.1 + 0.2 <= 0.3 is no contradiction.
+    On each box some constraint must be violated wherever it has a value; a box on which no such
+    constraint is known is bisected. A constraint counts as violated if sum_i t_i - TERM_RTOL sum_i
+    |t_i| > 0 for its terms t_i, so that 0.1 + 0.2 <= 0.3 is not a contradiction.
 
     Args:
         problem: the problem, in the units of its expressions.
-        boxes: how many are looked at, at most.
+        boxes: the largest number of boxes that are examined.
+
+    Returns:
+        True if it is proved; False is not a statement.
     """
     if not problem.constraints:
         return False

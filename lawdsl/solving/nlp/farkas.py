@@ -1,9 +1,10 @@
-"""Affine constraints and weights -> whether these prove a contradiction (Farkas 1902), exactly.
+"""Affine constraints and weights -> whether these prove a contradiction, in exact arithmetic.
 
-If a sum of conditions c <= 0 with weights that are not negative, and of equations c = 0 with any, is
-above 0 on the whole box of the unknowns, then no point keeps them all. A linear programme proposes
-the weights in float64. Here coefficients are fractions, so that unknowns without an end cancel
-exactly, and the rest is summed up in Arb intervals.
+If sum_k w_k c_k(x) > 0 on the whole box of the unknowns, with w_k >= 0 for conditions c_k <= 0 and
+any w_k for equations c_k = 0, then no point satisfies them all (the lemma of Farkas (1902), Journal
+fuer die reine und angewandte Mathematik 124). A linear programme proposes the weights in float64.
+Here coefficients are fractions, so that unknowns without a bound cancel exactly, and the remainder
+is summed in Arb intervals.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ ZERO_WEIGHT_SHARE = 1e-12  # of the largest share: a smaller one is rounding
 def is_farkas_certificate(
     problem: NlpProblem, rows: Sequence[int], weights: Array, sizes: Array | None = None
 ) -> bool:
-    """Whether a weighted sum of affine constraints proves that no point keeps them.
+    """Verify that a weighted sum of affine constraints proves that no point satisfies them.
 
     Args:
         problem: in the units of its expressions.
         rows: numbers of constraints that are affine.
-        weights: one for each, about; those of inequalities are >= 0.
-        sizes: of the terms of each, by which its weight is judged; 1 if not given.
+        weights: an approximate weight for each, shape (rows,); those of inequalities are >= 0.
+        sizes: of the terms of each, shape (rows,), by which its weight is judged; 1 if not given.
 
     Returns:
-        False says nothing.
+        True if it is proved; False is not a statement.
     """
     shares = np.abs(weights) * (1.0 if sizes is None else sizes)
     largest = float(np.max(shares, initial=0.0))
@@ -80,8 +81,9 @@ def _slopes(
 def _cancel_unbounded(
     matrix: list[list[Fraction]], weights: list[Fraction], ends: Bounds
 ) -> list[Fraction] | None:
-    """Weights near those given with which no unknown moves the sum towards an end that it does not
-    have; None where there are none."""
+    """Weights near those given for which no unknown decreases the sum without bound; None where
+    there are no such weights.
+    """
     endless: list[int] = []
     for _ in range(len(ends) + 1):
         more = [i for i in _unbounded(matrix, weights, ends) if i not in endless]

@@ -1,4 +1,9 @@
-"""A problem without a feasible point -> which conditions conflict, and by how much each must relax."""
+"""A problem without a feasible point -> which conditions conflict, and by how much each must relax.
+
+Affine conditions: the linear programme min t subject to c_k(x) <= t s_k, with s_k the size of row
+k; rows with a non-zero multiplier form the conflict. Other conditions: the same minimum by local
+searches. The relaxation of one condition is the least value of c_k subject to all others.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +37,16 @@ ConflictMember = tuple[str, int]
 
 
 def explain_infeasibility(problem: NlpProblem, best: BestFeasible, seed: int = 0) -> NlpSolution:
-    """Why nothing is feasible, or the best that follows from a feasible point that is found now.
+    """Explain why no point is feasible; solve the problem if a feasible point is discovered on the
+    way.
 
     Args:
         problem: a problem for which no feasible point was found.
-        best: what solves problems, with further points to start at.
-        seed: of the draws of the starts.
+        best: a function that solves problems, with further starting points.
+        seed: of the random starting points.
+
+    Returns:
+        A solution that is not feasible, with its conflict and shortfalls, or a feasible one.
     """
     crossed = np.flatnonzero(problem.low > problem.high)
     if len(crossed):

@@ -1,7 +1,10 @@
-"""A point of a problem -> its multipliers, the residual of the Karush-Kuhn-Tucker conditions, its gap.
+"""A point of a problem -> its multipliers, the residual of the Karush-Kuhn-Tucker conditions, its
+gap.
 
-The conditions are those of Nocedal & Wright (2006), Numerical Optimization, section 12.3; multipliers
-are fitted by non-negative least squares (Lawson & Hanson 1974).
+The conditions are grad f + sum_k m_k grad c_k = l - h, with m_k >= 0 for inequalities, l, h >= 0
+for the bounds, and complementarity (Nocedal and Wright (2006), Numerical Optimization, section
+12.3). The multipliers minimise the residual by non-negative least squares (Lawson and Hanson
+(1974), Solving Least Squares Problems, chapter 23).
 """
 
 from __future__ import annotations
@@ -54,60 +57,106 @@ class KktPoint:
 
     @property
     def wrong(self) -> float:
-        """How far it is from meeting the conditions."""
+        """The larger of the residual and the violation."""
         return max(self.residual, self.violation)
 
     @property
     def weights(self) -> Array:
-        """Those of the objective and the constraints in the Lagrangian."""
+        """The weights of the objective and the constraints in the Lagrangian, shape (1 +
+        constraints,).
+        """
         return np.append(1.0, self.multipliers)
 
 
 def violations(problem: NlpProblem, x: Array) -> Array:
-    """By how much each constraint is violated, relative to its size."""
+    """Give the violation of each constraint relative to its size.
+
+    Args:
+        problem: in units that suit the point.
+        x: the unknowns, shape (n,).
+
+    Returns:
+        Shape (constraints,), >= 0; see `constraint_sizes`.
+    """
     return relative_violations(
         violation_amounts(problem, problem.functions.at(x)[0]), constraint_sizes(problem, x)
     )
 
 
 def relative_violations(violation: Array, size: Array) -> Array:
-    """Violations over the sizes of their constraints: 0 where there is none, inf of one without a
-    size."""
+    """Divide violations by the sizes of their constraints.
+
+    Args:
+        violation: shape (constraints,), >= 0.
+        size: shape (constraints,), >= 0.
+
+    Returns:
+        Shape (constraints,): 0 where the violation is 0, inf where only the size is 0.
+    """
     shares = np.divide(violation, size, out=np.full(len(size), np.inf), where=size > 0)
     return np.where(violation == 0, 0.0, shares)
 
 
 def violation_amounts(problem: NlpProblem, values: Array) -> Array:
-    """By how much each constraint is violated."""
+    """Give the violation of each constraint: max(c_k, 0), or |c_k| of an equality.
+
+    Args:
+        problem: the problem.
+        values: the objective and the constraints, shape (1 + constraints,).
+
+    Returns:
+        Shape (constraints,), in the units of the problem.
+    """
     return np.where(problem.equality, np.abs(values[1:]), np.maximum(values[1:], 0.0))
 
 
 def constraint_sizes(problem: NlpProblem, x: Array) -> Array:
-    """The sizes of the constraints at a point: violations and rounding are relative to them.
+    """Give the sizes of the constraints at a point: violations and rounding are relative to them.
 
-    The size is the sum of the absolute terms of a constraint, or what it changes by as the unknowns
-    double, if that is more. Another unit of a constraint, or of an unknown, changes no violation over
-    its size. Curvature is left out on purpose: (x - y)^2 + 1 has a large one where x and y are large,
-    and is never 0.
+    The size is max(sum_i |t_ki|, sum_j |dc_k/dx_j| |x_j|): the sum of the absolute terms of a
+    constraint, or its first-order change as the unknowns double, whichever is larger. Another unit
+    of a constraint, or of an unknown, changes no violation relative to its size. Curvature is
+    omitted on purpose: (x - y)^2 + 1 has a large one where x and y are large, and is never 0.
 
     Args:
         problem: in units that suit the point.
         x: the unknowns, shape (n,).
+
+    Returns:
+        Shape (constraints,), >= 0.
     """
     terms = problem.terms_on(x[:, None])[:, 0]
     return np.maximum(np.where(np.isfinite(terms), terms, 0.0), first_order_changes(problem, x))
 
 
 def first_order_changes(problem: NlpProblem, x: Array) -> Array:
-    """What each constraint changes by, to first order, as the unknowns double; where they are 0, or
-    nearly, over a small part of their lengths, to which searches are exact."""
+    """Give the first-order change of each constraint as the unknowns double.
+
+    The change is sum_j |dc_k/dx_j| max(|x_j|, MIN_RELATIVE_UNKNOWN); the second term is the
+    accuracy of searches, which stands in for an unknown at or near 0.
+
+    Args:
+        problem: in units that suit the point.
+        x: the unknowns, shape (n,).
+
+    Returns:
+        Shape (constraints,), >= 0; infinite slopes count as 0.
+    """
     slopes = problem.functions.at(x)[1][1:]
     finite = np.abs(np.where(np.isfinite(slopes), slopes, 0.0))
     return np.asarray(finite @ np.maximum(np.abs(x), MIN_RELATIVE_UNKNOWN))
 
 
 def at_bounds(problem: NlpProblem, x: Array) -> tuple[Mask, Mask]:
-    """Which unknowns are at their low and at their high bound."""
+    """Say which unknowns are at a bound, within AT_BOUND_RTOL of their range.
+
+    Args:
+        problem: the problem.
+        x: the unknowns, shape (n,).
+
+    Returns:
+        Whether each is at its lower bound, and whether it is at its upper one, each shape (n,).
+    """
     low, high = problem.inner
     near_low, near_high = (
         np.where(steep, 0.0, AT_BOUND_RTOL * problem.spans) for steep in problem.steep
@@ -116,8 +165,16 @@ def at_bounds(problem: NlpProblem, x: Array) -> tuple[Mask, Mask]:
 
 
 def kkt_point(problem: NlpProblem, x: Array, ignored: Mask | None = None) -> KktPoint:
-    """A point with the multipliers that fit best, of the conditions that are active there; the
-    slopes by unknowns that stand apart are not looked at."""
+    """Fit the multipliers of the conditions that are active at a point.
+
+    Args:
+        problem: in units that suit the point.
+        x: the unknowns, shape (n,).
+        ignored: unknowns whose slopes are not part of the residual, shape (n,); none if not given.
+
+    Returns:
+        The point with its multipliers, residual and violation.
+    """
     values, slopes = problem.functions.at(x)
     active = ~problem.equality & (values[1:] >= -ACTIVE_RTOL * constraint_sizes(problem, x))
     at_low, at_high = at_bounds(problem, x)
@@ -173,18 +230,34 @@ def _fit_multipliers(
 def active_set(
     problem: NlpProblem, at_point: KktPoint
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Numbers of the constraints that hold, and of the unknowns that are not at a bound."""
+    """Give the active constraints and the free unknowns of a point.
+
+    Args:
+        problem: the problem.
+        at_point: a point with its multipliers.
+
+    Returns:
+        Numbers of the equalities and of the inequalities with a multiplier above WEAK_MULTIPLIER,
+        and of the unknowns that are not at a bound.
+    """
     rows = np.flatnonzero(problem.equality | (at_point.multipliers > WEAK_MULTIPLIER))
     at_low, at_high = at_bounds(problem, at_point.x)
     return rows, np.flatnonzero(~(at_low | at_high))
 
 
 def duality_gap(problem: NlpProblem, at_point: KktPoint) -> float | None:
-    """By how much at most the value of a point exceeds the least one, for certain, if the problem
-    is convex; None where no bound is known.
+    """Bound from above by how much the value of a point exceeds the minimum, if the problem is
+    convex.
 
-    The bound holds for any multipliers of the right signs; those of the problem with all functions
-    replaced by their tangents are tried too.
+    The bound holds for any multipliers of the right signs (`certificates.certain_gap`); those of
+    the linearised problem are tried too, where those of the point give a large bound.
+
+    Args:
+        problem: in units that suit the point.
+        at_point: a point with its multipliers.
+
+    Returns:
+        The smaller bound, in the units of the problem; None where no bound is known.
     """
     if not (np.isfinite(at_point.values).all() and np.isfinite(at_point.slopes).all()):
         return None

@@ -96,7 +96,15 @@ class LocalOptimum:
         return float(self.point.values[0]) * self.units.goal
 
     def is_at(self, x: Array, start_lengths: Array) -> bool:
-        """Whether another point, to which a search with these lengths has led, is this place."""
+        """Decide whether the end of another search is this optimum.
+
+        Args:
+            x: the unknowns, shape (n,), in the units of the expressions.
+            start_lengths: the lengths of the unknowns where that search started, shape (n,).
+
+        Returns:
+            Whether max_j |x_j - x*_j| / length_j <= SAME_OPTIMUM_DISTANCE.
+        """
         start_lengths = START_LENGTH_SHARE * np.minimum(start_lengths, self.end.start_lengths)
         lengths = np.maximum(self.units.unknowns, start_lengths)
         return bool(np.max(np.abs(x - self.x) / lengths, initial=0.0) <= SAME_OPTIMUM_DISTANCE)
@@ -105,9 +113,20 @@ class LocalOptimum:
 def search(
     problem: NlpProblem, start: Array, length: int, *, by_factors: bool = False
 ) -> SearchEnd | None:
-    """Where a search leads; it goes on in other units where unknowns, or the variation of the
-    objective, have become much smaller or larger on the way. It moves unknowns from 0 upwards by
-    factors if told to."""
+    """Search for a local optimum, changing units where the magnitudes change on the way.
+
+    The search restarts in other units where unknowns, or the variation of the objective, have
+    become much smaller or larger.
+
+    Args:
+        problem: in the units of its expressions.
+        start: the unknowns, shape (n,).
+        length: the largest number of steps of each search.
+        by_factors: whether unknowns with lower bound 0 are searched by their logarithms.
+
+    Returns:
+        The end of the search; None where the problem has no value at the start.
+    """
     x, end = start, None
     units: Units | None = None
     start_lengths: Array | None = None
@@ -150,7 +169,15 @@ def _diverges(problem: NlpProblem, before: Units, after: Units) -> bool:
 
 
 def nearly_feasible(problem: NlpProblem, x: Array) -> bool:
-    """Whether a point is nearly feasible, in units that suit it."""
+    """Decide in float64 whether a point is feasible to NEARLY_FEASIBLE_RTOL, in units that suit it.
+
+    Args:
+        problem: in the units of its expressions.
+        x: the unknowns, shape (n,).
+
+    Returns:
+        Whether all values are finite and all relative violations small.
+    """
     scaled = problem.in_units_at(x)
     assert scaled.units is not None
     x = x / scaled.units.unknowns
@@ -160,7 +187,16 @@ def nearly_feasible(problem: NlpProblem, x: Array) -> bool:
 
 
 def is_feasible(problem: NlpProblem, x: Array) -> bool:
-    """Whether all constraints are met, in units that suit the point, for certain."""
+    """Verify with intervals that a point is feasible to CERTAIN_FEASIBILITY_RTOL, in units that
+    suit it.
+
+    Args:
+        problem: in the units of its expressions.
+        x: the unknowns, shape (n,).
+
+    Returns:
+        Whether the bounds of all violations are small.
+    """
     scaled = problem.in_units_at(x)
     assert scaled.units is not None
     x = x / scaled.units.unknowns
@@ -172,16 +208,32 @@ def is_feasible(problem: NlpProblem, x: Array) -> bool:
 
 
 def violations_for_certain(problem: NlpProblem, x: Array) -> Array:
-    """The most by which each constraint is violated, in the problem's units."""
+    """Bound the violation of each constraint from above, in the problem's units.
+
+    Args:
+        problem: with units.
+        x: the unknowns, shape (n,), in these units.
+
+    Returns:
+        Shape (constraints,); inf where no bound is known.
+    """
     assert problem.units is not None
     return certain_violations(problem, x * problem.units.unknowns) / problem.units.constraints
 
 
 def local_optimum(problem: NlpProblem, end: SearchEnd, *, descend: bool = True) -> LocalOptimum:
-    """The optimum at the end of a search, to rounding.
+    """Polish the end of a search to an optimum that is accurate to rounding.
 
-    Newton's method may lead to where other units suit: slopes that vanished in the old ones need
-    not do so there, and the search goes on.
+    Newton's method may lead to a point that other units suit: slopes that vanish in the old units
+    need not vanish there, and the search continues.
+
+    Args:
+        problem: in the units of its expressions.
+        end: where a search ended.
+        descend: whether to continue from points that are not stationary.
+
+    Returns:
+        The optimum, in units that suit it.
     """
     optimum = _optimum_in_units(problem, end, descend=descend)
     for _ in range(MAX_RESCALINGS):

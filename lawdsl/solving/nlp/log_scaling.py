@@ -1,8 +1,10 @@
 """A question -> its goal and margins in the logarithms of positive unknowns without an upper bound.
 
-Model sizes and tokens go over decades, and laws are sums of their powers. In logarithms these are
-convex, and a bound on a product, 6*N*D <= C, is linear: so most allocations are proved (geometric
-programming), and no search is lost among numbers of ten digits.
+Model sizes and tokens extend over decades, and laws are sums of their powers. With x = exp(u),
+sum_i c_i prod_j x_j^a_ij becomes sum_i c_i exp(a_i·u), which is convex for c_i > 0, and a bound on
+a product, 6*N*D <= C, becomes linear: geometric programming (Boyd and Vandenberghe (2004), Convex
+Optimization, section 4.5). So most allocations are proved optimal, and searches avoid numbers of
+ten digits.
 """
 
 from __future__ import annotations
@@ -54,11 +56,13 @@ class UnknownScale:
         return math.exp(variable_value) if self.logarithmic else variable_value
 
     def slope(self, variable_value: float) -> float:
-        """How the unknown changes with what is moved."""
+        """d(unknown)/d(search variable): the unknown itself in logarithms, else 1."""
         return self.value(variable_value) if self.logarithmic else 1.0
 
     def is_endless(self, variable_value: float) -> bool:
-        """Whether the search has ended where nothing but it has an end."""
+        """Whether the search has ended at the limit of the logarithms, where the unknown has no
+        bound.
+        """
         reach = 1e-3 * (HIGHEST_LOGARITHM - LOWEST_LOGARITHM)
         above = variable_value > HIGHEST_LOGARITHM - reach
         return self.logarithmic and (
@@ -67,7 +71,16 @@ class UnknownScale:
 
 
 def choose_scale(unknown: sp.Symbol, low: float, high: float, *, positive: bool) -> UnknownScale:
-    """In logarithms where it is above 0 without an upper end: one that may be 0 has no logarithm."""
+    """Choose the search variable of an unknown.
+
+    Args:
+        unknown: its symbol.
+        low, high: its range.
+        positive: whether it is above 0 throughout; an unknown that may be 0 has no logarithm.
+
+    Returns:
+        The logarithm for a positive unknown without an upper bound, else the unknown itself.
+    """
     if positive and math.isinf(high):
         return UnknownScale(unknown, sp.Symbol(f"log {unknown.name}", real=True), low, high)
     return UnknownScale(unknown, unknown, low, high)
@@ -76,7 +89,15 @@ def choose_scale(unknown: sp.Symbol, low: float, high: float, *, positive: bool)
 def substitute_logarithms(
     expression: sp.Expr, substitution: Mapping[sp.Symbol, sp.Expr]
 ) -> sp.Expr:
-    """An expression in what is moved, powers of one base merged."""
+    """Substitute x = exp(u) in an expression and merge powers of one base.
+
+    Args:
+        expression: in the unknowns.
+        substitution: unknown -> exponential of its search variable.
+
+    Returns:
+        The expression in the search variables.
+    """
     if not expression.free_symbols & set(substitution):
         return expression
     return sp.expand_log(flatten_powers(expression.xreplace(dict(substitution))))
@@ -114,7 +135,19 @@ class ScaledQuestion:
 def scale_question(
     goal: sp.Expr, conditions: Sequence[AlgebraicConstraint], scales: Sequence[UnknownScale]
 ) -> ScaledQuestion:
-    """A question in what is moved."""
+    """Express a question in its search variables.
+
+    A margin a - b of two positive terms becomes log(a) - log(b), which has its sign; a goal that is
+    one positive term becomes its logarithm.
+
+    Args:
+        goal: what is minimised.
+        conditions: the constraints.
+        scales: how each unknown is searched.
+
+    Returns:
+        Goal and margins in the search variables.
+    """
     substitution = {s.unknown: sp.exp(s.variable) for s in scales if s.logarithmic}
     if not substitution:
         return ScaledQuestion(
