@@ -63,10 +63,10 @@ class Kept:
         text: as it was written.
         doc: what it is for.
         margin: how far it is from its bound.
-        active: whether the answer lies on it.
-        law: the use whose law promises it; empty for a line of the question.
-        price: how the goal changes for each unit by which the margin has to be larger; None where
-            the answer does not lie on it, or that is not known.
+        active: whether the answer is on its boundary.
+        law: the use in whose law the constraint is declared; empty for a line of the question.
+        price: the change of the goal per unit by which the margin has to grow; None where the
+            constraint is not active, or the price is not known.
     """
 
     text: str
@@ -144,15 +144,15 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """What makes a question that has no answer have one.
+    """A change of one constraint by which an infeasible question becomes feasible.
 
     Attributes:
         text: the constraint.
         doc: what it is for.
-        by: how much its bound must give way, in its units, the others being kept.
-        at: the unknowns where that is least.
-        instead: given -> the value with which the constraint can just be kept.
-        written: the same in few digits, rounded to the side on which it is kept.
+        by: the smallest change of its bound, in its units, the others being unchanged.
+        at: the unknowns where that is smallest.
+        instead: given -> the value at which the constraint can just be satisfied.
+        written: these values in few digits, rounded to the feasible side.
     """
 
     text: str
@@ -269,10 +269,16 @@ class Answer:
         return {u.name: u.value for u in self.unknowns}[name]
 
     def ends(self, name: str) -> Ends | None:
-        """The interval of an unknown; None where the errors of the fits are not known.
+        """Give the interval of an unknown.
+
+        Args:
+            name: of the unknown.
+
+        Returns:
+            Its lower and upper end; None where the errors of the fits are not known.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: the answer has no unknown of that name.
         """
         return {u.name: u.ends for u in self.unknowns}[name]
 

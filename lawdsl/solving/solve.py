@@ -1,4 +1,4 @@
-"""Question + fits -> something that answers it, for any values of its givens."""
+"""Question + fits -> a solver that answers it for any values of its givens."""
 
 from __future__ import annotations
 
@@ -75,20 +75,23 @@ class Asked:
         compare: Sequence[Mapping[str, float]] = (),
         **named: Any,
     ) -> Answer:
-        """The answer for values of the givens.
+        """Answer the question for values of the givens.
 
         Args:
             values: given or setting -> number in its unit, or label -> number.
-            level: of the intervals.
-            seed: of the draws that they rest on.
-            proofs: whether to look for bounds of laws that keep an answer on an end, and prove
+            level: of the intervals, 0.95 for 95 %.
+            seed: of the random draws.
+            proofs: whether to search for bounds of laws that keep an answer at an end, and prove
                 that they do, which may take a second.
             compare: further choices of the unknowns that are compared with the answer.
             named: more values, N=1.8.
 
+        Returns:
+            The answer, whose status says whether there is an optimum.
+
         Raises:
-            LawdslError: a value that is missing, is none, or lies outside its domain; a level of
-                intervals or a seed that is none.
+            LawdslError: a value that is missing, has an unknown name, or is outside its domain; a
+                level outside (0, 1) or a negative seed.
         """
         check_level(level)
         check_seed(seed)
@@ -168,9 +171,12 @@ def solve(question: str | Path | Question, /, **given: Any) -> Answer:
     """Answer a question.
 
     Args:
-        question: its name, or the path of its file.
+        question: its name, the path of its file, or as it was parsed.
         given: for each use of the question a fit, its path, or its law's parameters; for each
             given a number in its unit.
+
+    Returns:
+        The answer, whose status says whether there is an optimum.
 
     Raises:
         LawdslError: a question, fit or value that cannot be used.
@@ -184,7 +190,16 @@ def solve(question: str | Path | Question, /, **given: Any) -> Answer:
 def choose_solver(
     posed: FormulatedQuestion, problem: ReducedProblem
 ) -> UnivariateSolver | SeparableSolver | NlpSolver:
-    """How a question is answered: by its one unknown, by each of its unknowns, or by all at once."""
+    """Choose the solver for a question: one unknown, separable unknowns, or several coupled
+    unknowns.
+
+    Args:
+        posed: the question.
+        problem: the question after elimination.
+
+    Returns:
+        The solver.
+    """
     if problem.single is not None:
         return UnivariateSolver(posed, problem)
     parts = separate(problem)

@@ -1,4 +1,10 @@
-"""The errors of fits and gradients by their parameters -> intervals of what a question asks for."""
+"""The errors of fits and gradients by their parameters -> intervals of what a question asks for.
+
+First-order propagation: the variance of a function with gradient g is sum_i g_i' C_i g_i over
+independent fits with covariances C_i, and the half-width is t sqrt(variance), with the quantile t
+of Student's distribution at the effective degrees of freedom of Satterthwaite (1946) and Welch
+(1947).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +28,15 @@ ZERO_WIDTH_RTOL = 1e-12  # relative: so narrow an interval is one of rounding
 
 
 def interval(value: float, half: float) -> Ends | None:
-    """The ends of an interval; None where its half width is not known, or nothing is uncertain."""
+    """Give the ends of an interval from its centre and half-width.
+
+    Args:
+        value: the centre.
+        half: the half-width, which may be nan or inf.
+
+    Returns:
+        value - half and value + half; None where the half-width is not finite, or zero to rounding.
+    """
     is_known = math.isfinite(half) and half > ZERO_WIDTH_RTOL * abs(value)
     return (value - half, value + half) if is_known else None
 
@@ -32,7 +46,7 @@ class FitErrors:
     """The errors of one fit.
 
     Attributes:
-        spread: how they go together; None where they are not known.
+        spread: their joint distribution; None where it is not known.
         positions: where its parameters are among those of all fits, once for each use of it.
     """
 
@@ -54,7 +68,7 @@ class FitUncertainty:
 
     @classmethod
     def of(cls, sources: Sequence[FitSource]) -> FitUncertainty:
-        """That of fits; one that two names of a question stand for has the same errors for both."""
+        """Combine the errors of fits; a fit that is used twice has the same errors for both uses."""
         symbols: list[sp.Symbol] = []
         parts: list[FitErrors] = []
         for source in sources:
@@ -73,7 +87,10 @@ class FitUncertainty:
         return cls(tuple(symbols), tuple(parts))
 
     def half_widths(self, gradients: Array, level: float) -> Array:
-        """How far the ends of intervals are from values.
+        """Give half-widths of intervals of functions of the fitted parameters.
+
+        half = t(dof) sqrt(V) with V = sum_i V_i and dof = V^2 / sum_i (V_i^2 / dof_i), where V_i =
+        g' C_i g is the variance by fit i: Satterthwaite (1946), Welch (1947).
 
         Args:
             gradients: of functions by the parameters, shape (parameters, points).
@@ -106,8 +123,16 @@ class FitUncertainty:
         return half
 
     def draws(self, count: int, seed: int) -> Array | None:
-        """Deviations of all parameters from their fits, shape (count, parameters); 0 of a fit
-        whose errors are not known. None where none are."""
+        """Draw deviations of all parameters from their fitted values.
+
+        Args:
+            count: the number of draws.
+            seed: of the draws.
+
+        Returns:
+            Shape (count, parameters), 0 for a fit whose errors are not known; None where none are
+            known.
+        """
         if all(part.spread is None for part in self.parts):
             return None
         deviations = np.zeros((count, len(self.symbols)))

@@ -41,14 +41,17 @@ def answer_warnings(
     answered_share: float = 1.0,
     lacking: MissingInterval = MissingInterval.ERRORS,
 ) -> tuple[Diagnostic, ...]:
-    """The warnings about an answer.
+    """Collect the warnings about an answer.
 
     Args:
         posed: the question.
-        values: of all symbols, unknowns at the answer.
-        errors_known: whether the errors of the fits say how far it is off.
-        answered_share: the share of draws of their noise that have an answer.
-        lacking: why an interval is missing, where not `known`.
+        values: symbol -> value of all symbols, unknowns at the answer.
+        errors_known: whether the errors of the fits give an interval.
+        answered_share: the share of Monte Carlo draws that have an answer, 0 to 1.
+        lacking: why an interval is missing.
+
+    Returns:
+        Diagnostics without duplicates.
     """
     diagnostics = [
         *_fit_warnings(posed),

@@ -1,4 +1,9 @@
-"""A problem and options -> the best of several local searches, and what certifies it."""
+"""A problem and options -> the best of several local searches, with its certificates.
+
+Multistart: local searches from points that cover the domain; optima that several searches reach are
+merged, and points from which the objective falls are left by further searches. A convex problem
+needs one search, whose duality gap is bounded (`certificates`).
+"""
 
 from __future__ import annotations
 
@@ -60,14 +65,14 @@ DETERMINED_RTOL = 1e-12  # relative: bounds so near to each other leave one valu
 
 @np.errstate(all="ignore")  # a step may lead where a law overflows
 def minimise(problem: NlpProblem, options: NlpOptions = DEFAULT_OPTIONS) -> NlpSolution:
-    """The best point of a problem.
+    """Minimise the objective of a problem subject to its constraints.
 
     Args:
         problem: the problem.
-        options: how it is searched for.
+        options: of the search.
 
     Returns:
-        The best point, with its certificates; where nothing is feasible, the point that violates
+        The best point, with its certificates; where no point is feasible, the point that violates
         the constraints least, and which of them exclude each other.
 
     Raises:
@@ -95,7 +100,7 @@ def minimise(problem: NlpProblem, options: NlpOptions = DEFAULT_OPTIONS) -> NlpS
 
 
 def _unbounded_solution(problem: NlpProblem, path: UnboundedPath) -> NlpSolution:
-    """A solution that is nothing but points further and further out."""
+    """A solution that records only a path along which the objective falls without a minimum."""
     nothing = np.zeros(len(problem.constraints)), np.zeros(len(path.points[0]))
     x, value = path.points[0], float(path.values[0])
     return NlpSolution(
@@ -104,7 +109,10 @@ def _unbounded_solution(problem: NlpProblem, path: UnboundedPath) -> NlpSolution
 
 
 def determined_unknowns(problem: NlpProblem) -> dict[sp.Symbol, float]:
-    """Unknowns to which the conditions leave one value; one unknown stays in any case."""
+    """Give the unknowns whose bounds coincide under all affine conditions, with their values.
+
+    One unknown remains in any case.
+    """
     low, high = problem.polytope.tightened
     size = np.maximum(np.abs(low), np.abs(high))
     alike = np.isfinite(low) & np.isfinite(high)
@@ -118,7 +126,15 @@ def determined_unknowns(problem: NlpProblem) -> dict[sp.Symbol, float]:
 
 
 def substitute_unknowns(problem: NlpProblem, fixed: Mapping[sp.Symbol, float]) -> NlpProblem:
-    """The problem in the other unknowns."""
+    """Substitute values for some unknowns of a problem.
+
+    Args:
+        problem: the problem.
+        fixed: unknown -> value.
+
+    Returns:
+        The problem in the other unknowns.
+    """
     rest = {symbol: ends for symbol, ends in problem.unknowns.items() if symbol not in fixed}
     return replace(problem, unknowns=rest, values={**problem.values, **fixed})
 
@@ -161,13 +177,17 @@ def best_feasible(
     seed: int = 0,
     extra_starts: Sequence[Array] = (),
 ) -> NlpSolution | None:
-    """The best feasible point; None where none was found.
+    """Search for the best feasible point.
 
     Args:
         problem: the problem.
-        starts: how many searches; as many as it takes if not given.
-        seed: of the draws of the starts.
-        extra_starts: further points to start at.
+        starts: the number of searches; if not given, one for a convex problem whose optimum is then
+            certified, else DEFAULT_STARTS.
+        seed: of the random starting points.
+        extra_starts: further starting points, each shape (n,).
+
+    Returns:
+        The best feasible point; None where no search found one.
     """
     if starts is None and problem.convex:
         for length in SEARCH_LENGTHS:  # Newton's steps at the end are quicker than a long search
@@ -180,11 +200,14 @@ def best_feasible(
 
 @np.errstate(all="ignore")
 def refined(problem: NlpProblem, x: Array) -> NlpSolution | None:
-    """The local optimum to which one search from a point leads; None where it is not feasible.
+    """Give the local optimum to which one search from a point leads.
 
     Args:
         problem: in the units of its expressions.
         x: the point, shape (n,).
+
+    Returns:
+        The optimum; None where it is not feasible.
     """
     end = search(problem, x, SHORT_SEARCH_LENGTH)
     if end is None:

@@ -1,7 +1,9 @@
 """A point near an optimum -> the point at which the optimality conditions hold to rounding.
 
-Each step of Newton's method solves the linear system of the Karush-Kuhn-Tucker conditions
-(Nocedal & Wright 2006, Numerical Optimization, section 18.1), beside bounds with infinite slopes too.
+Each step of Newton's method solves the linear system of the Karush-Kuhn-Tucker conditions,
+[H A'; A 0] [d; m] = -[g; c], with the Hessian H of the Lagrangian and the slopes A of the active
+constraints c (Nocedal and Wright (2006), Numerical Optimization, section 18.1). Unknowns beside a
+bound with an infinite slope are included.
 """
 
 from __future__ import annotations
@@ -29,13 +31,16 @@ CONVERGED_ERROR = 1e-14  # what rounding leaves of slopes
 
 
 def newton_polish(problem: NlpProblem, x: Array) -> KktPoint:
-    """The point near x at which the conditions are met to rounding, by Newton's method.
+    """Polish a point by Newton's method until the optimality conditions hold to rounding.
 
-    The way of a steep unknown to its bound changes by factors.
+    The distance of a steep unknown from its bound changes by at most a factor in each step.
 
     Args:
         problem: in units that suit x.
-        x: where it starts.
+        x: where it starts, shape (n,).
+
+    Returns:
+        The point of smallest error, with its multipliers; x itself if no step improves it.
     """
     best = at_point = kkt_point(problem, x)
     limit = best.values[0] + MAX_OBJECTIVE_RISE + CONSTRAINT_RTOL * abs(best.values[0])  # no saddle
@@ -54,8 +59,20 @@ def newton_polish(problem: NlpProblem, x: Array) -> KktPoint:
 def lagrangian_hessian(
     problem: NlpProblem, functions: NlpFunctions, at_point: KktPoint, free: NDArray[np.int64]
 ) -> Array:
-    """How the slopes of the Lagrangian by all that `functions` derives by change with some of the
-    unknowns, by central differences of exact slopes: shape (by, free)."""
+    """Differentiate the slopes of the Lagrangian, by central differences of exact slopes.
+
+    Column j is sum_k w_k (grad c_k(x + h_j e_j) - grad c_k(x - h_j e_j)) / (2 h_j), with the
+    objective as c_0 and w_0 = 1.
+
+    Args:
+        problem: in units that suit the point.
+        functions: of the problem, with the symbols to differentiate by.
+        at_point: the point, with its multipliers.
+        free: numbers of the unknowns that are varied.
+
+    Returns:
+        Shape (symbols, free).
+    """
     x = at_point.x
     room = np.minimum(x - problem.low, problem.high - x)[free]
     h = DIFFERENCE_STEP * np.minimum(
@@ -73,9 +90,20 @@ def lagrangian_hessian(
 
 
 def solve_kkt_system(second: Array, first: Array, slope: Array, values: Array) -> Array:
-    """Steps d with second d + first' m = -slope and first d = -values, and the multipliers m over
-    the sizes of the rows; the shortest where there are several. `slope` and `values` may have
-    columns."""
+    """Solve second d + first' m = -slope and first d = -values, by least squares of minimum norm.
+
+    The matrix is balanced first, because rows of very different size would be truncated.
+
+    Args:
+        second: the Hessian of the Lagrangian, shape (n, n).
+        first: the slopes of the active constraints, shape (rows, n).
+        slope: shape (n,) or (n, columns).
+        values: shape (rows,) or (rows, columns).
+
+    Returns:
+        Steps d, and after them the multipliers m times the sizes of the rows, shape (n + rows,) or
+        (n + rows, columns).
+    """
     rows = len(first)
     size = np.max(np.abs(first), axis=1, initial=0.0)
     size = np.where(size > 0, size, 1.0)

@@ -1,8 +1,9 @@
-"""A stationary point -> lower feasible points around it, and distant ones that are as good.
+"""A stationary point -> lower feasible points around it, and distant ones of equal value.
 
-A search that follows slopes stays on a saddle, and creeps where the objective has a kink. Here the
-objective is looked at in many directions at many distances, along those in which it curves down
-first.
+A search that follows slopes stays at a saddle, and makes little progress where the objective has a
+kink. Here the objective is evaluated in many directions at many distances: directions of negative
+curvature of the Lagrangian within the active constraints first (Nocedal and Wright (2006),
+Numerical Optimization, section 12.5), then random ones.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ FLOAT_EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """What is around a point, in the units of its problem.
+    """Points around a point, in the units of its problem.
 
     Attributes:
         lowest: the lowest feasible point; None where none is lower.
-        alike: the furthest feasible point that is as good, which is FAR away; None without such.
+        alike: the furthest feasible point of equal value, at the distance FAR; None without such.
     """
 
     lowest: Array | None
@@ -59,14 +60,17 @@ def explore_neighbourhood(
     least: float = MIN_DECREASE,
     steps: Array = STEP_LENGTHS,
 ) -> Neighbourhood:
-    """The objective around a feasible point.
+    """Evaluate the objective around a feasible point.
 
     Args:
         problem: in units that suit the point.
         at_point: the point.
         seed: of the directions.
-        least: by so much a point has to be lower, in the objective's unit.
-        steps: lengths of the steps in each direction, in units that suit the point.
+        least: the smallest decrease that counts, in the objective's unit.
+        steps: lengths of the steps in each direction, shape (steps,), in units that suit the point.
+
+    Returns:
+        The lowest feasible point, and a distant one of equal value.
     """
     directions = _directions(problem, at_point, np.random.default_rng(seed))
     displacements = (directions[:, :, None] * steps).reshape(len(at_point.x), -1)
@@ -89,15 +93,17 @@ def explore_neighbourhood(
 
 
 def search_axes(problem: NlpProblem, at_point: KktPoint) -> Array | None:
-    """The lowest feasible point at which one unknown is anywhere in its range and the others are
-    where they are; None where none is lower.
+    """Search along each axis: one unknown takes values over its range while the others are fixed.
 
-    Unknowns without two ends are looked at over all magnitudes: a search that starts at none of
-    that of the best point may end at a worse one.
+    Unknowns without two bounds take values of all magnitudes: a search that starts at none of the
+    magnitudes of the best point may end at a worse one.
 
     Args:
         problem: in units that suit the point.
         at_point: the point.
+
+    Returns:
+        The lowest feasible point, shape (n,); None where none is lower than the given one.
     """
     n, each = len(at_point.x), 2 * len(AXIS_MAGNITUDES)
     points = np.repeat(at_point.x[:, None], n * each, axis=1)
@@ -194,16 +200,19 @@ def _negative_curvature_directions(problem: NlpProblem, at_point: KktPoint) -> A
 def descend_nearby(
     problem: NlpProblem, at_point: KktPoint, converged: float, seed: int = 0
 ) -> KktPoint:
-    """The point to which going on to the lowest point around leads, in the problem's units.
+    """Descend by moving repeatedly to the lowest point of the neighbourhood.
 
-    Newton's method is tried again from lower points, after 1, 2, 4, 8, … steps: from near enough it
-    converges at once, where there is no kink.
+    Newton's method is tried again from lower points, after 1, 2, 4, 8, … steps: near enough to an
+    optimum without a kink it converges at once.
 
     Args:
         problem: in units that suit the point.
         at_point: a feasible point.
         converged: the largest residual at which Newton's method has converged.
         seed: of the directions.
+
+    Returns:
+        The last point, in the problem's units.
     """
     for k in range(MAX_DESCENT_ROUNDS):
         lowest = explore_neighbourhood(problem, at_point, seed + k, least=0.0).lowest

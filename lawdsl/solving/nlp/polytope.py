@@ -1,7 +1,9 @@
-"""Bounds and affine constraints -> implied bounds, a centre, corners, and why they contradict.
+"""Bounds and affine constraints -> implied bounds, a centre, vertices, and why they contradict.
 
-The centre is a Chebyshev centre (Boyd & Vandenberghe 2004, Convex Optimization, section 8.5.1) in
-the maximum norm, each unknown relative to its range.
+The centre maximises t subject to a_k·x + |a_k|·w t <= b_k, with w the ranges of the unknowns: a
+Chebyshev centre (Boyd and Vandenberghe (2004), Convex Optimization, section 8.5.1) in the maximum
+norm, each unknown relative to its range. Implied bounds follow by propagation: each term of a row
+is at most what the bounds of the other terms admit.
 """
 
 from __future__ import annotations
@@ -53,11 +55,15 @@ class Polytope:
     rows: NDArray[np.int64]
 
     def in_units(self, columns: Array, rows: Array) -> Polytope:
-        """The polytope with each unknown, and each constraint of the problem, in another unit.
+        """Express the polytope with each unknown, and each constraint of the problem, in another
+        unit.
 
         Args:
             columns: the units of the unknowns, shape (n,).
             rows: those of all constraints of the problem, shape (constraints,).
+
+        Returns:
+            The polytope, with numbers divided by these units.
         """
         row_units = rows[self.rows]
         return Polytope(
@@ -71,8 +77,11 @@ class Polytope:
 
     @property
     def tightened(self) -> tuple[Array, Array]:
-        """Bounds that follow from all conditions together; a low one above a high one says that
-        nothing is left. They are no wider than those declared."""
+        """Bounds that follow from all conditions together, each shape (n,).
+
+        A lower one above an upper one shows that no point is feasible. They are no wider than those
+        declared.
+        """
         return self._implied[:2]
 
     @property
@@ -103,7 +112,9 @@ class Polytope:
 
     @cached_property
     def several(self) -> Mask:
-        """The rows that are no mere bound of one unknown."""
+        """The rows with other than one coefficient, which are not bounds of an unknown, shape
+        (rows,).
+        """
         return np.asarray((self.slopes != 0).sum(axis=1) != 1)
 
     @cached_property
@@ -123,8 +134,15 @@ class Polytope:
         return columns, power_of_two(np.max(np.abs(self.slopes * columns), axis=1, initial=0.0))
 
     def linprog(self, objective: Array, extra: Array | None = None) -> Any:
-        """The least of a linear objective, as SciPy says it; `extra` is a column of a further
-        unknown t >= 0, which is the objective's last."""
+        """Minimise a linear objective over the polytope.
+
+        Args:
+            objective: its coefficients, shape (n,), or (n + 1,) with `extra`.
+            extra: the column of a further unknown t >= 0, shape (rows,), whose cost comes last.
+
+        Returns:
+            SciPy's `OptimizeResult`, in the units of the polytope.
+        """
         columns, rows = self.natural
         if extra is not None:
             columns = np.append(columns, 1.0)
@@ -149,9 +167,9 @@ class Polytope:
 
     @cached_property
     def centre(self) -> Array | None:
-        """A point as far as possible from all ends; None where nothing is left.
+        """A point as far as possible from all bounds and inequalities; None where none is feasible.
 
-        Where the numbers are too far apart for a linear programme, a point between the bounds.
+        Where magnitudes differ too much for a linear programme, a point between the bounds.
         """
         low, high = self.tightened
         if np.any(low - high > CROSSED_BOUNDS_RTOL * self._reach):
@@ -190,7 +208,15 @@ class Polytope:
         return np.asarray(np.max(ends, axis=0, initial=0.0, where=np.isfinite(ends)))
 
     def corners(self, count: int, rng: np.random.Generator) -> list[Array]:
-        """Corners in random directions."""
+        """Give vertices that minimise linear objectives with normally distributed coefficients.
+
+        Args:
+            count: the number of directions.
+            rng: draws the directions.
+
+        Returns:
+            Points of shape (n,), one for each linear programme that has a solution.
+        """
         low, high = self.tightened
         inside = Polytope(low, high, self.slopes, self.offsets, self.equality, self.rows)
         programmes = (inside.linprog(rng.normal(size=len(low))) for _ in range(count))
@@ -199,7 +225,16 @@ class Polytope:
     def without(
         self, row: int | None = None, low: int | None = None, high: int | None = None
     ) -> Polytope:
-        """The polytope without one of its rows, or without a bound of one unknown."""
+        """Remove one row, or one bound of an unknown.
+
+        Args:
+            row: the number of a row.
+            low: the number of an unknown whose lower bound is removed.
+            high: the number of an unknown whose upper bound is removed.
+
+        Returns:
+            The larger polytope.
+        """
         is_kept = np.arange(len(self.rows)) != row
         lows, highs = self.low.copy(), self.high.copy()
         if low is not None:
@@ -270,13 +305,19 @@ def _tighten_bounds(low: Array, high: Array, slack: Array, row: Array, offset: f
 def least_violation(
     polytope: Polytope,
 ) -> tuple[Array, Array, Array, Sequence[tuple[str, int]]] | None:
-    """What a polytope without points needs: the point that violates no row by more than t of its
-    size, for the least such t; each row's share in the contradiction; its weight in it, with the
-    sign of an equality; and the bounds in it.
+    """Minimise t subject to slopes x + offsets <= t sizes, for a polytope without points.
 
-    The weights are the multipliers of that least t: with them the rows contradict each other
-    (Farkas), so that what has none is no part of the contradiction. They are those of float64. None
-    where the numbers are too far apart for a linear programme.
+    The multipliers of that minimum are weights with which the rows contradict each other (Farkas
+    (1902)), so that rows without a weight are not part of the contradiction. They are accurate to
+    float64.
+
+    Args:
+        polytope: the bounds and rows.
+
+    Returns:
+        The minimiser x, shape (n,); each row's share in the contradiction; its weight in it, with
+        the sign of an equality; and the bounds in it, as pairs of a kind and the number of the
+        unknown. None where magnitudes differ too much for a linear programme.
     """
     equal = polytope.equality
     a = np.vstack([polytope.slopes, -polytope.slopes[equal]])

@@ -36,15 +36,15 @@ class NlpConstraint:
 
 @dataclass(frozen=True)
 class NlpProblem:
-    """Minimise an objective.
+    """Minimise an objective subject to bounds and constraints.
 
     Attributes:
-        objective: what is to be least.
-        unknowns: each with its least and greatest value, which may be infinite.
-        constraints: what must hold beside these bounds.
+        objective: what is minimised.
+        unknowns: each with its lower and upper bound, which may be infinite.
+        constraints: the other conditions.
         values: those of all other symbols.
         units: of the numbers below; None where they are those of the expressions.
-        original: the same problem in the units of its expressions; None of that itself.
+        original: the same problem in the units of its expressions; None for that itself.
     """
 
     objective: sp.Expr
@@ -55,12 +55,15 @@ class NlpProblem:
     original: NlpProblem | None = None
 
     def in_units_at(self, x: Array, usual: Array | None = None) -> NlpProblem:
-        """The problem in units that suit a point.
+        """Express the problem in units that suit a point.
 
         Args:
             x: the point, shape (n,), in the units of the expressions.
-            usual: the length of an unknown without two ends that is at its end, or at 0, or very
-                near; if not given, 1 for one that is just there.
+            usual: the length of an unknown without two bounds that is at its bound, or at 0, or
+                very near; if not given, 1 for one that is exactly there.
+
+        Returns:
+            The problem with `units`, and with `original` set.
         """
         unscaled = self.original or self
         low, high = unscaled.polytope.tightened
@@ -72,10 +75,17 @@ class NlpProblem:
         return replace(self, units=units, original=unscaled)
 
     def goal_scale(self, x: Array, lengths: Array) -> float:
-        """By how much the objective varies near a point, in the units of the expressions.
+        """Give the variation of the objective near a point, in the units of the expressions.
 
-        Near means within a length of each unknown, but no further than the unknown is large, or 1:
-        an unknown that is searched by its logarithm may have a length of many magnitudes.
+        Near means within a length of each unknown, but at most max(|x|, 1): an unknown that is
+        searched by its logarithm may have a length of many magnitudes.
+
+        Args:
+            x: the point, shape (n,), in the units of the expressions.
+            lengths: of the unknowns, shape (n,).
+
+        Returns:
+            The variation, >= 0.
         """
         near = np.minimum(lengths, np.maximum(np.abs(x), 1.0))
         return float((self.original or self)._variation(x, near)[0][0])
@@ -179,8 +189,12 @@ class NlpProblem:
 
     @cached_property
     def convex(self) -> bool:
-        """Whether every local optimum is a global one, for certain: all is convex, and what must be
-        equal is affine, where the bounds and the affine constraints leave anything."""
+        """Whether every local optimum is proved to be a global one.
+
+        The objective and the inequalities are convex and the equalities affine (Boyd and
+        Vandenberghe (2004), Convex Optimization, section 4.2), on the box that the bounds and the
+        affine constraints imply.
+        """
         if self.original is not None:
             return self.original.convex
         if self._all_convex(self.shapes):
@@ -199,7 +213,9 @@ class NlpProblem:
 
     @cached_property
     def spans(self) -> Array:
-        """How far each unknown may go, 1 where there is no end: lengths are relative to it."""
+        """The range of each unknown, 1 where it is unbounded, shape (n,): lengths are relative to
+        it.
+        """
         low, high = self.polytope.tightened
         return np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
 
@@ -241,8 +257,9 @@ class NlpProblem:
 
     @cached_property
     def reference(self) -> float:
-        """The largest slope of the objective amid the domain, over the lengths of the unknowns;
-        1 in units that suit the place."""
+        """The largest slope of the objective at the centre of the domain, times the lengths of the
+        unknowns; 1 in units that suit a point.
+        """
         if self.units is not None:
             return 1.0
         x = self.polytope.centre
@@ -261,7 +278,7 @@ class NlpFunctions:
 
     Args:
         problem: the problem.
-        by: unknowns and other symbols to derive by.
+        by: unknowns and other symbols to differentiate by.
     """
 
     def __init__(self, problem: NlpProblem, variables: Sequence[sp.Symbol]) -> None:
@@ -280,7 +297,7 @@ class NlpFunctions:
 
     @property
     def tape(self) -> Tape:
-        """What is computed: its inputs are the unknowns and then the values."""
+        """The compiled functions: the inputs are the unknowns and then the values."""
         return self._slopes.tape
 
     def at(self, x: Array) -> tuple[Array, Array]:
@@ -313,7 +330,15 @@ class NlpFunctions:
 
 
 def terms_of(expression: sp.Expr, unknowns: Iterable[sp.Symbol]) -> list[sp.Expr]:
-    """The terms of a sum, a factor without unknowns multiplied into each."""
+    """Split a sum into its terms, a factor without unknowns multiplied into each.
+
+    Args:
+        expression: a sum, or a factor times a sum.
+        unknowns: the symbols that a term may contain.
+
+    Returns:
+        Terms whose sum is the expression.
+    """
     factor, remainder = expression.as_independent(*unknowns, as_Add=False)
     return [factor * term for term in sp.Add.make_args(remainder)]
 
@@ -333,7 +358,15 @@ def _compile_slopes(
 
 
 def box_midpoint(low: Array, high: Array) -> Array:
-    """A point inside a box, near the ends that there are where it is unbounded."""
+    """Give a point inside a box, near its finite bounds where it is unbounded.
+
+    Args:
+        low: lower bounds, shape (n,), which may be -inf.
+        high: upper bounds, shape (n,), which may be inf.
+
+    Returns:
+        Shape (n,): the midpoint between two bounds, 1 from a single one, 0 without any.
+    """
     a, b = np.isfinite(low), np.isfinite(high)
     start = np.where(a, low, np.where(b, high - 1, 0.0))
     return np.where(
@@ -359,12 +392,12 @@ class UnboundedPath:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """By how much one condition alone would have to give way for all others to be met.
+    """The amount by which one condition alone would have to relax for all others to be satisfied.
 
     Attributes:
         name: of the constraint, or of the unknown whose bound it is.
         kind: constraint, low or high.
-        amount: what an expression `<= 0` or `= 0` becomes then; how far a bound moves.
+        amount: the value of an expression `<= 0` or `= 0` then; the distance a bound moves.
     """
 
     name: str

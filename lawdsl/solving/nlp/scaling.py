@@ -53,17 +53,21 @@ def power_of_two(size: Array) -> Array:
 
 
 def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | None) -> Array:
-    """How far each unknown has to go to change much.
+    """Give the change of each unknown that counts as a large one at a point.
 
-    An unknown that goes over decades changes by factors; one between two ends has the distance of
-    these, if it is not very near to one of them; any other its own distance from its end, or from 0.
+    An unknown that extends over decades changes by factors, so its length is its value; one between
+    two bounds has the length of their distance, unless it is very near to one of them; any other
+    its distance from its bound, or from 0.
 
     Args:
-        x: where, shape (n,).
-        low, high: the bounds, which may be infinite.
-        decades: which unknowns go over decades.
-        usual: the length of an unknown that is at its end, or at 0, or very near; if not given, 1
-            for one that is just there.
+        x: the point, shape (n,).
+        low, high: the bounds, shape (n,), which may be infinite.
+        decades: which unknowns extend over decades, shape (n,).
+        usual: the length of an unknown that is at its bound, or at 0, or very near; if not given, 1
+            for one that is exactly there.
+
+    Returns:
+        Shape (n,), > 0.
     """
     between = np.isfinite(high - low) & (high > low)
     ends = distance_from_bounds(x, low, high)
@@ -78,19 +82,29 @@ def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | 
 
 
 def distance_from_bounds(x: Array, low: Array, high: Array) -> Array:
-    """How far unknowns are from the nearest end that they have, or from 0."""
+    """Give the distance of unknowns from the nearest finite bound, or from 0 where there is no
+    bound.
+
+    Args:
+        x: the unknowns, shape (n,).
+        low, high: the bounds, shape (n,), which may be infinite.
+
+    Returns:
+        Shape (n,), >= 0 inside the bounds.
+    """
     distances = np.minimum(x - low, high - x)
     return np.where(np.isfinite(distances), distances, np.abs(x))
 
 
 def variation(slopes: Array, ahead: Array, behind: Array, lengths: Array) -> Array:
-    """By how much functions change over the lengths of the unknowns: by slope or by curvature.
+    """Estimate by how much functions change over the lengths of the unknowns: by slope or by
+    curvature.
 
     Args:
         slopes: at a point, shape (functions, n).
         ahead, behind: their slopes by unknown i at STEP lengths of it to either side, shape
             (functions, n).
-        lengths: shape (n,).
+        lengths: of the unknowns, shape (n,).
 
     Returns:
         Shape (functions,); 0 where it is not known.

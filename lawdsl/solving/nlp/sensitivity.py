@@ -1,7 +1,8 @@
 """A solution -> the derivatives of the optimum and of its value by the constants of the problem.
 
-The equations are those of Fiacco (1983), Introduction to Sensitivity and Stability Analysis in
-Nonlinear Programming.
+With L = f + m·c and the active constraints c, the derivatives by a constant s solve
+[L_xx c_x'; c_x 0] [dx/ds; dm/ds] = -[L_xs; c_s], and df*/ds = dL/ds (Fiacco (1983), Introduction to
+Sensitivity and Stability Analysis in Nonlinear Programming, chapter 3).
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ Array = NDArray[np.float64]
 def sensitivities(
     problem: NlpProblem, solution: NlpSolution, symbols: Sequence[sp.Symbol]
 ) -> dict[sp.Symbol, tuple[Array, float]]:
-    """The derivatives of a solution by given numbers.
+    """Differentiate a solution by constants of its problem.
 
-    That of the value is the Lagrangian's own (the envelope theorem). That of x follows from the
-    conditions of the optimum, where what is active stays active: unknowns at a bound do not move.
-    Where the conditions do not determine x (an optimum that is not isolated), it is the shortest;
+    The derivative of the value is that of the Lagrangian (the envelope theorem). That of x follows
+    from the optimality conditions with the active set fixed: unknowns at a bound do not move. Where
+    the conditions do not determine x (an optimum that is not isolated), it is that of minimum norm;
     nan where slopes are infinite.
 
     Args:

@@ -1,6 +1,6 @@
-"""A question with several unknowns, in algebra -> its answer, with what certifies it.
+"""A question with several unknowns, in algebra -> its answer, with its certificates.
 
-Constraints are kept to a tolerance that intervals verify (`certificates`). Where goal and
+Constraints are satisfied to a tolerance that intervals verify (`certificates`). Where goal and
 constraints are convex, a certified duality gap bounds how much better another choice may be; else
 the evidence is the number of starts that agree.
 """
@@ -85,7 +85,7 @@ class NlpSolver:
 
     Args:
         posed: the question.
-        problem: it without those that equations give.
+        problem: the question without the unknowns that equations determine.
     """
 
     def __init__(self, posed: FormulatedQuestion, problem: ReducedProblem) -> None:
@@ -97,11 +97,22 @@ class NlpSolver:
 
     @cached_property
     def noise(self) -> FitUncertainty:
-        """Of the fits."""
+        """The uncertainty of the fits."""
         return FitUncertainty.of(self.posed.sources)
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
-        """The answer for values of all other symbols."""
+        """Answer the question for given values.
+
+        Args:
+            values: symbol -> value of all symbols but the unknowns.
+            level: of the intervals, 0.95 for 95 %.
+            seed: of the starting points.
+            proofs: accepted for all solvers alike; whether bounds that conflict with an answer are
+                proved.
+
+        Returns:
+            The answer, whose status says whether there is an optimum.
+        """
         scales, full_problem = self._scaled_problem(values)
         fixed = determined_unknowns(full_problem)
         problem = substitute_unknowns(full_problem, fixed) if fixed else full_problem
@@ -474,7 +485,15 @@ def _strict_bounds(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tup
 
 
 def times_exp(x: float, power: float) -> float:
-    """x*exp(power) for x > 0; infinite beyond the range of floats: such an interval has no end."""
+    """Compute x*exp(power) for x > 0, with inf in place of an overflow.
+
+    Args:
+        x: a positive number.
+        power: the exponent.
+
+    Returns:
+        The product; an interval with the end inf is unbounded.
+    """
     try:
         return x * math.exp(power)
     except OverflowError:

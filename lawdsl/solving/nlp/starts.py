@@ -1,8 +1,9 @@
 """A problem -> the points at which searches start, which cover its domain over all magnitudes.
 
-A cloud of low-discrepancy points (Sobol 1967) covers every unknown, unbounded ones over many decades.
+A cloud of scrambled Sobol points, which have low discrepancy (Sobol (1967), USSR Computational
+Mathematics and Mathematical Physics 7), covers every unknown, unbounded ones over many decades.
 Searches start at the points of the cloud that are better than their neighbours, at some that are
-merely far apart, and between the corners of what the affine conditions leave.
+merely far apart, and between the vertices of the polytope of the affine conditions.
 """
 
 from __future__ import annotations
@@ -52,7 +53,16 @@ class PointCloud:
 
 
 def point_cloud(problem: NlpProblem, seed: int, size: int = CLOUD_SIZE) -> PointCloud:
-    """Points in every part of a problem's box."""
+    """Distribute points over the box of a problem.
+
+    Args:
+        problem: the problem.
+        seed: of the scrambling.
+        size: the number of points.
+
+    Returns:
+        The points, with the objective and the violations there.
+    """
     from scipy.stats.qmc import Sobol  # takes longer to import than most questions take
 
     low, high = problem.polytope.tightened
@@ -76,8 +86,16 @@ def point_cloud(problem: NlpProblem, seed: int, size: int = CLOUD_SIZE) -> Point
 
 
 def largest_violations(problem: NlpProblem, values: Array) -> Array:
-    """The largest violation at points of which the values are known, shape (points,), relative to
-    how far the values of each constraint are spread."""
+    """Give the largest violation at each point, relative to the median magnitude of each
+    constraint.
+
+    Args:
+        problem: the problem.
+        values: the objective and the constraints, shape (1 + constraints, points).
+
+    Returns:
+        Shape (points,); inf where a constraint has no value.
+    """
     over = np.where(problem.equality[:, None], np.abs(values[1:]), np.maximum(values[1:], 0.0))
     if not len(over):
         return np.zeros(values.shape[1])
@@ -128,14 +146,17 @@ def _project_on_affine_equalities(problem: NlpProblem, points: Array) -> Array:
 def choose_starts(
     problem: NlpProblem, centre: Array, count: int, seed: int, spread: PointCloud | None = None
 ) -> list[Array]:
-    """Where so many searches start.
+    """Choose the points at which searches start.
 
     Args:
         problem: the problem.
-        centre: of what the affine conditions leave; the first start.
-        count: how many.
-        seed: of the draws.
+        centre: of the polytope of the affine conditions, shape (n,); the first start.
+        count: the number of starts.
+        seed: of the random draws.
         spread: points of the problem, which are computed if not given.
+
+    Returns:
+        Points of shape (n,), in the units of the expressions.
     """
     if count == 1:
         return [centre]
@@ -183,7 +204,18 @@ def _promising_points(spread: PointCloud, count: int) -> list[int]:
 
 
 def repair(problem: NlpProblem, x: Array) -> Array:
-    """A point moved towards the constraints that it violates, by Gauss and Newton's steps."""
+    """Move a point towards the constraints that it violates, by Gauss-Newton steps.
+
+    Each step is the d of minimum norm that minimises |v + J d|, with the violations v and their
+    slopes J (Nocedal and Wright (2006), Numerical Optimization, section 10.3), cut at the bounds.
+
+    Args:
+        problem: the problem.
+        x: the point, shape (n,), in the units of the expressions.
+
+    Returns:
+        The point of smallest violation, shape (n,).
+    """
     low, high = problem.polytope.tightened
     best, least = x, np.inf
     for _ in range(MAX_REPAIR_STEPS):

@@ -37,18 +37,22 @@ class StrictInequalities:
     high: Mask
 
     def any(self) -> bool:
+        """Whether any inequality is strict."""
         return bool(self.rows.any() or self.low.any() or self.high.any())
 
 
 def met_with_equality(
     problem: NlpProblem, strict: StrictInequalities, x: Array
 ) -> StrictInequalities:
-    """The strict inequalities that hold with equality at a feasible point, but for rounding.
+    """Give the strict inequalities that hold with equality at a feasible point, to STRICT_RTOL.
 
     Args:
         problem: in the units of its expressions.
-        strict: which of its inequalities are.
+        strict: which of its inequalities are strict.
         x: the point, shape (n,).
+
+    Returns:
+        Those of the strict inequalities that hold with equality.
     """
     values, slopes = problem.functions.at(x)
     margins = -values[1:]
@@ -63,13 +67,18 @@ def met_with_equality(
 
 @np.errstate(all="ignore")  # points of a cloud may lie where a law overflows
 def is_approached(problem: NlpProblem, strict: StrictInequalities, x: Array, seed: int) -> bool:
-    """Whether points that keep all strict inequalities were found ever nearer to a point.
+    """Decide whether strictly feasible points approach a point.
+
+    The points x + s (z - x) are tried for falling s and strictly feasible z.
 
     Args:
         problem: in the units of its expressions.
-        strict: which of its inequalities are.
+        strict: which of its inequalities are strict.
         x: the point, shape (n,).
-        seed: of the points that are tried.
+        seed: of the points z.
+
+    Returns:
+        Whether all points on the way to some z are strictly feasible; False is not a proof.
     """
     inside = _strictly_feasible(problem, strict, np.array(list(_candidates(problem, seed))).T)
     for target in inside.T[:MAX_TARGETS]:

@@ -1,7 +1,8 @@
-"""A problem -> feasible points further and further out, along which its objective falls.
+"""A problem -> feasible points of growing distance, along which its objective falls.
 
-Points are looked at along many paths, on which unknowns without an end grow as powers or as the
-logarithm of a number t. What is said rests on the points that were computed; it is no proof.
+The problem is evaluated along many paths x(t), on which unknowns without a bound grow as powers t^p
+or as log t. A path is reported from the computed points; it is not a proof that the objective is
+unbounded.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ MAX_REPORTED_POINTS = 3  # points of a path that are kept
 def find_unbounded_path(
     problem: NlpProblem, x: Array, best: float, seed: int
 ) -> UnboundedPath | None:
-    """A path along which a problem has no least value.
+    """Search for a path along which a problem has no minimum.
 
     Args:
         problem: the problem, in the units of its expressions.
-        x: the best point that is known.
+        x: the best point that is known, shape (n,).
         best: the value there; infinite where it is not feasible.
-        seed: of the paths.
+        seed: of the random paths.
 
     Returns:
-        None where there is no such path among those looked at.
+        The path; None where none of those tried qualifies.
     """
     ends = problem.polytope.tightened
     open_ends = np.isinf(ends[1]), np.isinf(ends[0])
