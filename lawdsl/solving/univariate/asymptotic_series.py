@@ -1,7 +1,9 @@
 """Asymptotic series on a half-line t >= T: sums of monomials with a bounded remainder.
 
-Coefficients are exact, so that terms which cancel vanish; the remainder is a ball times a monomial
-and holds for every t >= T, not only in the limit. Where balls cannot decide, `Undecided` is raised.
+f(t) = sum_k c_k m_k(t) + r(t), where |r(t)| is at most a ball times a monomial for every t >= T,
+not only in the limit. Coefficients are exact, so that terms which cancel vanish (Gruntz (1996), On
+Computing Limits in a Symbolic Manipulation System, gives the ordering of the monomials). Where
+balls cannot decide, `Undecided` is raised.
 """
 
 from __future__ import annotations
@@ -47,7 +49,15 @@ class SeriesRing:
         self._by_size = cmp_to_key(compared)
 
     def unknown(self, offset: Fraction, scale: Fraction, *, inverse: bool) -> AsymptoticSeries:
-        """at + scale*t, or at + scale/t where `inverse`."""
+        """Give the unknown as a series in t.
+
+        Args:
+            offset, scale: exact numbers.
+            inverse: whether the unknown is offset + scale/t instead of offset + scale*t.
+
+        Returns:
+            The series, without a remainder.
+        """
         power = self.line.power_of_t(-1 if inverse else 1)
         return self.add(self.constant(offset), AsymptoticSeries({power: self._exact(scale)}))
 
@@ -80,7 +90,11 @@ class SeriesRing:
         return sorted(a.terms.items(), key=lambda term: self._by_size(term[0]))
 
     def largest(self, a: AsymptoticSeries) -> tuple[Monomial, Coefficient]:
-        """The dominant term, which its remainder does not reach."""
+        """The dominant term, which outgrows the remainder.
+
+        Raises:
+            Undecided: the remainder may be as large.
+        """
         if not a.terms:
             raise Undecided
         first = self.sorted(a)[0]
@@ -101,7 +115,11 @@ class SeriesRing:
         return total
 
     def sign(self, a: AsymptoticSeries) -> int:
-        """The sign for all t >= T."""
+        """The sign for all t >= T.
+
+        Raises:
+            Undecided: balls do not decide it.
+        """
         if not a.terms and a.rest is None:
             return 0
         first = self.largest(a)[0] if a.terms else a.rest[0]  # type: ignore[index]
@@ -113,7 +131,11 @@ class SeriesRing:
         raise Undecided
 
     def limit(self, a: AsymptoticSeries) -> Interval:
-        """The limit as t -> oo."""
+        """The limit as t -> oo, as an interval or an infinity.
+
+        Raises:
+            Undecided: the remainder does not vanish.
+        """
         if a.rest is not None and self.line.order(a.rest[0]) >= 0 and not a.terms:
             raise Undecided
         if not a.terms:
@@ -149,8 +171,18 @@ class SeriesRing:
     def collected(
         self, terms: Mapping[Monomial, Coefficient], rests: Sequence[tuple[Monomial, Any]]
     ) -> AsymptoticSeries:
-        """A series from terms and remainders; terms that the remainder dominates, and all beyond
-        `MAX_SERIES_TERMS`, are absorbed by it."""
+        """Collect terms and remainders into a series.
+
+        Terms that the remainder dominates, and all beyond MAX_SERIES_TERMS, are absorbed by the
+        remainder.
+
+        Args:
+            terms: monomial -> coefficient.
+            rests: remainders: pairs of a monomial and a ball.
+
+        Returns:
+            A series that contains every function with these terms and remainders.
+        """
         retained = {m: c for m, c in terms.items() if c.fraction != 0}
         rest = self._sum_of_remainders(rests)
         ordered = (
@@ -187,7 +219,16 @@ class SeriesRing:
     def scaled(
         self, a: AsymptoticSeries, factor: Coefficient, monomial: Monomial = CONSTANT
     ) -> AsymptoticSeries:
-        """A series times a number and a monomial."""
+        """Multiply a series by a number and a monomial.
+
+        Args:
+            a: the series.
+            factor: the number.
+            monomial: 1 if not given.
+
+        Returns:
+            The product.
+        """
         terms = {
             self.line.times(m, monomial): self.numbers.multiply(c, factor)
             for m, c in a.terms.items()
@@ -198,7 +239,14 @@ class SeriesRing:
         return AsymptoticSeries({m: c for m, c in terms.items() if c.fraction != 0}, rest)
 
     def subtract(self, a: AsymptoticSeries, b: AsymptoticSeries) -> AsymptoticSeries:
-        """a - b."""
+        """Subtract series.
+
+        Args:
+            a, b: series.
+
+        Returns:
+            a - b.
+        """
         return self.add(a, self.scaled(b, self.numbers.rational(-1)))
 
     def multiply(self, *series: AsymptoticSeries) -> AsymptoticSeries:
@@ -230,12 +278,18 @@ class SeriesRing:
         small: AsymptoticSeries,
         tail: Callable[[Any], Any],
     ) -> AsymptoticSeries:
-        """An analytic function at a series that tends to 0.
+        """Compose an analytic function with a series u that tends to 0, by Taylor's theorem.
+
+        g(u) = sum_{k<n} c_k u^k + g^(n)(xi)/n! u^n, with Lagrange's remainder over all xi between 0
+        and u.
 
         Args:
-            coefficients: of its expansion there.
-            small: the series.
-            tail: all values of the next coefficient at the points of a ball: Lagrange's remainder.
+            coefficients: c_k of the expansion of g about 0.
+            small: the series u.
+            tail: ball -> an enclosure of the coefficient of order n at all points of that ball.
+
+        Returns:
+            The series of g(u).
         """
         if not small.terms and small.rest is None:
             return self.of_number(coefficients[0])
@@ -255,7 +309,11 @@ class SeriesRing:
     def parted(
         self, a: AsymptoticSeries
     ) -> tuple[dict[Monomial, Coefficient], Coefficient, AsymptoticSeries]:
-        """The terms that grow without bound, the constant, and a series that tends to 0."""
+        """The terms that grow without bound, the constant, and a series that tends to 0.
+
+        Raises:
+            Undecided: the remainder does not tend to 0.
+        """
         if a.rest is not None and self.line.order(a.rest[0]) >= 0:
             raise Undecided
         big, small, constant = {}, {}, self.numbers.rational(0)
@@ -270,7 +328,11 @@ class SeriesRing:
         return big, constant, AsymptoticSeries(small, a.rest)
 
     def factored(self, a: AsymptoticSeries) -> tuple[Monomial, Coefficient, AsymptoticSeries]:
-        """c*m*(1 + small): the dominant monomial, its coefficient, and the relative rest."""
+        """Factor a series as c*m*(1 + small): its dominant monomial m, c, and the series `small`.
+
+        Raises:
+            Undecided: the remainder may be as large as the dominant term.
+        """
         first, c = self.largest(a)
         remaining = AsymptoticSeries({m: d for m, d in a.terms.items() if m != first}, a.rest)
         to_one = self.line.raised(first, self.numbers.rational(-1))

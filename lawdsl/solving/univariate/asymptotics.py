@@ -2,9 +2,10 @@
 
 Near the end the unknown is a function of t >= T: t itself towards infinity, a + w/t towards an end
 a. Each function is expanded into monomials of t with exact coefficients and a remainder that is
-bounded for all t >= T (Taylor with Lagrange's remainder in Arb balls). Terms that cancel exactly
-vanish, so that oo - oo is decided by the remaining terms; where balls do not decide a sign,
-`Undecided` is raised.
+bounded for all t >= T (Taylor's theorem with Lagrange's remainder in Arb balls: Johansson (2017),
+IEEE Transactions on Computers 66). Terms that cancel exactly vanish, so that oo - oo is decided by
+the remaining terms, as in Gruntz (1996), On Computing Limits in a Symbolic Manipulation System;
+where balls do not decide a sign, `Undecided` is raised.
 """
 
 from __future__ import annotations
@@ -62,12 +63,15 @@ class SignNearEnd:
 
 
 def sign_near_end(tape: Tape, values: Sequence[Fraction], approach: Approach) -> SignNearEnd | None:
-    """The sign that the first output of a tape has near an end; None where that is not decided.
+    """Determine the sign of the first output of a tape near an end of the unknown's range.
 
     Args:
         tape: its first input is the unknown.
-        values: of its other inputs.
-        approach: the end.
+        values: of its other inputs, exactly.
+        approach: the parametrisation near the end.
+
+    Returns:
+        The sign and the point up to which it holds; None where that is not decided.
     """
     with precision(SERIES_BITS):
         for bits in HALF_LINE_BITS:
@@ -81,8 +85,17 @@ def sign_near_end(tape: Tape, values: Sequence[Fraction], approach: Approach) ->
 
 
 def limit(tape: Tape, values: Sequence[Fraction], approach: Approach) -> Interval | None:
-    """The limit of the first output of a tape at an end, in an interval or infinite; None where it
-    has none or that is not decided."""
+    """Compute the limit of the first output of a tape at an end of the unknown's range.
+
+    Args:
+        tape: its first input is the unknown.
+        values: of its other inputs, exactly.
+        approach: the parametrisation near the end.
+
+    Returns:
+        An interval that contains the limit, or an infinity; None where no limit exists or it is not
+        decided.
+    """
     with precision(SERIES_BITS):
         for bits in HALF_LINE_BITS:
             ring = SeriesRing(HalfLine(bits))
@@ -96,7 +109,16 @@ def limit(tape: Tape, values: Sequence[Fraction], approach: Approach) -> Interva
 def expansion(
     ring: SeriesRing, tape: Tape, values: Sequence[Fraction], approach: Approach
 ) -> AsymptoticSeries:
-    """The asymptotic series of the first output of a tape.
+    """Expand the first output of a tape in an asymptotic series.
+
+    Args:
+        ring: arithmetic on a half-line.
+        tape: its first input is the unknown.
+        values: of its other inputs, exactly.
+        approach: the parametrisation near the end.
+
+    Returns:
+        The series.
 
     Raises:
         Undecided: an operation without a certain expansion.
@@ -121,7 +143,21 @@ def expansion(
 
 
 def power(ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries) -> AsymptoticSeries:
-    """base^exponent: by the binomial series about the dominant term, or as exp(exponent*log(base))."""
+    """Expand base^exponent: by the binomial series about the dominant term, or as
+    exp(exponent*log(base)).
+
+    c^p m^p (1 + u)^p = c^p m^p sum_k binomial(p, k) u^k for a constant exponent p.
+
+    Args:
+        ring: arithmetic on a half-line.
+        base, exponent: series.
+
+    Returns:
+        The series.
+
+    Raises:
+        Undecided: a sign or a bound is not certain.
+    """
     if exponent.rest is not None or any(m for m in exponent.terms):
         return exp(ring, ring.multiply(exponent, log(ring, base)))
     p = exponent.terms.get(CONSTANT, ring.numbers.rational(0))
@@ -155,7 +191,18 @@ def power(ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries) 
 
 
 def log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """log a: of the dominant term, plus log(1 + small)."""
+    """Expand log a = log(c) + log(m) + log(1 + u) for a = c m (1 + u).
+
+    Args:
+        ring: arithmetic on a half-line.
+        a: a series.
+
+    Returns:
+        The series.
+
+    Raises:
+        Undecided: the dominant coefficient is not certainly positive.
+    """
     monomial, c, small = ring.factored(a)
     if ring.numbers.sign(c) <= 0:
         raise Undecided
@@ -178,7 +225,16 @@ def log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
 
 
 def exp(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """exp a: terms that grow become a monomial, the rest is expanded."""
+    """Expand exp a: terms that grow without bound become a monomial, the remainder is expanded at
+    0.
+
+    Args:
+        ring: arithmetic on a half-line.
+        a: a series.
+
+    Returns:
+        The series.
+    """
     big, constant, small = ring.parted(a)
     monomial = frozenset((ring.line.generator(m), c) for m, c in big.items())
     factorials = [fmpq(1)]
@@ -220,17 +276,41 @@ def _wave(ring: SeriesRing, a: AsymptoticSeries, phase: int) -> AsymptoticSeries
 
 
 def sin(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """sin a: about its limit; in [-1, 1] where a has none."""
+    """Expand sin a about the limit of a; [-1, 1] where a is unbounded.
+
+    Args:
+        ring: arithmetic on a half-line.
+        a: a series.
+
+    Returns:
+        The series.
+    """
     return _wave(ring, a, 0)
 
 
 def cos(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """cos a: about its limit; in [-1, 1] where a has none."""
+    """Expand cos a about the limit of a; [-1, 1] where a is unbounded.
+
+    Args:
+        ring: arithmetic on a half-line.
+        a: a series.
+
+    Returns:
+        The series.
+    """
     return _wave(ring, a, 1)
 
 
 def tan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """sin a / cos a."""
+    """Expand tan a = sin a / cos a.
+
+    Args:
+        ring: arithmetic on a half-line.
+        a: a series.
+
+    Returns:
+        The series.
+    """
     return ring.multiply(sin(ring, a), _inverse(ring, cos(ring, a)))
 
 
@@ -239,7 +319,15 @@ def _inverse(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
 
 
 def tanh(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """1 - 2/(exp(2a) + 1)"""
+    """Expand tanh a = 1 - 2/(exp(2a) + 1).
+
+    Args:
+        ring: arithmetic on a half-line.
+        a: a series.
+
+    Returns:
+        The series.
+    """
     one = ring.constant(Fraction(1))
     double = exp(ring, ring.scaled(a, ring.numbers.rational(2)))
     quotient = _inverse(ring, ring.add(double, one))
@@ -247,7 +335,15 @@ def tanh(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
 
 
 def atan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """At infinity as pi/2 - atan(1/a), else by two terms, or four at 0."""
+    """Expand atan a: at infinity as ±pi/2 - atan(1/a), else by two Taylor terms, or four at 0.
+
+    Args:
+        ring: arithmetic on a half-line.
+        a: a series.
+
+    Returns:
+        The series.
+    """
     big, constant, small = ring.parted(a)
     if big:
         side = ring.sign(a)
@@ -270,22 +366,58 @@ def atan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
 
 
 def absolute(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """abs a, by the sign near the end."""
+    """Expand abs a, by the sign of a near the end.
+
+    Args:
+        ring: arithmetic on a half-line.
+        a: a series.
+
+    Returns:
+        a or -a.
+    """
     return ring.scaled(a, ring.numbers.rational(ring.sign(a) or 1))
 
 
 def minimum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
-    """The series that is smallest near the end."""
+    """Give the series that is smallest near the end.
+
+    Args:
+        ring: arithmetic on a half-line.
+        series: at least one.
+
+    Returns:
+        One of them.
+    """
     return reduce(lambda a, b: a if ring.sign(ring.subtract(a, b)) <= 0 else b, series)
 
 
 def maximum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
-    """The series that is largest near the end."""
+    """Give the series that is largest near the end.
+
+    Args:
+        ring: arithmetic on a half-line.
+        series: at least one.
+
+    Returns:
+        One of them.
+    """
     return reduce(lambda a, b: a if ring.sign(ring.subtract(a, b)) >= 0 else b, series)
 
 
 def step_function(ring: SeriesRing, a: AsymptoticSeries, before: int) -> AsymptoticSeries:
-    """1 where a is positive near the end, `before` where it is negative."""
+    """Give 1 where a is positive near the end, `before` where it is negative.
+
+    Args:
+        ring: arithmetic on a half-line.
+        a: a series.
+        before: the value left of the step.
+
+    Returns:
+        A constant series.
+
+    Raises:
+        Undecided: a is 0, or its sign is not certain.
+    """
     sign = ring.sign(a)
     if not sign:
         raise Undecided

@@ -1,9 +1,10 @@
-"""An answer on an end of its range -> thresholds and bounds of laws that keep it there.
+"""An answer at an end of its range -> thresholds and bounds of laws that keep it there.
 
-At the end the goal still falls outwards. An answer inside needs the slope there to have the other
-sign: that is a threshold for each given. It is one for each fitted parameter too, and where the law
-bounds the parameter on the other side (D-CPT's C > C0 against the mixture of a limited corpus), no
-fit of that law has an answer inside. That is proved for all admissible parameters at once.
+At the end x the goal f still falls outwards. An interior answer needs df/dx there to have the other
+sign, so df/dx (s) = 0 defines a threshold for each given s. It defines one for each fitted
+parameter as well, and where the law bounds the parameter on the other side (D-CPT's C > C0 against
+the mixture of a limited corpus), no fit of that law has an interior answer. That is proved for all
+admissible parameters at once.
 """
 
 from __future__ import annotations
@@ -32,12 +33,15 @@ NON_FINITE = (sp.zoo, sp.oo, -sp.oo, sp.nan)  # as the slope of x^0.9 at 0
 def thresholds(
     slope: sp.Expr, names: Mapping[str, sp.Symbol], values: Mapping[sp.Symbol, float]
 ) -> list[Threshold]:
-    """For each given the value at which the slope at an end is 0.
+    """Give for each given the value at which the slope of the goal at an end is 0.
 
     Args:
         slope: of the goal, at the end.
-        names: givens and settings.
-        values: of all symbols.
+        names: name -> symbol, of givens and settings.
+        values: symbol -> value, of all symbols.
+
+    Returns:
+        The thresholds, of those givens for which algebra solves the equation.
     """
     found_thresholds = []
     for name, symbol in names.items():
@@ -53,15 +57,15 @@ def thresholds(
 def zero_of(
     expression: sp.Expr, symbol: sp.Symbol, values: Mapping[sp.Symbol, float]
 ) -> sp.Expr | None:
-    """A symbol at which an expression is 0, as a formula that was checked with numbers.
+    """Solve expression = 0 for a symbol, and verify the solution numerically.
 
     Args:
         expression: what is to be 0.
         symbol: one of its symbols.
-        values: of all symbols.
+        values: symbol -> value, of all symbols.
 
     Returns:
-        None where algebra has no solution, or one of another branch.
+        The symbol as a formula; None where algebra has no solution, or one of another branch.
     """
     if symbol not in expression.free_symbols or expression.has(*NON_FINITE):
         return None
@@ -83,13 +87,16 @@ def conflicts(
     names: Mapping[str, sp.Symbol],
     values: Mapping[sp.Symbol, float],
 ) -> Iterator[Conflict]:
-    """The bounds of a law that keep an answer on its end, each with its proof.
+    """Yield the bounds of a law that keep an answer at its end, each with its proof.
 
     Args:
         slope: of the goal, at the end.
         source: the fit.
-        names: givens and settings of the question and its laws.
-        values: of all symbols.
+        names: name -> symbol, of givens and settings of the question and its laws.
+        values: symbol -> value, of all symbols.
+
+    Returns:
+        An iterator over conflicts.
     """
     symbols = source.replacing({})
     parameters = {q.symbol for q in source.law.parameters}

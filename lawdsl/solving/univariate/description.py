@@ -17,7 +17,17 @@ MAX_LISTED_POINTS = 8  # turning points that a text lists
 def describe_location(
     name: str, best: Candidate, conditions: Sequence[AlgebraicConstraint], domain: UnknownRange
 ) -> str:
-    """Where an answer lies."""
+    """Describe where an answer is.
+
+    Args:
+        name: of the unknown.
+        best: the answer.
+        conditions: the constraints of the question.
+        domain: the range of the unknown.
+
+    Returns:
+        A phrase.
+    """
     if best.constraints:
         names = [conditions[k].name for k in best.constraints]
         law = conditions[best.constraints[0]].law
@@ -34,7 +44,18 @@ def describe_location(
 def describe_certainty(
     name: str, line: LineMinimum, best: Candidate, domain: UnknownRange, question: Question
 ) -> tuple[str, ...]:
-    """What is certain of an answer, in lines."""
+    """Describe what is proved about an answer, in lines.
+
+    Args:
+        name: of the unknown.
+        line: the minimum and its certificates.
+        best: the answer.
+        domain: the range of the unknown.
+        question: says whether the goal is maximised.
+
+    Returns:
+        Lines of text.
+    """
     if not line.certain:
         return describe_undecided(name, line)
     allowed = ", ".join(_interval_text(name, a, b) for a, b in line.allowed)
@@ -89,7 +110,15 @@ def describe_certainty(
 
 
 def describe_undecided(name: str, line: LineMinimum) -> tuple[str, ...]:
-    """The pieces that may contain a better value, in a line."""
+    """List the pieces of the range that may contain a better value, in one line.
+
+    Args:
+        name: of the unknown.
+        line: the minimum and its undecided pieces.
+
+    Returns:
+        One line.
+    """
     pieces = ", ".join(f"{a:.6g} to {b:.6g}" for a, b in line.undecided) or "a part of the range"
     return (f"not certain: {pieces} of {name} could not be decided",)
 

@@ -1,9 +1,10 @@
-"""How fast functions of t grow: monomials in exponentials, powers and iterated logarithms of t.
+"""Functions of t -> how fast they grow: monomials in exponentials, powers and iterated logarithms.
 
 A monomial is exp(c1*g1 + c2*g2 + …), where each generator g is an iterated logarithm of t or a
 monomial that itself grows without bound. Their order as t -> oo is decided by the coefficients
-alone (a comparability class after Gruntz, 1996), and every ratio is bounded on a whole half-line
-t >= T, so that what is concluded holds there and not only in the limit.
+alone (comparability classes: Gruntz (1996), On Computing Limits in a Symbolic Manipulation System),
+and every ratio is bounded on a whole half-line t >= T, so that conclusions hold there and not only
+in the limit.
 """
 
 from __future__ import annotations
@@ -45,7 +46,18 @@ class CoefficientArithmetic:
         return Coefficient(fmpq(value), 0)
 
     def named(self, key: Any, ball: Any) -> Coefficient:
-        """The constant of an expression; the same key is the same constant."""
+        """Give the constant of an expression, which enters the table if it is new.
+
+        Args:
+            key: identifies the expression: equal keys give equal constants.
+            ball: an enclosure of its value.
+
+        Returns:
+            One times that constant.
+
+        Raises:
+            Undecided: the ball is not finite.
+        """
         if not ball.is_finite():
             raise Undecided
         if key not in self.known:
@@ -58,7 +70,14 @@ class CoefficientArithmetic:
         return arb(a.fraction) * self.balls[a.constant]
 
     def add(self, a: Coefficient, b: Coefficient) -> Coefficient:
-        """a + b."""
+        """Add two numbers.
+
+        Args:
+            a, b: the numbers.
+
+        Returns:
+            a + b, exactly where both have one constant.
+        """
         if a.fraction == 0 or b.fraction == 0:
             return b if a.fraction == 0 else a
         if a.constant == b.constant:
@@ -67,7 +86,14 @@ class CoefficientArithmetic:
         return self.named(key, self.value(a) + self.value(b))
 
     def multiply(self, a: Coefficient, b: Coefficient) -> Coefficient:
-        """a * b."""
+        """Multiply two numbers.
+
+        Args:
+            a, b: the numbers.
+
+        Returns:
+            a * b; equal products have equal constants.
+        """
         fraction = a.fraction * b.fraction
         if not a.constant or not b.constant or fraction == 0:
             return self._short(Coefficient(fraction, (a.constant or b.constant) if fraction else 0))
@@ -86,7 +112,11 @@ class CoefficientArithmetic:
         return Coefficient(-a.fraction, a.constant)
 
     def inverse(self, a: Coefficient) -> Coefficient:
-        """1/a; Undecided for 0."""
+        """1/a.
+
+        Raises:
+            Undecided: a is 0.
+        """
         if a.fraction == 0:
             raise Undecided
         if not a.constant:
@@ -97,7 +127,18 @@ class CoefficientArithmetic:
         )
 
     def power(self, a: Coefficient, exponent: Coefficient) -> Coefficient:
-        """a^exponent of a positive number, or a whole power of any."""
+        """Raise a number to a power.
+
+        Args:
+            a: a positive number, or any with an integer exponent.
+            exponent: the power.
+
+        Returns:
+            a^exponent.
+
+        Raises:
+            Undecided: the power may not be real.
+        """
         if exponent.fraction == 0 or a == (1, 0):
             return self.rational(1)
         if not exponent.constant and exponent.fraction.q == 1:
@@ -113,7 +154,11 @@ class CoefficientArithmetic:
         return self.named(("^", a, exponent), value ** self.value(exponent))
 
     def sign(self, a: Coefficient) -> int:
-        """Its certain sign."""
+        """The sign of a number.
+
+        Raises:
+            Undecided: its ball contains 0.
+        """
         if a.fraction == 0:
             return 0
         value = self.value(a)
@@ -138,7 +183,14 @@ class HalfLine:
         self._dominant: dict[Monomial, tuple[Generator, Coefficient]] = {}
 
     def times(self, a: Monomial, b: Monomial) -> Monomial:
-        """The product of monomials."""
+        """Multiply two monomials.
+
+        Args:
+            a, b: the monomials.
+
+        Returns:
+            a*b.
+        """
         if not a or not b:
             return a or b
         exponents = dict(a)
@@ -148,12 +200,27 @@ class HalfLine:
         return frozenset((g, c) for g, c in exponents.items() if c.fraction != 0)
 
     def raised(self, a: Monomial, exponent: Coefficient) -> Monomial:
-        """A monomial to a power."""
+        """Raise a monomial to a power.
+
+        Args:
+            a: the monomial.
+            exponent: the power.
+
+        Returns:
+            a^exponent.
+        """
         scaled = ((g, self.numbers.multiply(c, exponent)) for g, c in a)
         return frozenset((g, c) for g, c in scaled if c.fraction != 0)
 
     def over(self, a: Monomial, b: Monomial) -> Monomial:
-        """The quotient a/b of monomials."""
+        """Divide two monomials.
+
+        Args:
+            a, b: the monomials.
+
+        Returns:
+            a/b.
+        """
         return self.times(a, self.raised(b, self.numbers.rational(-1)))
 
     def power_of_t(self, exponent: int) -> Monomial:
@@ -234,7 +301,11 @@ class HalfLine:
         return (ball.lower() * self._least(first)).exp()
 
     def most(self, a: Monomial) -> Any:
-        """The most that a monomial that tends to 0 is for t >= T."""
+        """The maximum over t >= T of a monomial that tends to 0.
+
+        Raises:
+            Undecided: its exponent is not certainly negative.
+        """
         if not a:
             return arb(1)
         first, ball = self._factor(a)

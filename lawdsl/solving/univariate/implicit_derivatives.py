@@ -1,9 +1,10 @@
 """An answer with one unknown -> its derivatives, from the equations that hold there.
 
-An answer follows the root of an active constraint, of the goal's slope, or of the equation of two
-branches at a kink, by the implicit function theorem on that equation; or it stays at an end of the
-range. Where several of these coincide it follows one of them on one side and another on the other
-side, unless all move alike: it then has no derivative.
+An answer x(s) satisfies F(x, s) = 0, where F is an active constraint, the goal's slope, or the
+difference of two branches at a kink; by the implicit function theorem dx/ds = -F_s/F_x (Krantz and
+Parks (2002), The Implicit Function Theorem). An answer at an end of the range does not move. Where
+several of these coincide it follows one of them on one side and another on the other side, unless
+all have equal derivatives: it then has no derivative.
 """
 
 from __future__ import annotations
@@ -90,10 +91,17 @@ def _common_rates(rates: Array) -> Array | None:
 
 
 def answer_derivatives(state: SolverState, solution: UnivariateSolution) -> AnswerDerivatives:
-    """The derivatives of an answer by givens, settings and fitted parameters.
+    """Differentiate an answer by givens, settings and fitted parameters.
 
-    Each root x(s) of an equation F(x, s) = 0 has dx/ds = -(dF/ds)/(dF/dx), the implicit function
+    Each root x(s) of an equation F(x, s) = 0 has dx/ds = -(dF/ds)/(dF/dx), by the implicit function
     theorem.
+
+    Args:
+        state: the question.
+        solution: its answer.
+
+    Returns:
+        The derivatives, and the symbols by which ties with other optima break.
     """
     derivatives = AnswerDerivatives(tuple(roots_at(state, solution)))
     others = solution.minimum.others if solution.best is solution.minimum.best else ()
@@ -163,7 +171,15 @@ def _is_mirrored(state: SolverState, solution: UnivariateSolution) -> bool:
 
 
 def roots_at(state: SolverState, solution: UnivariateSolution) -> Iterator[Root]:
-    """The roots at an answer."""
+    """Yield the equations that hold at an answer, with their derivatives.
+
+    Args:
+        state: the question.
+        solution: its answer.
+
+    Returns:
+        An iterator over roots; empty for an answer on a plateau or from sampling.
+    """
     if solution.best.kind in ("plateau", "sampled"):
         return
     x, best = np.array([solution.best.point]), solution.best

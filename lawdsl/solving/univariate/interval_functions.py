@@ -1,4 +1,9 @@
-"""Expressions in one unknown -> enclosures, signs and limits on pieces of its range."""
+"""Expressions in one unknown -> enclosures, signs and limits on pieces of its range.
+
+An enclosure F(X) of an expression f contains f(x) for every x in the interval X: interval
+arithmetic with outward rounding (Moore, Kearfott and Cloud (2009), Introduction to Interval
+Analysis).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +36,7 @@ class Formula:
 
     @cached_property
     def slope(self) -> Formula:
-        """Its derivative by the unknown, without the infinite slopes of steps."""
+        """Its derivative by the unknown, without the infinite slopes of step functions."""
         expression = derivative(self.expression, self.unknown)
         expression = expression.replace(sp.DiracDelta, lambda *_: sp.S.Zero)
         return Formula(flatten_powers(expression), self.unknown)
@@ -111,11 +116,27 @@ class IntervalFunction:
             return None
 
     def ending(self, piece: Interval, *, lower: bool) -> SignNearEnd | None:
-        """Its sign near an end of a piece; None where that is not decided."""
+        """Determine its sign near an end of a piece.
+
+        Args:
+            piece: the piece.
+            lower: whether its lower end is meant.
+
+        Returns:
+            The sign; None where that is not decided.
+        """
         return sign_near_end(self.formula.tape, self._known, approach(piece, lower=lower))
 
     def limit(self, piece: Interval, *, lower: bool) -> Interval | None:
-        """Its limit at an end of a piece; None where it has none, or that is not decided."""
+        """Compute its limit at an end of a piece.
+
+        Args:
+            piece: the piece.
+            lower: whether its lower end is meant.
+
+        Returns:
+            An interval that contains it; None where no limit exists or it is not decided.
+        """
         return limit(self.formula.tape, self._known, approach(piece, lower=lower))
 
     @property
@@ -146,7 +167,15 @@ class IntervalFunction:
 
 
 def approach(piece: Interval, *, lower: bool) -> Approach:
-    """The way from inside a piece to one of its ends, in steps of its own size."""
+    """Parametrise the points of a piece near one of its ends, in units of its own size.
+
+    Args:
+        piece: the piece.
+        lower: whether its lower end is meant.
+
+    Returns:
+        x(t) = offset + scale*t towards infinity, offset + scale/t towards a finite end.
+    """
     end, other = (piece.low, piece.high) if lower else (piece.high, piece.low)
     side = 1 if lower else -1
     if not end.is_finite():
@@ -173,5 +202,5 @@ def _exponent(x: Any) -> int:
 
 
 def number(value: float) -> Interval:
-    """A float as an interval: exactly what it is."""
+    """A float as an interval that contains exactly its value."""
     return as_interval(Fraction(value))

@@ -1,9 +1,10 @@
-"""abs, min and max in the formulas of a question with one unknown, and their first-order changes.
+"""Formulas with abs, min and max in one unknown -> their kinks and first-order changes.
 
-Each kinked part gets a symbol of its own, so that what is left is smooth. A change of the fitted
-parameters changes a smooth formula linearly, and a kinked part exactly: a maximum is that of its
-changed arguments. This is the abs-linear form of Griewank, Optimization Methods and Software 28
-(2013), which follows a kink that moves; a derivative on one side of it does not.
+Each part with a kink is replaced by a symbol of its own, so that the remaining formula is smooth. A
+change of the fitted parameters changes a smooth formula linearly, and such a part exactly: a
+maximum becomes that of its changed arguments. This is the abs-linear form of Griewank (2013),
+Optimization Methods and Software 28, which follows a kink that moves; a derivative on one side of
+it does not.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class PerturbedFormulas:
 
 
 class Kinks:
-    """The kinked parts of formulas.
+    """The parts with kinks of formulas.
 
     Args:
         along: the formulas.
@@ -106,7 +107,16 @@ class Kinks:
         self._slopes = Slopes(compile_tape(self._opened, [*functions.inputs, *symbols]))
 
     def near(self, x: float, values: Mapping[sp.Symbol, float], tolerance: float) -> list[Kink]:
-        """The kinks at a point, or within `room` of it."""
+        """Give the kinks at a point, to first order.
+
+        Args:
+            x: the point.
+            values: symbol -> value, of all other symbols.
+            tolerance: the largest distance of a kink from the point.
+
+        Returns:
+            The kinks, with the derivatives of their equations.
+        """
         unknown_values = np.array([x])
         line_values = self._of_equations.evaluate(unknown_values, values)
         kinks = []
@@ -140,12 +150,15 @@ class Kinks:
     def changed(
         self, x: Array, values: Mapping[sp.Symbol, float], changes: Array
     ) -> PerturbedFormulas:
-        """The formulas after changes of the parameters.
+        """Evaluate the formulas after changes of the parameters, in abs-linear form.
 
         Args:
             x: values of the unknown, shape (points,).
-            values: of all other symbols.
+            values: symbol -> value, of all other symbols.
             changes: of the parameters, shape (changes, parameters).
+
+        Returns:
+            The changed formulas, and the arguments of the kinks of the goal.
         """
         fixed_values = np.array([values[s] for s in self.functions.inputs[1:]], dtype=np.float64)
         base = self._of_parts.evaluate(x, values).values
@@ -178,7 +191,17 @@ class Kinks:
 
 
 def is_root(value: float, slope: float, tolerance: float) -> bool:
-    """Whether a function is 0 at a point or, by its slope, within `room` of it."""
+    """Decide whether a function has a root within a distance, to first order: |f| <= tolerance
+    |f'|.
+
+    Args:
+        value: of the function.
+        slope: its derivative.
+        tolerance: the distance.
+
+    Returns:
+        Whether the function is 0, or its tangent has a root that near.
+    """
     if value == 0:
         return True
     return bool(np.isfinite(value) and np.isfinite(slope) and abs(value) <= tolerance * abs(slope))

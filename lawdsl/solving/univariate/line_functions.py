@@ -55,11 +55,14 @@ class LineFunctions:
         return functions
 
     def evaluate(self, x: Array, values: Mapping[sp.Symbol, float]) -> LineValues:
-        """All formulas and their derivatives.
+        """Evaluate all formulas and their derivatives in float64.
 
         Args:
             x: values of the unknown, shape (points,).
-            values: of all other symbols.
+            values: symbol -> value, of all other symbols.
+
+        Returns:
+            Values and derivatives.
         """
         fixed_values = np.array([values[s] for s in self.inputs[1:]], dtype=np.float64)
         inputs = np.concatenate([x[None], np.repeat(fixed_values[:, None], len(x), axis=1)])
@@ -70,9 +73,17 @@ class LineFunctions:
         )
 
     def evaluate_exactly(self, x: Array, values: Mapping[sp.Symbol, float]) -> LineValues:
-        """The values of `evaluate` with values from Arb, free of cancellation errors, where Arb has them.
+        """Evaluate all formulas as `evaluate` does, with values from Arb that have no cancellation
+        errors.
 
         For the few points that are shown: an Arb value costs a hundred float64 values.
+
+        Args:
+            x: values of the unknown, shape (points,).
+            values: symbol -> value, of all other symbols.
+
+        Returns:
+            Values and derivatives; a value is from float64 where Arb has none.
         """
         line_values = self.evaluate(x, values)
         fixed_values = [values[s] for s in self.inputs[1:]]

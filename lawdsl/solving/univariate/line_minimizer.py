@@ -1,8 +1,10 @@
 """One unknown: goal, constraints and range -> the certified global minimum.
 
-Between the roots of its slope and of the constraints no sign changes, so one evaluation between
-each two decides what is feasible and whether the function decreases or increases. Where roots are
-not certain, a bound of the function on that piece decides whether a better value may lie there.
+Between consecutive roots of the slope and of the constraints no sign changes, so one evaluation per
+segment decides whether it is feasible and whether the function rises or falls there; the minimum is
+at one of the roots or ends. Where roots are not certain, a lower bound of the function on that
+piece decides whether a better value is possible there (the midpoint test of interval branch and
+bound: Hansen and Walster (2004), Global Optimization Using Interval Analysis).
 """
 
 from __future__ import annotations
@@ -38,12 +40,15 @@ MAX_BOUND_PARTS = 400
 def minimize_in_one_pass(
     goal: IntervalFunction, margins: Sequence[Margin], domain: UnknownRange
 ) -> LineMinimum:
-    """The minimum of a function under constraints, from one search of the range.
+    """Minimise a function under constraints, from one subdivision of the range.
 
     Args:
         goal: the function.
         margins: the constraints.
         domain: the range.
+
+    Returns:
+        The minimum and its certificates.
     """
     with precision(ROOT_BITS):
         return _LineMinimizer(goal, margins, domain).minimum()

@@ -1,4 +1,4 @@
-"""One unknown: the minimum of a function on what its constraints allow, and what is certain of it."""
+"""One unknown: records of the minimum of a function under constraints, with its certificates."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ class Margin:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A point at which an optimum may lie.
+    """A point at which an optimum is possible.
 
     Attributes:
         x: where.
         kind: stationary, kink, constraint, end, plateau, or sampled.
-        constraints: the numbers of the constraints that bound it; none of an end or a stationary point.
+        constraints: the numbers of the constraints that bound it; empty for an end or a stationary
+            point.
         attained: whether it is feasible.
         sides: the goal beside it, where that is allowed; two where it has a kink there.
     """

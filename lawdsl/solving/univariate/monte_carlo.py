@@ -1,8 +1,9 @@
-"""Uncertainty of an answer with one unknown, by Monte Carlo on the noise of the fits.
+"""An answer with one unknown and the noise of the fits -> its distribution, by Monte Carlo.
 
-A draw shifts the curves linearly, as at the fit, which keeps intervals honest where parameters
-are poorly determined but their predictions are precise; and each draw has its own answer, on whichever
-constraint it then lies. Kinks move with the curves between which they lie.
+Parameters p + e are drawn from the fits' own errors, and each draw is answered anew (Monte Carlo
+propagation of distributions: JCGM 101 (2008)). A draw shifts the curves linearly, f(x; p) +
+df/dp (x; p)·e, which keeps intervals valid where parameters are poorly determined but their
+predictions are precise; each draw has its own active constraint, and kinks move with the curves.
 """
 
 from __future__ import annotations
@@ -49,21 +50,31 @@ class MonteCarloSample:
         return float(np.mean(~np.isnan(self.x)))
 
     def ends(self, values: Array, level: float) -> tuple[float, float]:
-        """The interval that holds a share `level` of the answers; infinite where these have no end."""
+        """Give the interval that contains a share `level` of the answers, by quantiles of equal
+        tails.
+
+        Args:
+            values: of a quantity in each draw, shape (draws,), nan in draws without an answer.
+            level: 0.95 for 95 %.
+
+        Returns:
+            The quantiles (1 - level)/2 and (1 + level)/2, which may be infinite.
+        """
         finite_values, shares = values[~np.isnan(values)], [(1 - level) / 2, (1 + level) / 2]
         low, high = np.quantile(finite_values, shares, method="inverted_cdf")
         return float(low), float(high)
 
 
 def sample_answers(state: SolverState, solution: UnivariateSolution) -> MonteCarloSample | None:
-    """The answers to a thousand draws of the noise.
+    """Answer the question for a thousand draws of the noise.
 
     Args:
         state: the question.
         solution: its own answer.
 
     Returns:
-        None where the errors of the fits are unavailable, or the answer is not reproduced by the grid.
+        The answers; None where the errors of the fits are unavailable, or the grid does not
+        reproduce the answer.
     """
     deviations = state.noise.draws(NOISE_DRAWS, solution.seed)
     equal = np.array([condition.equality for condition in state.conditions], dtype=bool)
@@ -165,9 +176,21 @@ def best_of_draws(
     equal: Mask,
     kinked: Sequence[Array] = (),
 ) -> Array:
-    """The feasible minimum of each draw, shape (draws,); between neighbouring values of the
-    unknown the curves are straight. `equal` says which margins must be 0, shape (margins,);
-    `kinked` are the arguments of each abs, min and max of the goal."""
+    """Minimise each draw on a grid, with straight curves between neighbouring values of the
+    unknown.
+
+    Args:
+        x: values of the unknown, shape (points,), ascending.
+        goal: shape (draws, points).
+        slope: of the goal, shape (draws, points).
+        margins: of the constraints, shape (constraints, draws, points).
+        equal: which margins must be 0, shape (constraints,).
+        kinked: the arguments of each abs, min and max of the goal, each shape (arity, draws,
+            points).
+
+    Returns:
+        The feasible minimum of each draw, shape (draws,); nan where it has none.
+    """
     if equal.any():
         return _best_root_of_draws(x, goal, margins[equal][0], margins[~equal])
     allowed = np.all(margins >= 0, axis=0) if len(margins) else np.ones(goal.shape, dtype=bool)

@@ -1,8 +1,8 @@
 """Functions with kinks on a range -> pieces of it on which they are smooth.
 
-abs, min, max and the steps in their derivatives are replaced by the branch that holds between two
-roots of what they compare, so that each piece is smooth, and a flat piece has a slope that algebra
-simplifies to 0.
+abs, min, max and the steps in their derivatives are replaced by the branch that is valid between
+two roots of the difference of their arguments, so that each piece is smooth, and the slope of a
+constant piece is simplified to 0 by algebra.
 """
 
 from __future__ import annotations
@@ -48,7 +48,15 @@ class SmoothPartition:
 
 
 def split_at_kinks(functions: Sequence[IntervalFunction], domain: Interval) -> SmoothPartition:
-    """The partition of a range by the kinks of functions of one unknown."""
+    """Partition a range at the kinks of functions of one unknown.
+
+    Args:
+        functions: the functions.
+        domain: the range.
+
+    Returns:
+        Smooth pieces in ascending order, the kinks, and the undecided pieces.
+    """
     partition = SmoothPartition([], [], [])
     _split(tuple(functions), domain, partition)
     partition.smooth.sort(key=lambda s: interval_order(Interval(s.low, s.high)))

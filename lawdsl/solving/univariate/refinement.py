@@ -1,8 +1,9 @@
-"""One unknown: the part of a range that could not be decided is searched again, as its own range.
+"""One unknown: a minimum with an undecided part of the range -> the minimum after searching that
+part.
 
-A search that cuts up a half-line has no pieces left for a short part of it on which a function turns
-many times. The bounds of the rest show that nothing there is better, so that the part may be cut up
-anew.
+A subdivision of a half-line has too few pieces left for a short part of it on which a function
+oscillates. Lower bounds on the remaining range exclude better values there, so that the undecided
+part is searched as a range of its own.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ MAX_RELATIVE_WIDTH = 0.5  # of a range: a part that is searched again is narrowe
 def minimize(
     goal: IntervalFunction, margins: Sequence[Margin], domain: UnknownRange
 ) -> LineMinimum:
-    """Where a function is smallest.
+    """Minimise a function of one unknown under constraints, refining undecided parts of the range.
 
     Args:
         goal: the function.
         margins: the constraints.
         domain: the range.
+
+    Returns:
+        The minimum and its certificates.
     """
     minimum, searched = minimize_in_one_pass(goal, margins, domain), domain
     for _ in range(MAX_REFINEMENTS):

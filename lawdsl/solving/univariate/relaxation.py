@@ -29,15 +29,21 @@ def relaxations(
     values: Mapping[sp.Symbol, float],
     domain: UnknownRange,
 ) -> list[Relaxation]:
-    """For each constraint by how much it must be relaxed to be feasible together with the others.
+    """Give for each constraint the smallest relaxation that makes it feasible together with the
+    others.
+
+    For margin k it is min -margin_k(x) subject to margin_j(x) >= 0 for all j != k.
 
     Args:
-        conditions: that cannot be kept all at once, each in the unknown.
-        unknown: the only one.
+        conditions: constraints that cannot all be satisfied, each in the unknown.
+        unknown: its symbol.
         name: of it.
-        names: givens and settings.
-        values: of all symbols but the unknown.
+        names: name -> symbol, of givens and settings.
+        values: symbol -> value, of all symbols but the unknown.
         domain: the range of the unknown.
+
+    Returns:
+        The relaxations; constraints that cannot be relaxed alone are omitted.
     """
     advice = []
     for condition in conditions:

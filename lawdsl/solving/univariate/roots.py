@@ -1,10 +1,10 @@
-"""Every root of a function of one unknown on a range, each certain.
+"""A function of one unknown and a range -> all its roots, each certified.
 
-The range is cut up until on each piece the sign of the function is certain, or it only rises or only
-falls there and the signs at the ends decide whether it has a root. So none is missed, and what is
-isolated is proved to be complete. Where that cannot be decided, the piece is returned. This is
-bisection with interval bounds of the function and its slope (Moore, Kearfott and Cloud, Introduction
-to Interval Analysis, SIAM 2009).
+The range is bisected until on each piece the sign of the function is certain, or the function is
+monotone and the signs at the ends decide whether it has a root. So no root is missed, and the list
+is proved to be complete. Where that cannot be decided, the piece is returned. This is bisection
+with interval bounds of the function and its slope (Moore, Kearfott and Cloud (2009), Introduction
+to Interval Analysis, SIAM).
 """
 
 from __future__ import annotations
@@ -72,17 +72,33 @@ class Roots:
 
 
 def roots(function: IntervalFunction, domain: UnknownRange) -> Roots:
-    """Every root of a function inside a range, its closed ends included."""
+    """Isolate every root of a function in a range, its closed ends included.
+
+    Args:
+        function: the function.
+        domain: the range.
+
+    Returns:
+        The roots, and the pieces that could not be decided.
+    """
     return roots_between(function, domain.interval, not domain.low_open, not domain.high_open)
 
 
 def roots_between(
     function: IntervalFunction, domain: Interval, low_closed: bool = True, high_closed: bool = True
 ) -> Roots:
-    """Every root of a function between two numbers, those of its ends that are closed included.
+    """Isolate every root of a function between two numbers.
 
     Near an end that is infinite, or at which the function is 0 or has no value, its sign is that of
-    its dominant term (`asymptotics`); the rest is cut up.
+    its dominant term (`asymptotics`); the remainder is bisected.
+
+    Args:
+        function: the function.
+        domain: the two numbers.
+        low_closed, high_closed: whether a root at that end counts.
+
+    Returns:
+        The roots, and the pieces that could not be decided.
     """
     if function.formula.expression == 0:
         return Roots((), (), identically_zero=True)
@@ -294,7 +310,14 @@ def _join_neighbours(pieces: Iterable[Interval]) -> list[Interval]:
 
 @cmp_to_key
 def interval_order(a: Interval, b: Interval) -> int:
-    """Intervals by their lower ends, then by their upper ones."""
+    """Compare intervals by their lower ends, then by their upper ones.
+
+    Args:
+        a, b: the intervals.
+
+    Returns:
+        -1, 0 or 1.
+    """
     for x, y in zip(a, b, strict=True):
         if x < y:
             return -1

@@ -1,4 +1,6 @@
-"""Samples of a range: a solution that is not certain -> a better feasible point, if one is sampled."""
+"""A solution that is not certain and samples of the range -> a better feasible point, if one is
+sampled.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,14 @@ MAX_DECADES = 12  # powers of ten from the size of the numbers, towards infinity
 
 
 def better_point(state: SolverState, solution: UnivariateSolution) -> float | None:
-    """A value of the unknown that keeps all constraints and has a better goal than the solution.
+    """Sample the range for a feasible point with a better goal than the solution.
+
+    Args:
+        state: the question.
+        solution: its solution.
 
     Returns:
-        None where none of the points is better.
+        The best sampled value of the unknown; None where none is better.
     """
     x = _grid(solution)
     best_point, least = _best(state, solution, x)

@@ -1,4 +1,8 @@
-"""An answer -> its derivative by each given, and the response curve along the unknown."""
+"""An answer -> its derivative by each given, and the response curve along the unknown.
+
+The total derivative of an output y(x(s), s) is dy/ds + (dy/dx) (dx/ds), with dx/ds from
+`implicit_derivatives`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,17 @@ def sensitivities(
     solution: UnivariateSolution,
     derivatives: AnswerDerivatives,
 ) -> Iterator[Sensitivity]:
-    """The derivatives of the answer by each given and setting, where it has one."""
+    """Yield the derivatives of the answer by each given and setting, where they exist.
+
+    Args:
+        state: the question.
+        line_values: the formulas at the answer.
+        solution: the answer.
+        derivatives: of the unknown.
+
+    Returns:
+        An iterator over sensitivities; empty for an answer on a plateau or from sampling.
+    """
     if solution.best.kind in ("plateau", "sampled"):
         return  # the place is one of many, or not certain
     for name, symbol, partial in _symbols_with_partials(state, line_values):
@@ -55,7 +69,17 @@ def describe_missing_derivatives(
     solution: UnivariateSolution,
     derivatives: AnswerDerivatives,
 ) -> Iterator[str]:
-    """A line that names the givens by which the answer has no derivative."""
+    """Yield a line that names the givens by which the answer has no derivative.
+
+    Args:
+        state: the question.
+        line_values: the formulas at the answer.
+        solution: the answer.
+        derivatives: of the unknown.
+
+    Returns:
+        An iterator over at most one line.
+    """
     if solution.best.kind in ("plateau", "sampled"):
         return
     without_derivative = {
@@ -84,7 +108,15 @@ def _symbols_with_partials(
 
 
 def response_curve(state: SolverState, solution: UnivariateSolution) -> Iterator[Response]:
-    """The goal and the constraints at some values of the unknown, the answer among them."""
+    """Yield the goal and the constraints at some values of the unknown, the answer among them.
+
+    Args:
+        state: the question.
+        solution: the answer.
+
+    Returns:
+        An iterator over points with finite goal, in ascending order of the unknown.
+    """
     x = _response_grid(solution.domain, solution.best.point)
     line_values = state.functions.evaluate_exactly(x, solution.values)
     half = state.noise.half_widths(line_values.by_parameters[0], solution.level)

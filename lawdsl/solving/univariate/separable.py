@@ -1,4 +1,7 @@
-"""Questions that separate: goal and constraints without coupled unknowns -> one Answer."""
+"""A question whose goal and constraints do not couple its unknowns -> one answer.
+
+min over (x, y) of f(x) + g(y), with constraints on x or y alone, is min f + min g.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ class SeparableSolver:
 
     Args:
         posed: the question.
-        problems: it for each unknown.
+        problems: the question for each unknown.
     """
 
     def __init__(self, posed: FormulatedQuestion, problems: Sequence[ReducedProblem]) -> None:
@@ -53,7 +56,17 @@ class SeparableSolver:
     def answer(
         self, values: Mapping[sp.Symbol, float], level: float, seed: int, *, proofs: bool
     ) -> Answer:
-        """The answers for values of all other symbols, as one."""
+        """Answer the question for each unknown, and combine the answers.
+
+        Args:
+            values: symbol -> value, of all symbols but the unknowns.
+            level: of the intervals, 0.95 for 95 %.
+            seed: of the draws of the noise.
+            proofs: whether bounds that conflict with an interior answer are proved.
+
+        Returns:
+            One answer.
+        """
         answers = [solver.answer(values, level, seed, proofs=proofs) for solver in self.solvers]
         status = max((a.status for a in answers), key=STATUSES.index)
         infeasible = [a for a in answers if a.status == "infeasible" and a.certain]

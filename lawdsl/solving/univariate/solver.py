@@ -84,13 +84,16 @@ class UnivariateSolver:
         return SolverState(*parts, self.functions, self.noise)
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
-        """The answer for values of all other symbols.
+        """Answer the question for given values.
 
         Args:
-            values: of all symbols but the unknown.
-            level: of the intervals.
+            values: symbol -> value, of all symbols but the unknown.
+            level: of the intervals, 0.95 for 95 %.
             seed: of the draws of the noise.
-            proofs: whether bounds that conflict with an answer inside are proved.
+            proofs: whether bounds that conflict with an interior answer are proved.
+
+        Returns:
+            The answer, whose status says whether there is an optimum.
         """
         minimum, bounding, domain = self._line_minimum(values)
         if minimum.best is None:

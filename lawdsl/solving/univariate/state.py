@@ -25,11 +25,11 @@ class SolverState:
 
     Attributes:
         posed: the question.
-        unknown: the one that is left.
+        unknown: the one that remains after elimination.
         follow: the others, as formulas of it.
-        conditions: what it is subject to.
+        conditions: the constraints.
         functions: goal, slope and conditions as functions of it.
-        noise: of the fits.
+        noise: the uncertainty of the fits.
     """
 
     posed: FormulatedQuestion
@@ -55,10 +55,10 @@ class SolverState:
 
 @dataclass(frozen=True)
 class UnivariateSolution:
-    """What was found, and for which values.
+    """The solution of a question with one unknown, and the values for which it was computed.
 
     Attributes:
-        minimum: the goal on what the constraints allow.
+        minimum: of the goal under the constraints.
         best: where it is smallest.
         bounding: numbers of the constraints that do not hold everywhere.
         values: of all symbols but the unknown.
