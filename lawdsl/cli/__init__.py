@@ -89,7 +89,14 @@ for room in (
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run a command and leave with its exit code; nothing a user does ends in a traceback."""
+    """Run a command and exit with its code, without a traceback for any error of a user.
+
+    Args:
+        arguments: of the command line; those of the process if None.
+
+    Raises:
+        SystemExit: always, with the exit code.
+    """
     arguments = sys.argv[1:] if arguments is None else arguments
     signal.signal(signal.SIGTERM, _stopped)
     signal.signal(signal.SIGINT, _stopped)

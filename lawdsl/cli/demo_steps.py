@@ -49,7 +49,7 @@ class HeldOut:
 
     @property
     def off(self) -> float:
-        """Relative to what was measured."""
+        """The relative error of the prediction: predicted/measured - 1."""
         return self.predicted / self.measured - 1
 
 

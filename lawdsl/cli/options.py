@@ -78,6 +78,18 @@ class Seconds(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
+        """Convert text to a positive, finite number of seconds.
+
+        Args:
+            value: as given on the command line.
+            param, ctx: of click, for the error message.
+
+        Returns:
+            The number.
+
+        Raises:
+            click.BadParameter: it is not one.
+        """
         seconds = float(super().convert(value, param, ctx))
         if not math.isfinite(seconds):
             self.fail(f"{value} is not a finite number of seconds", param, ctx)
@@ -85,7 +97,15 @@ class Seconds(click.FloatRange):
 
 
 def time_limit(default: float, of: str) -> Callable[[Command], Command]:
-    """The option `--time-limit`, in seconds of CPU time, for what `of` names; see `cpu_limit`."""
+    """Create the option `--time-limit`, in seconds of CPU time; see `cpu_limit`.
+
+    Args:
+        default: seconds.
+        of: what is limited, for the help text.
+
+    Returns:
+        A decorator of a command.
+    """
     return click.option(
         "--time-limit",
         default=default,
@@ -111,10 +131,17 @@ _tie = click.option(
 
 
 def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
-    """NAME=VALUE arguments as numbers.
+    """Parse NAME=VALUE arguments as numbers.
+
+    Args:
+        pairs: the arguments.
+        what: the option, for the message.
+
+    Returns:
+        Name -> number.
 
     Raises:
-        click.UsageError: one of another form.
+        click.UsageError: an argument of another form.
     """
     values = {}
     for pair in pairs:
@@ -129,19 +156,33 @@ def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
 
 
 def formulas(pairs: Iterable[str], what: str) -> dict[str, str]:
-    """NAME=FORMULA arguments as text.
+    """Parse NAME=FORMULA arguments as text.
+
+    Args:
+        pairs: the arguments.
+        what: the option, for the message.
+
+    Returns:
+        Name -> formula.
 
     Raises:
-        click.UsageError: one of another form.
+        click.UsageError: an argument of another form.
     """
     return _texts(pairs, f"{what} takes NAME=FORMULA")
 
 
 def bindings(pairs: Iterable[str], usage: str = "write NAME=VALUE") -> dict[str, str]:
-    """NAME=COLUMN arguments as text.
+    """Parse NAME=COLUMN arguments as text.
+
+    Args:
+        pairs: the arguments.
+        usage: how to write them, for the message.
+
+    Returns:
+        Name -> column.
 
     Raises:
-        click.UsageError: one of another form.
+        click.UsageError: an argument of another form.
     """
     return _texts(pairs, usage)
 
@@ -157,10 +198,18 @@ def _texts(pairs: Iterable[str], usage: str) -> dict[str, str]:
 
 
 def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> float:
-    """A number in the unit that a name has, with a unit of its own if one follows it: 7Gparam.
+    """Parse a number, which may be followed by a unit of its own: 7Gparam.
+
+    Args:
+        name: of the quantity, for the message.
+        unit: of the quantity: pairs of a unit and its power; None where it has none.
+        text: the number.
+
+    Returns:
+        The number in the unit of the quantity.
 
     Raises:
-        click.UsageError: no number, or a unit of another kind.
+        click.UsageError: not a number, or a unit of another dimension.
     """
     from lawdsl.core.units import parse_unit, size_and_dimension
     from lawdsl.law.quantities import unit_text
@@ -196,14 +245,14 @@ class Changes:
 
     @property
     def any(self) -> bool:
-        """Whether there are any."""
+        """Whether the command line changes anything."""
         return bool(self.settings or self.without or self.fix or self.tie)
 
     def law(self, name: str) -> Law:
-        """A law by name or path, changed.
+        """Load a law by name or path, and apply the changes.
 
         Raises:
-            LawdslError: there is no such law, or it has not what is to be changed.
+            LawdslError: no such law, or it lacks what is to be changed.
             click.UsageError: a change of another form.
         """
         from lawdsl.law.law import load
@@ -240,12 +289,16 @@ def changes(command: Callable[..., int]) -> Callable[..., int]:
 def fitted_laws(
     paths: Iterable[str], laws: Sequence[Law]
 ) -> Iterator[tuple[Law, dict[str, float]]]:
-    """The law of each fit, and of each label of one with index sets, with its fitted values.
+    """Yield the law of each fit, and of each label of a fit with index sets, with its fitted
+    values.
 
     Args:
         paths: of fits.
-        laws: what they are to be fits of, one a fit; none where that does not matter. Its claims
-            are then those that are looked at.
+        laws: the laws of which they have to be fits, one for each fit, whose claims are then
+            checked; any law is accepted if empty.
+
+    Returns:
+        An iterator over laws and parameter -> value.
 
     Raises:
         LawdslError: a fit that cannot be read.
@@ -283,12 +336,15 @@ def _of_fit(law: Law, fit: Fit, otherwise: str) -> Law:
 
 @contextmanager
 def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
-    """Stop what runs inside when it has used so much CPU time.
+    """Stop the block when it has used a given CPU time.
 
     Args:
         seconds: of CPU time of the process, all threads together.
-        of: what runs inside, for the message.
+        of: what runs in the block, for the message.
         help: how it can be made cheaper.
+
+    Returns:
+        A context manager.
 
     Raises:
         LawdslError: the time is used up (C0008).
@@ -317,7 +373,7 @@ LAST_WORDS: list[Callable[[], object]] = []
 
 @contextmanager
 def last_words(say: Callable[[], object]) -> Iterator[None]:
-    """What to say if the command is interrupted in here."""
+    """Register a function that prints a message if the command is interrupted in the block."""
     LAST_WORDS.append(say)
     try:
         yield
@@ -326,13 +382,17 @@ def last_words(say: Callable[[], object]) -> Iterator[None]:
 
 
 def tell(message: str) -> None:
-    """A message to standard error, after what was printed before it."""
+    """Print a message to standard error, after what was printed before it."""
     sys.stdout.flush()
     click.echo(message, err=True)
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all.
+    """Write a file atomically: whole or not at all.
+
+    Args:
+        path: of the file.
+        text: its content.
 
     Raises:
         LawdslError: it cannot be written.
@@ -353,7 +413,19 @@ def finish(
     as_json: bool,
     show: Callable[[], None],
 ) -> int:
-    """Print a command's result in the form asked for; the exit code."""
+    """Print a command's result, as text or as JSON.
+
+    Args:
+        command: its name.
+        result: plain data, for JSON.
+        diagnostics: messages, which go to standard error.
+        ok: whether the command did its work without findings.
+        as_json: whether to print JSON.
+        show: prints the result as text.
+
+    Returns:
+        The exit code: 0, or 1 with findings.
+    """
     listed = list(diagnostics)
     if as_json:
         click.echo(document(command, result, listed, ok=ok))

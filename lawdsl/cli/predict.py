@@ -186,7 +186,16 @@ def _rest(shares: tuple[float, ...]) -> float:
 
 
 def write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:
-    """Write a table as CSV, floats to their last digit."""
+    """Write a table as CSV, with floats that round-trip.
+
+    Args:
+        path: of the file.
+        headers: of the columns.
+        rows: of cells.
+
+    Raises:
+        LawdslError: it cannot be written.
+    """
     from lawdsl.data.formats.csv_text import csv_text
 
     cells = [[repr(x) if isinstance(x, float) else x for x in row] for row in rows]

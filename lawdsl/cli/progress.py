@@ -1,4 +1,4 @@
-"""A bar for work that takes a while, where somebody is looking."""
+"""A progress bar on standard error, for work that takes long, if it is a terminal."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ Bar = Callable[[int, int], None]
 
 @contextmanager
 def progress(silent: bool, what: str) -> Iterator[Bar | None]:
-    """A bar on standard error: a function to call with how many are done, and of how many.
+    """Show a progress bar on standard error.
 
     Args:
-        silent: whether to show none; nor is one shown where standard error is no terminal.
-        what: the things that are counted.
+        silent: whether to show none; none is shown either where standard error is not a terminal.
+        what: the items that are counted.
+
+    Returns:
+        A context manager of a function of the number of items done and of all; None without a bar.
     """
     if silent or not sys.stderr.isatty():
         yield None

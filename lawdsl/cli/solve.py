@@ -123,9 +123,17 @@ def solve(
 def needs(
     question: Question, command: str, warned: Sequence[Diagnostic], *, name: str, as_json: bool
 ) -> int:
-    """What a question is and what it is to be told, as the result of a command.
+    """Print a question and the inputs it requires, as the result of a command.
 
-    `given` is the name or file by which it was asked for: the command that is printed has it too.
+    Args:
+        question: the question.
+        command: the command's name.
+        warned: diagnostics.
+        name: the name or file by which the question was asked for, for the command that is printed.
+        as_json: whether to print JSON.
+
+    Returns:
+        The exit code.
     """
     from lawdsl.language.printer import print_unit
     from lawdsl.reporting.answers import show_needs

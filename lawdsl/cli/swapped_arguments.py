@@ -16,7 +16,9 @@ FLAGS = ("-q", "--quiet", "--json", "--sarif", "--drop-bad", "--enforce", "--syn
 
 
 def swapped(arguments: Sequence[str]) -> Diagnostic | None:
-    """What is wrong with a command line whose table stands before its law, or alone in its place."""
+    """The diagnostic for a command line with the table before its law, or with a table alone; else
+    None.
+    """
     start = 2 if list(arguments[:2]) == GROUP else 1
     if not arguments or start == 1 and arguments[0] not in COMMANDS:
         return None

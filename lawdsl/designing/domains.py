@@ -24,7 +24,7 @@ class Domain:
 
     Attributes:
         name: its share is in the column `r_` and this.
-        cap: the largest share of it, from 0 to 1: r_max of the paper.
+        cap: the largest share of it, from 0 to 1.
     """
 
     name: str
@@ -40,13 +40,16 @@ def read_domains(
 ) -> tuple[Domain, ...]:
     """Parse domains as the command line has them.
 
-    A domain may have as large a share as its supply lasts for: epochs * supply / target.
+    A domain may have as large a share as its supply lasts for: cap = epochs * supply / target.
 
     Args:
-        pairs: `web=3.2T`, with the tokens that there are of it, or `web` where there are enough.
+        pairs: `web=3.2T`, with the tokens available of it, or `web` where there are enough.
         target: tokens that will be trained on.
-        epochs: how often a token may be seen.
-        caps: `code=1/4`, further bounds of shares.
+        epochs: how often a token may be repeated.
+        caps: `code=1/4`, further upper bounds of shares.
+
+    Returns:
+        The domains with their caps, in the given order.
 
     Raises:
         LawdslError: texts of another form, M0101; caps that leave no mixture, M0102.

@@ -1,4 +1,7 @@
-"""Mixtures -> random groups of them; groups -> the errors of the fits to each, on all rows."""
+"""Mixtures -> random groups of them; groups -> the errors of the fits to each, on all rows.
+
+Groups are a uniform random sample without replacement of the subsets of a given size.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,17 @@ MAX_GROUPS = 100_000  # groups
 def sample_groups(
     mixtures: int, count: int, groups: int, seed: int, name: str
 ) -> list[tuple[int, ...]]:
-    """Distinct groups of mixtures; all of them, where there are at most `groups`.
+    """Draw distinct groups of mixtures; all of them, where there are at most `groups`.
 
     Args:
-        mixtures: how many there are.
-        count: how many are in a group.
-        groups: how many groups.
+        mixtures: the number of mixtures.
+        count: the size of a group.
+        groups: the number of groups.
         seed: of the draws.
         name: of the table, for messages.
+
+    Returns:
+        For each group the numbers of its mixtures.
 
     Raises:
         LawdslError: numbers that leave nothing to choose; M0107.

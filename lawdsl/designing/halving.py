@@ -1,8 +1,9 @@
-"""Domains -> mixtures whose shares are halved again and again, as for the Data Mixing Laws.
+"""Domains -> mixtures whose shares are halved repeatedly, as for the Data Mixing Laws.
 
-Ye et al. 2024, arXiv:2403.16952, Algorithm 2. As printed it never gives a share of 0, yet draws a
-quarter of the mixtures from those that have one; and it draws 41 where 40 are asked for. Here, as
-in the paper's released code, a share below the grid is 0, and N are N.
+The shares of a domain are cap, cap/2, cap/4, … on the grid, and 0: Ye et al. (2024),
+arXiv:2403.16952, Algorithm 2. As printed it never gives a share of 0, yet draws a quarter of the
+mixtures from those that have one; and it draws 41 where 40 are asked for. Here, as in the paper's
+released code, a share below the grid is 0, and N mixtures are drawn for N.
 """
 
 from __future__ import annotations
@@ -42,18 +43,21 @@ def halving(
     grid: str | Fraction = HALVING_GRID,
     seed: int = 0,
 ) -> Mixtures:
-    """Mixtures of shares that are halved: a quarter of them lacks some domain, the rest has all.
+    """Draw mixtures of halved shares: a quarter of them lacks some domain, the others have all.
 
     A domain has its largest share on the grid, a half of that, a quarter, … and, below the grid,
-    nothing. The one with the smallest cap has the remainder, if that is within its cap. Of these
-    candidates mixtures are drawn, each as likely as any other; they are counted, not listed, so
-    there may be more than memory could hold.
+    nothing. The one with the smallest cap has the remainder, if that is within its cap. Mixtures
+    are drawn from these candidates with equal probability; candidates are counted, not listed, so
+    their number may exceed memory.
 
     Args:
         domains: two or more.
-        count: how many; all differ.
-        grid: the least share but 0, 1 divided by a whole number.
+        count: the number of mixtures, all of which differ.
+        grid: the smallest positive share, 1 divided by a whole number.
         seed: of the draws.
+
+    Returns:
+        The mixtures, with exact shares.
 
     Raises:
         LawdslError: a grid, count or seed that cannot be used; M0103, M0104, F0106.

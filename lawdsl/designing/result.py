@@ -64,7 +64,17 @@ class Mixtures:
 
 
 def provenance(what: str, count: int, grid: int, seed: int) -> str:
-    """The line of a table's notes that says how its mixtures were chosen."""
+    """Describe in one line, for the notes of a table, how its mixtures were chosen.
+
+    Args:
+        what: the method.
+        count: the number of mixtures.
+        grid: the number of steps that make up 1.
+        seed: of the draws.
+
+    Returns:
+        The line.
+    """
     return f"lawdsl {__version__}: {count} mixtures by {what}, grid 1/{grid}, seed {seed}"
 
 
@@ -74,13 +84,16 @@ def shares_in_order(
     units: Iterable[Sequence[int]],
     total: int,
 ) -> tuple[tuple[Fraction, ...], ...]:
-    """Shares in the order in which the domains were given.
+    """Convert units into shares, in the order in which the domains were given.
 
     Args:
         domains: in that order.
         sorted_domains: in the order of the units.
-        units: of each mixture, how many units each domain has.
-        total: how many units are 1.
+        units: for each mixture the units of each domain.
+        total: the number of units that make up 1.
+
+    Returns:
+        For each mixture its exact shares, shape (mixtures, domains).
     """
     positions = [sorted_domains.index(domain) for domain in domains]
     return tuple(
@@ -89,10 +102,10 @@ def shares_in_order(
 
 
 def check_count(count: object) -> None:
-    """Refuse a number of mixtures that is none.
+    """Raise an error for an invalid number of mixtures.
 
     Raises:
-        LawdslError: M0103.
+        LawdslError: it is not a whole number in the allowed range; M0103.
     """
     if not is_whole(count) or not 1 <= count <= MAX_MIXTURES:
         message = f"`{count}` is not a valid number of mixtures"
@@ -101,14 +114,32 @@ def check_count(count: object) -> None:
 
 
 def too_few_mixtures(available: int, count: int, grid: int, help: str) -> LawdslError:
-    """The error for more mixtures requested than available."""
+    """Create the error for more mixtures requested than available.
+
+    Args:
+        available: the number of mixtures on the grid.
+        count: the number requested.
+        grid: the number of steps that make up 1.
+        help: what to do.
+
+    Returns:
+        The error, M0103.
+    """
     count_text = f"there are {available:,} mixtures" if available != 1 else "there is 1 mixture"
     message = f"{count_text} on the grid 1/{grid}, fewer than {count:,}"
     return LawdslError(Diagnostic("M0103", message, help=help))
 
 
 def unreachable_domains(domains: Iterable[Domain], grid: int) -> Iterator[Diagnostic]:
-    """A warning for each domain that no mixture has: the grid is too coarse for its cap."""
+    """Yield a warning for each domain with a cap below one step of the grid.
+
+    Args:
+        domains: the domains.
+        grid: the number of steps that make up 1.
+
+    Returns:
+        An iterator over diagnostics, M0105.
+    """
     for domain in domains:
         if 0 < domain.cap * grid < 1:
             message = (

@@ -1,8 +1,9 @@
 """Runs of many mixtures on a small model + law -> the mixtures whose fit is closest to all.
 
-Mixture selection of Ye et al. 2024, arXiv:2403.16952: 40 candidates are trained with the smallest
-model, groups of 20 are drawn, a law is fitted to each, and the group whose fit is closest to all 40
-is the one that larger models are trained on.
+error(G) = mean over all rows i of |f(x_i; theta_G) - y_i|, with theta_G fitted to the rows of group
+G; the group of least error is selected. Mixture selection of Ye et al. (2024), arXiv:2403.16952: 40
+candidates are trained with the smallest model, groups of 20 are drawn, a law is fitted to each, and
+the group whose fit is closest to all 40 is the one that larger models are trained on.
 """
 
 from __future__ import annotations
@@ -123,24 +124,27 @@ def select(
     columns: Mapping[str, str] | None = None,
     **named_columns: str,
 ) -> SelectedMixtures:
-    """The mixtures whose fit is closest to the measurements of all.
+    """Select the mixtures whose fit is closest to the measurements of all.
 
     Args:
         law: a law, or the name or path of one.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
-        count: how many mixtures are chosen.
-        groups: how many groups are tried; all there are, where these are fewer.
-        by: the column that tells mixtures apart, or several; `mixture` where there is one,
-            otherwise the variables of the law.
+        count: the number of mixtures that are chosen.
+        groups: the number of groups that are tried; all, where there are fewer.
+        by: the column that distinguishes mixtures, or several; `mixture` if it exists, otherwise
+            the variables of the law.
         starts: of each fit.
         objective: of the fits, in place of the law's own.
         delta: Huber's delta in place of the law's own.
         where: one condition that rows must meet, or several.
         drop_bad: leave bad rows out.
         seed: of the groups and the starts.
-        progress: called with how many groups are done, and of how many.
+        progress: called with the number of groups done, and of all.
         columns: variable or output -> column, where the names differ.
         named_columns: further entries of `columns` as keywords, L="loss".
+
+    Returns:
+        The selected group, with the errors of all groups.
 
     Raises:
         LawdslError: a law or table that cannot be used; numbers that leave nothing to choose, or
@@ -292,7 +296,21 @@ def _label_rows(
 
 
 def subset_error(law: Law, problem: Problem, seed: int, starts: int) -> ErrorOfRows:
-    """The mean absolute error on all rows of a fit to some of them."""
+    """Create a function that fits a law to some rows and gives its mean absolute error on all rows.
+
+    Args:
+        law: the law.
+        problem: the fit to all rows.
+        seed: of the starts.
+        starts: of each fit.
+
+    Returns:
+        Rows -> mean over all rows of |f(x; theta) - y|, in the unit of the output; inf where a
+        prediction is not finite.
+
+    Raises:
+        LawdslError: by the function, for rows that cannot be fitted.
+    """
 
     def error(rows: Rows) -> float:
         subset = problem.subset(rows)

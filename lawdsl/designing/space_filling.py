@@ -1,10 +1,10 @@
 """Domains -> mixtures spread evenly within the caps: low-discrepancy points on the simplex.
 
-Points of Sobol's sequence, scrambled, become shares domain by domain: each share is the quantile of
-its distribution given those before it, all mixtures of the grid being equally likely (for no caps
-and a fine grid the transformation of Fang and Wang 1994, Number-theoretic Methods in Statistics).
-These distributions are counts of mixtures, whole numbers that are exact whatever the caps, so
-no point is rejected, rounded or projected.
+Points u of a scrambled Sobol sequence become shares domain by domain: x_k is the quantile u_k of
+its distribution given x_1, …, x_(k-1), all mixtures of the grid being equally likely (for no caps
+and a fine grid the transformation of Fang and Wang (1994), Number-theoretic Methods in Statistics).
+These distributions are counts of mixtures, whole numbers that are exact for any caps, so no point
+is rejected, rounded or projected.
 """
 
 from __future__ import annotations
@@ -34,15 +34,19 @@ DOUBLE_BITS = 53  # of a double
 def spread(
     domains: Sequence[Domain], count: int = 40, *, grid: str | Fraction = SPREAD_GRID, seed: int = 0
 ) -> Mixtures:
-    """Mixtures spread evenly over all that the caps allow.
+    """Spread mixtures evenly over all that the caps allow.
 
-    The first n of them are the design for n: of 64, the first 32 are spread as well.
+    The first n of them are the design for n: of 64, the first 32 are spread evenly as well.
 
     Args:
         domains: two or more.
-        count: how many; all differ. The sequence is at its best for powers of 2.
-        grid: what shares are multiples of, 1 divided by a whole number.
+        count: the number of mixtures, all of which differ. The sequence is most even for powers of
+            2.
+        grid: shares are multiples of it; 1 divided by a whole number.
         seed: of the scrambling.
+
+    Returns:
+        The mixtures, with exact shares.
 
     Raises:
         LawdslError: a grid, count or seed that cannot be used; M0103, M0104, F0106.

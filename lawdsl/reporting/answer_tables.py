@@ -1,4 +1,4 @@
-"""Answers to questions as the columns and rows of a table."""
+"""Answers to questions -> the columns and rows of a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ Columns = tuple[list[str], list[list[Any]]]
 
 
 def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
-    """Answers as the columns of a table, and its rows: what varies, the unknowns, their ends."""
+    """Tabulate answers, one row each: the varied inputs, the unknowns, their intervals.
+
+    Args:
+        answers: to one question.
+        varying: names of the givens and settings that differ.
+
+    Returns:
+        Headers and rows.
+    """
     first = next((a for a in answers if a.unknowns), None)
     names = [u.name for u in first.unknowns] if first else []
     headers = list(varying)
@@ -46,7 +54,16 @@ def by_label(question: Question) -> bool:
 
 
 def rows_by_label(question: Question, answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
-    """Answers with a row for each label: what varies, the label, and its unknowns with their ends."""
+    """Tabulate answers, one row for each label: the varied inputs, the label, its unknowns.
+
+    Args:
+        question: whose unknowns are all indexed by one set.
+        answers: to it.
+        varying: names of the givens and settings that differ.
+
+    Returns:
+        Headers and rows.
+    """
     names = [u.name for u in question.of_kind("unknown")]
     over = question.indices[question.of_kind("unknown")[0].indices[0]].over
     headers = [*varying, over]
@@ -65,7 +82,15 @@ def rows_by_label(question: Question, answers: Sequence[Answer], varying: Sequen
 
 
 def curve_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
-    """Response curves as the columns of a table, and its rows."""
+    """Tabulate response curves, one row for each point.
+
+    Args:
+        answers: to one question.
+        varying: names of the givens and settings that differ.
+
+    Returns:
+        Headers and rows.
+    """
     first: Response | None = next((r for a in answers for r in a.response), None)
     goal = goal_of(answers)
     x: Mapping[str, float] = first.x if first else {}
@@ -86,7 +111,7 @@ def curve_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
 
 
 def goal_of(answers: Sequence[Answer]) -> tuple[str, ...]:
-    """What was made smallest or largest; nothing where that is an unknown itself."""
+    """The text of the goal; empty where the goal is an unknown itself."""
     first = next((a for a in answers if a.goal), None)
     if first is None or first.goal is None:
         return ("goal",)
@@ -94,7 +119,15 @@ def goal_of(answers: Sequence[Answer]) -> tuple[str, ...]:
 
 
 def varied(answer: Answer, name: str) -> float:
-    """The value of a given or a setting; of one with labels, that of all of them."""
+    """Give the value of a given or a setting; of one with labels, the value that all labels share.
+
+    Args:
+        answer: the answer.
+        name: of the input, without a label.
+
+    Returns:
+        The value.
+    """
     return next(v for n, v in answer.values.items() if n == name or n.startswith(f"{name}["))
 
 

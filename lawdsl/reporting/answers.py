@@ -1,4 +1,4 @@
-"""Answers to questions as text on a terminal."""
+"""Answers to questions -> text on a terminal."""
 
 from __future__ import annotations
 
@@ -50,7 +50,14 @@ def show_needs(question: Question, out: Console, name: str = "") -> None:
 
 
 def show_answer(question: Question, answer: Answer, out: Console, *, details: bool = True) -> None:
-    """One answer: what is best, where it lies, how sure it is, and what moves it."""
+    """Print one answer: the unknowns, where the optimum is, its certainty and its sensitivities.
+
+    Args:
+        question: the question.
+        answer: to it.
+        out: where it is printed.
+        details: whether to print more than the unknowns.
+    """
     _show_head(question, answer, out)
     if not answer.unknowns:
         out.print(Text(NO_ANSWER[answer.status], style="bold"), soft_wrap=True)
@@ -260,7 +267,14 @@ def _show_compared(answer: Answer, out: Console) -> None:
 def show_answers(
     question: Question, answers: Sequence[Answer], varying: Sequence[str], out: Console
 ) -> None:
-    """Answers for several values, a row each."""
+    """Print answers for several values of the inputs, one row each.
+
+    Args:
+        question: the question.
+        answers: to it.
+        varying: names of the givens and settings that differ.
+        out: where they are printed.
+    """
     _show_head(question, answers[0], out, varying)
     first = next((a for a in answers if a.unknowns), None)
     names = [u.name for u in first.unknowns] if first else []

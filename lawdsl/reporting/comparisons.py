@@ -1,4 +1,4 @@
-"""A comparison of laws as text on a terminal: the ranks at a glance, then each ranking."""
+"""A comparison of laws -> text on a terminal: all ranks in one table, then each ranking."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 def show_comparison(comparison: Comparison, out: Console, *, details: bool = True) -> None:
-    """A comparison: the ranks of all laws by all protocols, and each ranking with its scores."""
+    """Print a comparison: the ranks of all laws by all protocols, and each ranking with its scores.
+
+    Args:
+        comparison: the comparison.
+        out: where it is printed.
+        details: whether to print the rankings.
+    """
     data = f"{comparison.data.rows:,} rows of {comparison.data.name}"
     if comparison.data.where:
         data += f" where {', '.join(comparison.data.where)}"
@@ -42,7 +48,13 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
 
 
 def show_comparisons(comparisons: Comparisons, out: Console) -> None:
-    """Laws with index sets: for each protocol a line a label, a column a law."""
+    """Print comparisons of laws with index sets: for each protocol a row per label, a column per
+    law.
+
+    Args:
+        comparisons: one for each label.
+        out: where they are printed.
+    """
     first = next(iter(comparisons.parts.values()))
     rows = sum(part.data.rows for part in comparisons.parts.values())
     data = f"{rows:,} rows of {first.data.name}"

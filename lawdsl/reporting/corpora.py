@@ -14,7 +14,12 @@ HEADERS = ("corpus", "documents", "tokens", "bytes a token", "vocabulary", "fing
 
 
 def show_corpora(corpora: Sequence[dict[str, Any]], out: Console) -> None:
-    """What corpus.json says, a line a corpus."""
+    """Print the facts of corpora, one row each.
+
+    Args:
+        corpora: the contents of their corpus.json.
+        out: where they are printed.
+    """
     show_rows(HEADERS, [_row(facts) for facts in corpora], out)
 
 

@@ -1,4 +1,4 @@
-"""Fits of a law with index sets as text on a terminal: a line a label, parameters as matrices."""
+"""Fits of a law with index sets -> text on a terminal: a row per label, parameters as matrices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,12 @@ Rows = Mapping[str, Mapping[str, str]]  # label -> column -> value
 
 
 def show_fits(fits: Fits, out: Console) -> None:
-    """Fits: what was fitted, how good each is, the parameters, and whether to trust them."""
+    """Print fits: the data, the quality of each fit, the parameters, and whether they are trusted.
+
+    Args:
+        fits: the fits.
+        out: where they are printed.
+    """
     law, parts = fits.read_law().declarations, fits.parts
     data = replace(
         parts[0].data,
@@ -114,7 +119,16 @@ def _cell(part: Fit, name: str) -> str:
 
 
 def with_error(value: float, error: float) -> str:
-    """A value to the digits that its standard error leaves it: 2.960 ± 0.031."""
+    """Format a value to the digits that its standard error determines: 2.960 ± 0.031.
+
+    Args:
+        value: the value.
+        error: its standard error, in the same unit.
+
+    Returns:
+        Both, with two significant digits of the error; the value alone where the error is not
+        positive and finite.
+    """
     if not (math.isfinite(error) and error > 0):
         return f"{value:.4g}"
     decimals = 1 - math.floor(math.log10(error))

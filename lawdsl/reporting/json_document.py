@@ -15,13 +15,16 @@ SCHEMA = 1
 def document(
     command: str, result: Any, diagnostics: Iterable[Diagnostic] = (), *, ok: bool = True
 ) -> str:
-    """A command's outcome as JSON.
+    """Write a command's outcome as JSON.
 
     Args:
         command: its name.
-        result: what it found, as plain data; None where it failed.
-        diagnostics: what there is to say.
-        ok: whether the command did what was asked and found nothing amiss.
+        result: plain data; None where the command failed.
+        diagnostics: the messages.
+        ok: whether the command did its work without findings.
+
+    Returns:
+        The document; numbers that are not finite are null.
     """
     content = {
         "schema": SCHEMA,

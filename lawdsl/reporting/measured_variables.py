@@ -1,4 +1,4 @@
-"""Measured variables on a terminal and as a table: a line for each label."""
+"""Measured variables -> text on a terminal and a table, one row per label."""
 
 from __future__ import annotations
 
@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 def cells(
     declared: Declarations, measured: Measured, *, units: bool = False
 ) -> tuple[list[str], list[list[Any]]]:
-    """The names of columns, with their units where wanted, and a row for each label."""
+    """Tabulate measured variables, one row per label.
+
+    Args:
+        declared: the declarations of the law.
+        measured: the values.
+        units: whether headers include units.
+
+    Returns:
+        Headers and rows.
+    """
     over = [declared.indices[declared.measures[name].index].over for name in measured.values]
     headers = [" ".join(dict.fromkeys(over))]
     for name in measured.values:
@@ -34,7 +43,14 @@ def cells(
 
 
 def show_measured(declared: Declarations, data: str, measured: Measured, out: Console) -> None:
-    """The rules, where each was read, and the values."""
+    """Print the rules of measurement, where each was read, and the values.
+
+    Args:
+        declared: the declarations of the law.
+        data: the name of the table.
+        measured: the values.
+        out: where they are printed.
+    """
     out.print(Text(f"{declared.name} and {printable(data)}", style="bold"), soft_wrap=True)
     for name, measure in declared.measures.items():
         out.print(Text(f"  {measure.text}{_where(name, measured)}"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Mixtures that were selected, on a terminal."""
+"""Mixtures that were selected -> text on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 
 def show_chosen(selection: SelectedMixtures, out: Console) -> None:
-    """Which mixtures were chosen, and how well a fit to them does beside others."""
+    """Print which mixtures were selected, and the error of a fit to them beside that of others.
+
+    Args:
+        selection: the selected group.
+        out: where it is printed.
+    """
     count = len(selection.mixtures)
     head = f"{count} of {selection.of} mixtures, those that {selection.law} is best fitted to"
     out.print(Text(head, style="bold"))

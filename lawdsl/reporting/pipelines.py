@@ -1,4 +1,4 @@
-"""A pipeline as text on a terminal: what it needs, and what came of each step."""
+"""A pipeline -> text on a terminal: the inputs it requires, and the result of each step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ INTERVAL = "{:g} % interval"
 
 
 def show_needs(pipeline: Pipeline, out: Console) -> None:
-    """A pipeline as written, and what it is to be told."""
+    """Print a pipeline as written, and the command that runs it.
+
+    Args:
+        pipeline: the pipeline.
+        out: where it is printed.
+    """
     out.print(Text(printable_lines(pipeline.text.text)), end="")
     out.print()
     settings = " ".join(f"--set {symbol.name}=…" for symbol in pipeline.of_kind("given"))
@@ -31,7 +36,13 @@ def show_needs(pipeline: Pipeline, out: Console) -> None:
 
 
 def show_pipeline(result: PipelineResult, out: Console, *, details: bool = True) -> None:
-    """What came of a pipeline: a block a step, and the verdicts on the last fits."""
+    """Print the results of a pipeline: a block for each step, and the verdicts on the last fits.
+
+    Args:
+        result: the results.
+        out: where they are printed.
+        details: whether to print all steps, not only the last.
+    """
     title = f"{result.name} on {printable(result.data)}"
     values = ", ".join(f"{name} = {number(x)}" for name, x in result.values.items())
     out.print(Text(title, style="bold") + Text(f", {values}" if values else ""), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Sweeps on a terminal: what they will cost, and what became of their runs."""
+"""Sweeps -> text on a terminal: what they will cost, and the outcomes of their runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ STYLES = {"done": "green", "diverged": "red", "oom": "red", "failed": "red"}
 
 
 def show_plan(plan: Mapping[str, Any], out: Console) -> None:
-    """Runs, tokens, passes over the corpora, FLOP, time and disk, before a sweep starts."""
+    """Print runs, tokens, passes over the corpora, FLOP, time and disk, before a sweep starts.
+
+    Args:
+        plan: `Plan.to_json()`.
+        out: where it is printed.
+    """
     runs = plan["runs"]
     unfinished = [run for run in runs if run["seconds"]]
     title = f"{plan['name']}: {counted(runs)} in {printable(plan['folder'])}"
@@ -63,7 +68,12 @@ def _supply(corpus: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def show_outcomes(outcomes: Iterable[Mapping[str, Any]], out: Console) -> None:
-    """What became of the runs: counted, and in a table those that are not done."""
+    """Print the outcomes of runs: their number by status, and a table of those that are not done.
+
+    Args:
+        outcomes: `Outcome.to_json()` of each run.
+        out: where they are printed.
+    """
     listed = list(outcomes)
     out.print(_by_status(outcome["status"] for outcome in listed))
     rest = [o for o in listed if o["status"] not in ("done", "left")]

@@ -1,4 +1,7 @@
-"""Checks as SARIF 2.1.0, the format in which code hosts show findings beside the lines of a file."""
+"""Checks -> SARIF 2.1.0, the format in which code hosts show findings beside the lines of a file.
+
+OASIS (2020), Static Analysis Results Interchange Format (SARIF) Version 2.1.0.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,16 @@ LEVELS = {"refuted": "error", "conditional": "error", "undecided": "warning"}
 def sarif(
     checks: Iterable[Check], diagnostics: Iterable[Diagnostic], version: str, *, complete: bool
 ) -> str:
-    """Every verdict that is not the expected one, and every diagnostic, as one document.
+    """Write every verdict that is not the expected one, and every diagnostic, as one document.
 
     Args:
         checks: of laws.
-        diagnostics: what else there is to say.
+        diagnostics: further messages.
         version: of lawdsl.
-        complete: whether all claims were decided; not so where the work was interrupted.
+        complete: whether all claims were decided; False where the work was interrupted.
+
+    Returns:
+        The document, as JSON.
     """
     results = [_verdict(v) for check in checks for v in check.claims if not v.ok]
     results += [_diagnostic(d) for d in diagnostics]

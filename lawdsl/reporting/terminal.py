@@ -1,4 +1,4 @@
-"""Results as text on a terminal: data to standard output, messages to standard error."""
+"""Results -> text on a terminal: data to standard output, messages to standard error."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ GRADIENT_RTOL = 1e-7  # relative: a gradient below is that of a minimum
 
 
 class Stream(Console):
-    """A console that leaves it to the command what a closed pipe means; Rich would exit with 1."""
+    """A console that leaves the handling of a closed pipe to the command; Rich would exit with 1."""
 
     def on_broken_pipe(self) -> None:
+        """Raise the error that Rich handles, so that the command decides on the exit code."""
         raise  # Rich calls this where it handles the error
 
 
@@ -84,7 +85,14 @@ def _grid(*headers: str) -> Table:
 def show_laws(
     laws: Sequence[Law], questions: Mapping[str, str], pipelines: Sequence[str], out: Console
 ) -> None:
-    """The shipped laws and questions, a line each, and the names of the pipelines."""
+    """Print the shipped laws and questions, one row each, and the names of the pipelines.
+
+    Args:
+        laws: the laws.
+        questions: name -> title.
+        pipelines: names.
+        out: where they are printed.
+    """
     from lawdsl.language.printer import print_formula
 
     table = _grid("law", "title", "formula")
@@ -101,7 +109,12 @@ def show_laws(
 
 
 def show_law(law: Law, out: Console) -> None:
-    """A law as written, and its exact first derivatives."""
+    """Print a law as written, and its exact first derivatives.
+
+    Args:
+        law: the law.
+        out: where it is printed.
+    """
     from lawdsl.law.text import text
 
     out.print(Text(printable_lines(law.declarations.text.text)), end="")
@@ -117,7 +130,7 @@ def printable_lines(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text with its middle left out, where it is longer than a person reads."""
+    """A text with its middle omitted, where it is longer than MAX_PROOF_CHARACTERS."""
     if len(text) <= MAX_PROOF_CHARACTERS:
         return text
     omitted = len(text) - MAX_PROOF_CHARACTERS
@@ -126,7 +139,14 @@ def shortened(text: str) -> str:
 
 
 def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool = True) -> None:
-    """One claim: its verdict, and under it the proof, condition, witness or blame."""
+    """Print one claim: its verdict, and below it the proof, condition, witness or blame.
+
+    Args:
+        verdict: the verdict.
+        out: where it is printed.
+        width: of the column of claims, in characters.
+        proofs: whether to print proofs.
+    """
     word = Text(f"{verdict.word.upper():{VERDICT_WIDTH}}", style=STYLES[verdict.verdict])
     line = word + Text(verdict.claim)
     beside = Text()
@@ -162,7 +182,13 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
 
 
 def show_check(check: Check, out: Console, *, proofs: bool = True) -> None:
-    """All verdicts on a law."""
+    """Print all verdicts on a law.
+
+    Args:
+        check: the verdicts.
+        out: where they are printed.
+        proofs: whether to print proofs.
+    """
     out.print(Text(check.law, style="bold"))
     width = max((len(v.claim) for v in check.claims), default=0)
     for verdict in check.claims:
@@ -170,7 +196,12 @@ def show_check(check: Check, out: Console, *, proofs: bool = True) -> None:
 
 
 def show_fit(fit: Fit, out: Console) -> None:
-    """A fit: what was fitted, the parameters, how good it is, and whether to trust it."""
+    """Print a fit: the data, the parameters, its quality, and whether it is trusted.
+
+    Args:
+        fit: the fit.
+        out: where it is printed.
+    """
     show_data(fit.law, fit.data, out)
     o, m, a = fit.objective, fit.metrics, fit.agreement
     out.print(f"  {o.name}: sum {o.sum:.10g}, mean {o.mean:.6g}", soft_wrap=True)
@@ -189,7 +220,13 @@ def show_fit(fit: Fit, out: Console) -> None:
 
 
 def show_data(law: FittedLaw, data: FittedData, out: Console) -> None:
-    """What was fitted, to which rows."""
+    """Print the law and the data of a fit.
+
+    Args:
+        law: the fitted law.
+        data: the rows.
+        out: where they are printed.
+    """
     rows = f"{data.rows:,} rows of {data.name}"
     if data.where:
         rows += f" where {', '.join(data.where)}"
@@ -235,7 +272,14 @@ def interval_of(intervals: Intervals) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """Both ends to as many digits as tell them apart, four at least."""
+    """Format both ends of an interval to as many digits as distinguish them, at least four.
+
+    Args:
+        low, high: the ends.
+
+    Returns:
+        The text.
+    """
     digits = 4
     if math.isfinite(low) and math.isfinite(high) and high > low:
         digits = max(4, 3 + math.ceil(math.log10(max(abs(low), abs(high)) / (high - low))))
@@ -261,7 +305,13 @@ def _show_claims(fit: Fit, out: Console) -> None:
 
 
 def show_rows(headers: Sequence[str], rows: Iterable[Sequence[Any]], out: Console) -> None:
-    """A table of numbers and words."""
+    """Print a table of numbers and words.
+
+    Args:
+        headers: of the columns.
+        rows: of cells.
+        out: where it is printed.
+    """
     table = _grid(*headers)
     for row in rows:
         table.add_row(*(Text(number(x) if isinstance(x, float) else str(x)) for x in row))

@@ -18,7 +18,13 @@ HEADERS = ("claim", "compared", "pairs", "as claimed", "too small", "against", "
 
 
 def show_trends(trends: Trends, out: Console, *, details: bool = True) -> None:
-    """The counts for each claim, and for those with exceptions where these are."""
+    """Print the counts for each claim, and where its exceptions are.
+
+    Args:
+        trends: the claims that were tested on a table.
+        out: where they are printed.
+        details: whether to print the exceptions.
+    """
     data = f"{trends.rows:,} rows of {trends.data}"
     if trends.where:
         data += f" where {', '.join(trends.where)}"

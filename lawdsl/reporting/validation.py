@@ -43,7 +43,12 @@ def show_set(selection: Mapping[str, Any], out: Console) -> None:
 
 
 def show_forecast(plan: Mapping[str, Any], out: Console) -> None:
-    """What a set would take: samples, and for each model tokens and time."""
+    """Print the cost of a validation set: samples, and for each model tokens and time.
+
+    Args:
+        plan: what would be done.
+        out: where it is printed.
+    """
     out.print(_drawn(plan), soft_wrap=True)
     for model in plan["models"]:
         name, tokens = printable(model["name"]), f"{model['tokens']:,} tokens"
