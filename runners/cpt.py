@@ -90,10 +90,16 @@ def main(arguments: list[str]) -> int:
 
 
 def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: ExitStack) -> int:
-    """Begin the run or go on with it; the exit code.
+    """Start the run or resume it.
 
     Args:
-        exit_stack: what is to be closed at the end, whatever the end is.
+        folder: of the run.
+        order: what decides its numbers, and how it is run.
+        parallel: this process and the others.
+        exit_stack: closes what is open at the end, whatever the end is.
+
+    Returns:
+        The exit code.
 
     Raises:
         LawdslError: input that is not what the run was ordered with.

@@ -1,7 +1,8 @@
-"""One run: what decides its numbers, and, apart from that, how it is run.
+"""One run: what decides its numbers, and, separately, how it is run.
 
-Two runs whose `Run` is equal give the same losses, so a run is known by the hash of it. Folders are
-no part of it, what lies in them is; nor are the device, the micro-batch, the number of processes.
+Two runs whose `Run` is equal give the same losses, so a run is identified by the hash of it. The
+paths of folders are not part of it, but the fingerprints of their content are; nor are the device,
+the micro-batch and the number of processes.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ class CorpusSpec(Record):
 
     @property
     def fraction(self) -> Fraction:
+        """The share as an exact number."""
         return Fraction(self.share)
 
 
@@ -187,7 +189,9 @@ class RunOrder(Record):
 
 
 def canonical(value: Any) -> str:
-    """Plain data as JSON in one way only: sorted keys, no spaces, floats as Python prints them."""
+    """Write plain data as JSON in one way only: sorted keys, no spaces, floats as Python prints
+    them.
+    """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -210,7 +214,15 @@ def read_order(folder: Path) -> RunOrder:
 
 
 def write_order(folder: Path, order: RunOrder) -> None:
-    """Write the order into a run's folder, which is made where there is none."""
+    """Write the order into a run's folder, which is created if it does not exist.
+
+    Args:
+        folder: of the run.
+        order: its order.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / ORDER, order.model_dump_json(by_alias=True, indent=2) + "\n")
 

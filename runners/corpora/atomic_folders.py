@@ -1,4 +1,4 @@
-"""Folders that are made whole or not at all: beside their places first, then moved there."""
+"""Folders that are created atomically: written beside their targets, then renamed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,17 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def new_folders(folders: Iterable[Path], force: bool = False) -> Iterator[dict[Path, Path]]:
-    """An empty folder to write in for each; at the end they are synced and take their places.
+    """Create folders atomically: each is written beside its target, synced, and renamed at the end.
 
-    Until then nothing is where the folders will be, and what was there is as it was. What a process
-    that died has left beside is removed.
+    Until then the targets are unchanged. What a process that died has left beside them is removed.
 
     Args:
+        folders: the targets.
         force: replace corpora that exist; nothing else is ever replaced.
+
+    Returns:
+        A context manager of target -> the empty folder to write in.
+
     Raises:
         LawdslError: a folder that exists (R0205), a disk that is full or a place that cannot be
             written (R0209, R0211), another process that makes it (R0212).
@@ -49,11 +53,15 @@ def new_folders(folders: Iterable[Path], force: bool = False) -> Iterator[dict[P
 
 @contextmanager
 def writing(partial: Iterable[Path], done: Callable[[], float] = lambda: 0.0) -> Iterator[None]:
-    """A message about what cannot be written, and how many bytes it would take.
+    """Turn errors of writing into a message with the number of bytes that are needed.
 
     Args:
         partial: the folders that are written.
-        done: how much of the work is, 0 to 1.
+        done: gives the fraction of the work that is done, 0 to 1.
+
+    Returns:
+        A context manager.
+
     Raises:
         LawdslError: the disk is full (R0209), or the place cannot be written (R0211).
     """

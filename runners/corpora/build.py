@@ -1,7 +1,8 @@
-"""Text -> corpora: read, split, freed of what is there twice, made tokens, written.
+"""Text -> corpora: documents read, split, deduplicated, tokenized and written.
 
-Documents are dealt to the parts of a split by a hash of what they say, so one that is there twice
-falls into one part. Parts for validation are made first: what they have, no other part gets.
+Documents are assigned to the parts of a split by a hash of their content, so copies of a document
+fall into one part. Parts for validation are made first: their paragraphs are removed from all
+others.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ CHARACTERS = 2 << 20  # of them, at most, unless one has more
 class CorpusPart:
     """A corpus that is made of a share of the documents.
 
-    `max_tokens` keeps documents by their hash until there are so many; `max_document_tokens` cuts
-    each document. The paragraphs of a part that is `first` are kept out of those that are not.
+    `max_tokens` limits the corpus to the documents of the smallest hashes; `max_document_tokens`
+    cuts each document. The paragraphs of a part that is `first` are excluded from those that are
+    not.
     """
 
     name: str
@@ -47,7 +49,20 @@ def write_corpus(
     tokenizer: str | Path | Tokenizer,
     **options: Any,
 ) -> Corpus:
-    """One corpus of all documents; options as of `write_corpora`."""
+    """Write one corpus of all documents.
+
+    Args:
+        inputs: files and folders of text.
+        folder: of the corpus.
+        tokenizer: or the path of one.
+        options: keyword arguments of `write_corpora`.
+
+    Returns:
+        The corpus.
+
+    Raises:
+        LawdslError: see `write_corpora`.
+    """
     part = CorpusPart(folder.resolve().name)
     return write_corpora(inputs, {folder: part}, tokenizer, **options)[0]
 
@@ -64,18 +79,24 @@ def write_corpora(
     force: bool = False,
     progress: Progress | None = None,
 ) -> list[Corpus]:
-    """Corpora of the documents in files and folders, one for each part, each in its folder.
+    """Write corpora of the documents in files and folders, one for each part, each in its folder.
 
     The folders appear when all are complete. Text is read as it is needed and tokens are written
     as they come; memory holds some documents, and 16 to 40 bytes for each document and paragraph.
 
     Args:
-        parts: folder -> part; shares of less than 1 in all leave documents out.
+        inputs: files and folders of text.
+        parts: folder -> part; shares that sum to less than 1 omit documents.
+        tokenizer: or the path of one.
         glob, text_field: of files in folders; of JSON lines and Parquet.
-        deduplicate: leave out every paragraph, or only every document, that was there before.
-        against: corpora whose paragraphs are left out in any case.
+        deduplicate: remove repeated paragraphs, or only repeated documents.
+        against: corpora whose paragraphs are removed in any case.
         force: replace corpora that exist.
-        progress: called with how many bytes have been read, of how many.
+        progress: called with the number of bytes read, and of all.
+
+    Returns:
+        The corpora, in the order of the parts.
+
     Raises:
         LawdslError: text that cannot be read (R0201 to R0203), none of it (R0204), or a folder that
             cannot be made (R0205, R0209, R0211 to R0213).
@@ -117,17 +138,22 @@ class Draft:
     offered: int = 0
 
     def add(self, batch: Sequence[tuple[str, int]], sieve: Sieve) -> None:
-        """Write those of some documents, given with their hashes, that fall to the part."""
+        """Write those documents that belong to the part.
+
+        Args:
+            batch: texts with their hashes.
+            sieve: removes duplicates.
+        """
         mine = [(text, key) for text, key in batch if key in self.keys]
         self.read += len(mine)
         self.offered += len(batch)
         self.writer.add(sieve.sift(mine), self.part.max_document_tokens)
 
     def describe(self, sources: dict[str, Any]) -> None:
-        """Write the facts.
+        """Write the facts of the corpus.
 
         Raises:
-            LawdslError: there is nothing in it (R0204).
+            LawdslError: the corpus is empty (R0204).
         """
         if not self.writer.tokens:
             raise _empty(self.part, self.read, self.offered)

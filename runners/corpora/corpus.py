@@ -40,9 +40,9 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Corpus:
-    """Tokens, one array that is read from the disk as it is used, and where documents begin.
+    """A corpus: tokens, memory-mapped, shape (tokens,), and the positions where documents begin.
 
-    `documents` has one number more than there are documents.
+    `documents` has one more entry than there are documents: the end of the last one.
     """
 
     name: str
@@ -61,7 +61,8 @@ class Corpus:
         return self.facts["sha256"]["tokenizer.json"]
 
     def windows(self, sequence: int) -> int:
-        """How many rows of `sequence` tokens and the token after them there are.
+        """The number of rows of `sequence` tokens and the token after them: (tokens - 1) //
+        sequence.
 
         Row i is `tokens[i * sequence : (i + 1) * sequence + 1]`.
         """
@@ -69,12 +70,17 @@ class Corpus:
 
 
 def open_corpus(folder: str | Path, *, verify: bool = False) -> Corpus:
-    """The corpus in a folder.
+    """Open the corpus in a folder.
 
     Args:
-        verify: read it all and compare the hashes; else only the sizes are looked at.
+        folder: its folder.
+        verify: read all files and compare their hashes; else only their sizes are checked.
+
+    Returns:
+        The corpus, memory-mapped.
+
     Raises:
-        LawdslError: it is not a corpus (R0207), or not what was written (R0208).
+        LawdslError: it is not a corpus (R0207), or it has been altered (R0208).
     """
     folder = Path(folder)
     facts = _facts(folder)
@@ -100,7 +106,7 @@ def open_corpus(folder: str | Path, *, verify: bool = False) -> Corpus:
 
 
 def fingerprint(facts: dict[str, Any]) -> str:
-    """What two corpora share only if they have the same tokens, documents and tokenizer."""
+    """Hash the facts of a corpus: equal only for equal tokens, documents and tokenizer."""
     hashes = {name: facts["sha256"][name] for name in HASHED}
     text = canonical({"dtype": facts["dtype"], "sha256": hashes})
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -141,13 +147,16 @@ def paragraph_keys(folder: str | Path) -> NDArray[np.uint64]:
 
 
 def mixed_tokenizers(corpora: Iterable[tuple[str, str]]) -> Diagnostic | None:
-    """What is wrong with corpora that are used together (R0210), if it is their tokenizers.
+    """Check that corpora that are used together have one tokenizer.
 
     Tokens of one mean nothing to a model that was trained on those of another, and a loss per token
     of one cannot be compared with that of another.
 
     Args:
-        corpora: what each is called, and the SHA-256 of its tokenizer.
+        corpora: pairs of a name and the SHA-256 of a tokenizer.
+
+    Returns:
+        The diagnostic R0210, or None where they agree.
     """
     groups: dict[str, list[str]] = {}
     for name, tokenizer in corpora:
@@ -174,7 +183,11 @@ def file_hash(path: Path) -> str:
 
 
 def check_hash(path: Path, actual: str, expected: str) -> None:
-    """Refuse a file whose hash is another than the one that was written with it.
+    """Raise an error for a file whose hash differs from the one that was written with it.
+
+    Args:
+        path: of the file, for the message.
+        actual, expected: SHA-256 in hexadecimal digits.
 
     Raises:
         LawdslError: R0208.

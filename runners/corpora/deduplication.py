@@ -1,4 +1,10 @@
-"""Paragraphs that were there before, told by the letters and digits in them."""
+"""Documents -> documents without repeated paragraphs, which are compared by their letters and
+digits.
+
+A paragraph is a duplicate if its 64-bit hash is known. Hashes are in sorted arrays whose lengths
+fall geometrically, the logarithmic method of Bentley and Saxe (1980): n insertions cost O(n log^2
+n).
+"""
 
 from __future__ import annotations
 
@@ -23,11 +29,11 @@ _REST = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True)
 class Made:
-    """A document as it goes into a corpus, without paragraphs that were there before.
+    """A document as it is written into a corpus, without repeated paragraphs.
 
     Attributes:
-        key: of the whole document, before any paragraph was taken out.
-        paragraphs: keys of those that are left and not short.
+        key: of the whole document, before any paragraph was removed.
+        paragraphs: keys of the remaining paragraphs that are not short.
     """
 
     text: str
@@ -42,33 +48,38 @@ def paragraphs(text: str) -> list[str]:
 
 
 def key(text: str, short: int = SHORT) -> int:
-    """64 bits that texts with the same letters and digits share, whatever their case and layout.
+    """Hash the letters and digits of a text to 64 bits, ignoring case and layout.
 
-    0 stands for a text with fewer than `short` of them.
+    Args:
+        text: the text.
+        short: texts with fewer letters and digits have the key 0.
+
+    Returns:
+        The key.
     """
     plain = _REST.sub("", text.lower())
     return hash64(plain) if len(plain) >= short else 0
 
 
 def document_key(text: str) -> int:
-    """The same of a whole document, however short; decides in which part of a split it falls."""
+    """Hash a whole document of any length; it decides the part of a split that has the document."""
     return key(text, short=1) or hash64(text)
 
 
 def hash64(text: str) -> int:
-    """Never 0."""
+    """Hash a text to 64 bits other than 0 (BLAKE2b)."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1
 
 
 class HashSet:
-    """A set of keys that grows: sorted arrays of falling length, 8 bytes a key."""
+    """A growing set of keys: sorted arrays of decreasing length, 8 bytes a key."""
 
     def __init__(self, *levels: Keys) -> None:
         self.levels = [np.unique(level) for level in levels if len(level)]
 
     def has(self, keys: Keys) -> NDArray[np.bool_]:
-        """Which of the keys are in it."""
+        """Which of the keys are in the set, shape (keys,)."""
         is_member = np.zeros(len(keys), dtype=np.bool_)
         for level in self.levels:
             position = np.minimum(np.searchsorted(level, keys), len(level) - 1)
@@ -76,6 +87,7 @@ class HashSet:
         return is_member
 
     def add(self, keys: Iterable[int]) -> None:
+        """Add keys, merging arrays while the last is at most twice as long as the new one."""
         new = np.unique(np.fromiter(keys, dtype=np.uint64))
         while self.levels and len(self.levels[-1]) <= 2 * len(new):
             new = np.union1d(self.levels.pop(), new)
@@ -84,11 +96,11 @@ class HashSet:
 
 
 class Sieve:
-    """Takes out of documents, as they come, what was there before.
+    """Removes repeated paragraphs or documents from a stream of documents.
 
     Args:
         what: every paragraph that was in a document before, or only whole documents, or nothing.
-        barred: keys of paragraphs that are taken out in any case.
+        barred: keys of paragraphs that are removed in any case.
     """
 
     def __init__(self, what: Deduplicate, barred: Sequence[Keys] = ()) -> None:
@@ -98,12 +110,12 @@ class Sieve:
         self.paragraphs = HashSet()
 
     def bar(self) -> None:
-        """From now on, take out the paragraphs that were met until now."""
+        """From now on, remove all paragraphs that have occurred so far."""
         self.barred = HashSet(*self.barred.levels, *self.paragraphs.levels)
         self.paragraphs = HashSet()
 
     def sift(self, documents: Sequence[tuple[str, int]]) -> list[Made]:
-        """What is left of some documents, given with their keys; those left without text, not."""
+        """Remove repetitions from documents, given with their keys; empty documents are omitted."""
         split = [
             [(text, key(text)) for text in paragraphs(document_text)]
             for document_text, _ in documents

@@ -39,13 +39,19 @@ class TextDocument:
 
 
 def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
-    """The files that are named, and those in the folders that are named, in the order of names.
+    """List the files that are given, and those in the folders that are given, sorted within a
+    folder.
 
     Args:
+        inputs: files and folders.
         glob: of the files in folders; those whose names, or folders' names, begin with a dot are
             left out.
+
+    Returns:
+        Paths of files.
+
     Raises:
-        LawdslError: there is no such file, or a folder has none that fits (R0203).
+        LawdslError: no such file, or a folder without a matching one (R0203).
     """
     if not Path(glob).name:
         raise _unreadable("the glob is empty", Path(glob), "give another one: --glob '*.txt'")
@@ -69,14 +75,19 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
 def read_documents(
     files: Sequence[Path], text_field: str = "text", progress: Progress | None = None
 ) -> Iterator[TextDocument]:
-    """Every document of the files; a text file is one document, or more if it is very long.
+    """Yield every document of the files; a text file is one document, or more if it is very long.
 
-    JSON lines (.jsonl, .json) and Parquet are known by their names, all else is text; .gz and .zst
-    are unpacked.
+    JSON lines (.jsonl, .json) and Parquet are recognised by their names, all else is text; .gz and
+    .zst are decompressed.
 
     Args:
+        files: their paths.
         text_field: the field of a JSON line, or the column of a Parquet file, that has the text.
         progress: called with the bytes read so far, and the bytes of all files.
+
+    Returns:
+        An iterator over documents.
+
     Raises:
         LawdslError: text that is not UTF-8 (R0201), not of its kind (R0202), or a document larger
             than `LARGEST` (R0215), with the place; a file that cannot be read (R0203).
@@ -97,13 +108,30 @@ def read_documents(
 
 
 def part_of(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """The progress of one reading of files, of several: `before` bytes were read until then."""
+    """Give the progress callback of one of several passes over files.
+
+    Args:
+        progress: of all passes; None for none.
+        before: bytes read in earlier passes.
+        total: bytes of all passes.
+
+    Returns:
+        A callback of the bytes of this pass; None for none.
+    """
     return progress and (lambda done, _: progress(before + done, total))
 
 
 def end_of_piece(text: str, start: int, most: int) -> int:
-    """Where a piece of `text` of at most `most` characters ends: at a blank line if there is one,
-    else at the end of a line, else anywhere."""
+    """Find the end of a piece of text: at a blank line, else at a line end, else anywhere.
+
+    Args:
+        text: the text.
+        start: where the piece begins.
+        most: its largest number of characters.
+
+    Returns:
+        The position after the piece.
+    """
     if len(text) - start <= most:
         return len(text)
     for gap in ("\n\n", "\n"):

@@ -1,4 +1,8 @@
-"""Tokenizers: one trained on text, or one that is there."""
+"""Tokenizers: one loaded from a file, or one trained on text.
+
+Training is byte-pair encoding: the most frequent pair of adjacent tokens is merged until the
+vocabulary has the requested size (Sennrich, Haddow and Birch (2016), arXiv:1508.07909), on bytes.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,14 @@ class Tokenizer:
         return np.dtype("<u2" if self.vocabulary <= 1 << 16 else "<u4")
 
     def encode(self, texts: Sequence[str], offsets: bool = True) -> list[Any]:
-        """The encodings (`ids`, `offsets`) of texts, without special tokens.
+        """Encode texts without special tokens.
+
+        Args:
+            texts: the texts.
+            offsets: whether offsets are needed.
+
+        Returns:
+            An encoding for each text, with `ids` and `offsets`.
 
         Raises:
             LawdslError: the tokenizer fails on them (R0216).
@@ -64,7 +75,16 @@ class Encoded:
 
 
 def encoded(tokenizer: Tokenizer, texts: Iterable[str], offsets: bool) -> Iterator[Encoded]:
-    """The tokens of texts, one after another; of very long ones, those of their pieces."""
+    """Yield the tokens of texts, one after another; very long texts are encoded in pieces.
+
+    Args:
+        tokenizer: the tokenizer.
+        texts: the texts.
+        offsets: whether to give the characters of each token.
+
+    Returns:
+        An iterator over encodings, in the order of the texts.
+    """
     batch: list[str] = []
     for text in texts:
         if len(text) > PIECE or sum(map(len, batch)) + len(text) > AT_ONCE:
@@ -100,11 +120,15 @@ def _long(tokenizer: Tokenizer, text: str, offsets: bool) -> Encoded:
 def no_panic(path: Path, content: bytes | None = None) -> Iterator[None]:
     """Turn every error of the library `tokenizers` into one message.
 
-    What its Rust code panics with is derived from BaseException and can be known by its name only.
+    Panics of its Rust code derive from BaseException and can be recognised by their name only.
 
     Args:
         path: of the tokenizer.json.
         content: its bytes; by default they are read from the file, after a failure only.
+
+    Returns:
+        A context manager.
+
     Raises:
         LawdslError: R0216.
     """
@@ -159,10 +183,15 @@ def _patterns(content: bytes) -> list[str]:
 
 
 def load_tokenizer(source: str | Path, end_of_text: str | None = None) -> Tokenizer:
-    """The tokenizer in a `tokenizer.json`, or in a folder that has one.
+    """Load a `tokenizer.json`, or that of a folder.
 
     Args:
-        end_of_text: the token that ends a document, where it is none of `ENDS`.
+        source: the file or the folder.
+        end_of_text: the token that ends a document, if it is not one of `ENDS`.
+
+    Returns:
+        The tokenizer.
+
     Raises:
         LawdslError: it cannot be read, or does not say which token ends a document (R0206).
     """
@@ -201,7 +230,14 @@ def _inner(path: Path) -> tuple[Any, bytes]:
 
 
 def train_tokenizer(texts: Iterator[str], size: int) -> str:
-    """A byte-level BPE with `size` tokens, the first of which ends a document, as JSON.
+    """Train a byte-level BPE tokenizer.
+
+    Args:
+        texts: the training text.
+        size: the number of tokens, the first of which ends a document.
+
+    Returns:
+        The tokenizer as JSON.
 
     Raises:
         LawdslError: the size is less than the 256 bytes and the end of text (R0206).
@@ -234,10 +270,18 @@ def sample(
     text_field: str = "text",
     progress: Progress | None = None,
 ) -> Iterator[str]:
-    """Documents of each input, evenly spread over it, of about so many characters in all.
+    """Sample documents of each input at even intervals, of about a given number of characters in
+    all.
 
-    Each is read twice, since what is in it must be known first. `glob`, `text_field` and `progress`
-    are as for `documents.read_documents`.
+    Each input is read twice, since its size must be known first.
+
+    Args:
+        inputs: files and folders of text.
+        characters: of all samples together.
+        glob, text_field, progress: see `documents.read_documents` and `documents.find_files`.
+
+    Returns:
+        An iterator over texts.
 
     Raises:
         LawdslError: text that cannot be read (R0201 to R0203), or none (R0204).

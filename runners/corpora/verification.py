@@ -20,11 +20,12 @@ FRESH = 2.0  # seconds: within so many a file may change again and keep its time
 def verify(corpora: Iterable[Corpus]) -> None:
     """Compare every file of corpora that decides losses with the hash that was written with it.
 
-    A file is read once: its hash is kept in the folder of the corpus, for as long as its size, its
-    times of change and its inode are the same. Where that cannot be written, it is read each time.
+    A file is read once: its hash is cached in the folder of the corpus, for as long as its size,
+    its modification times and its inode are unchanged. Where the cache cannot be written, files are
+    read each time.
 
     Raises:
-        LawdslError: for each file that is not what was written (R0208).
+        LawdslError: for each file that has been altered (R0208).
     """
     problems: list[Diagnostic] = []
     for corpus in {corpus.folder.resolve(): corpus for corpus in corpora}.values():

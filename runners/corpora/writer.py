@@ -1,4 +1,4 @@
-"""The files of a corpus as they are written, document by document."""
+"""Documents -> the files of a corpus, written document by document."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ RAW = "paragraphs.raw"  # the keys of the paragraphs of each document, as they c
 
 
 class Writer:
-    """One corpus in the making: `add` as often as there is text, then `finish`, then `describe`.
+    """Writer of one corpus: call `add` as often as needed, then `finish`, then `describe`.
 
-    Memory holds 28 bytes a document; no file is kept open.
+    Memory holds 28 bytes a document; no file stays open.
     """
 
     def __init__(self, folder: Path, name: str, tokenizer: Tokenizer) -> None:
@@ -36,7 +36,12 @@ class Writer:
             (folder / name).touch()
 
     def add(self, documents: Sequence[Made], longest: int | None = None) -> None:
-        """Write documents; of those of more than `longest` tokens, a piece from anywhere in it."""
+        """Write documents.
+
+        Args:
+            documents: the documents.
+            longest: of a document with more tokens, a piece at a random position is written.
+        """
         texts = encoded(self.tokenizer, (d.text for d in documents), longest is not None)
         pairs = zip(documents, texts, strict=True)
         self.write((document, *_piece(document, encoding, longest)) for document, encoding in pairs)
@@ -56,7 +61,7 @@ class Writer:
                 self.tokens += len(ids) + 1
 
     def finish(self, most: int | None = None) -> None:
-        """Complete the files; with `most` tokens, keep the documents of the smallest keys only."""
+        """Complete the files; with `most` tokens, retain only the documents of the smallest keys."""
         lengths = np.array(self._lengths, dtype=np.int64)
         selected = np.arange(len(lengths))
         if most is not None and self.tokens > most:
@@ -109,10 +114,14 @@ class Writer:
 
 
 def save(path: Path, array: NDArray[Any]) -> None:
-    """Write an array as `np.save` does, which does not say why it fails.
+    """Write an array in the format of `np.save`, with the system's error numbers.
+
+    Args:
+        path: of the file.
+        array: any array.
 
     Raises:
-        OSError: with its number.
+        OSError: it cannot be written, with the number of the error.
     """
     with path.open("wb") as file:
         header = np.lib.format.header_data_from_array_1_0(array)

@@ -1,4 +1,8 @@
-"""What training costs: arithmetic, memory, and how much of a device's peak is used."""
+"""A model and a device -> the cost of training: arithmetic, memory, and utilisation of the peak.
+
+FLOP/token = 6 W + 12 layers hidden sequence, and MFU = tokens/s * FLOP/token / (peak * devices):
+Chowdhery et al. (2022), PaLM, arXiv:2204.02311, appendix B.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +47,11 @@ _UNTOLD = re.compile(r"NVIDIA|AMD|TESLA|GEFORCE|INSTINCT|\d+GB|HBM3E?")
 def flops_per_token(
     parameters: int, embedding: int, layers: int, hidden: int, sequence: int, *, tied: bool
 ) -> int:
-    """FLOP of a forward and a backward pass, for one token of windows of `sequence` tokens.
+    """Count the FLOP of a forward and a backward pass, for one token of windows of `sequence`
+    tokens.
 
     6 for each weight that a token is multiplied with, and 12 layers hidden sequence for attention:
-    Chowdhery et al. 2022 (PaLM), appendix B. The input embedding is looked up and does not count;
+    Chowdhery et al. (2022), PaLM, appendix B. The input embedding is looked up and does not count;
     the head does, whether its weights are the embedding's or its own. Attention to the tokens
     that are masked is counted, as in the paper: halved, it would lower the MFU of causal models.
 
@@ -54,7 +59,11 @@ def flops_per_token(
         parameters: all of the model's, those that are shared counted once.
         embedding: those of the input embedding.
         layers, hidden: number of layers, and their width.
+        sequence: tokens of a window.
         tied: whether the head shares the weights of the input embedding.
+
+    Returns:
+        FLOP per token.
     """
     multiplied = parameters if tied else parameters - embedding
     return 6 * multiplied + 12 * layers * hidden * sequence
@@ -72,10 +81,20 @@ def peak(device_name: str) -> float | None:
 def mfu(
     tokens_per_second: float, flops_per_token: float, peak: float | None, devices: int = 1
 ) -> float | None:
-    """Model FLOPs utilisation: the part of the devices' peak that the model's own arithmetic takes.
+    """Model FLOPs utilisation: the fraction of the devices' peak that the model's own arithmetic
+    uses.
 
-    Chowdhery et al. 2022 (PaLM), appendix B; what is computed twice to save memory does not count.
-    None where the peak is not known.
+    MFU = tokens/s * FLOP/token / (peak * devices): Chowdhery et al. (2022), PaLM, appendix B;
+    recomputation that saves memory does not count.
+
+    Args:
+        tokens_per_second: of all devices together.
+        flops_per_token: see `flops_per_token`.
+        peak: FLOP/s of one device; None if it is not known.
+        devices: their number.
+
+    Returns:
+        The fraction, 0 to 1; None where the peak is not known.
     """
     return None if peak is None else tokens_per_second * flops_per_token / (peak * devices)
 
@@ -91,20 +110,25 @@ def memory(
     precision: Literal["float32", "bfloat16"] = "float32",
     shards: int = 1,
 ) -> int:
-    """Bytes that training takes on each device, estimated from above.
+    """Estimate from above the bytes that training takes on each device.
 
     * 16 for each parameter, over the shards: weights, gradients and two moments in float32.
-    * What is kept for the backward pass: 40 hidden + 16 intermediate bytes a token and layer;
+    * Activations for the backward pass: 40 hidden + 16 intermediate bytes a token and layer;
       under bfloat16 34 hidden + 8 intermediate, and 2 a parameter for the weights rounded to it.
-      That is what autograd keeps of Llama and Qwen2 in transformers, attention never materialised
-      and nothing computed twice; torch.compile keeps less.
+      That is what autograd stores of Llama and Qwen2 in transformers, attention never materialised
+      and nothing recomputed; torch.compile stores less.
     * The head: a chunk of logits, of 1 GiB at most, and its gradient; the gradient of its weights,
       scaled and not.
 
     Args:
+        parameters, embedding, layers, hidden: see `flops_per_token`.
         intermediate: the width of the feed-forward layers.
         tokens: that go through the model at once, a micro-batch's rows times the sequence.
-        shards: devices that share out the parameters (FSDP).
+        precision: of the products.
+        shards: devices that share the parameters (FSDP).
+
+    Returns:
+        Bytes.
     """
     low = precision == "bfloat16"
     state = 16 * parameters // shards

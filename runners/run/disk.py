@@ -1,4 +1,4 @@
-"""What runs ask of a disk: that a thing is on it, that a thing is gone, how much room there is."""
+"""Paths -> their state on disk: synced, removed, and the free space there."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the list of names in a folder, is on the disk.
+    """Wait until a file, or the list of names in a folder, is on the disk (fsync).
 
     Raises:
-        OSError: it is not there, or the disk fails.
+        OSError: it does not exist, or the disk fails.
     """
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -22,7 +22,7 @@ def sync(path: Path) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a file, a link or a folder with all that is in it, as far as that can be done."""
+    """Remove a file, a link or a folder with its content; errors are ignored."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -41,7 +41,15 @@ def free(folder: Path) -> int:
 
 
 def room(folder: Path, needed: int) -> str:
-    """A note: how many bytes it takes, and how many are free where the folder is or would be."""
+    """Describe how many bytes are needed, and how many are free.
+
+    Args:
+        folder: a folder, which need not exist yet.
+        needed: bytes.
+
+    Returns:
+        A note.
+    """
     note = f"it needs about {needed:,} bytes"
     with contextlib.suppress(OSError, StopIteration):
         note += f"; {free(folder):,} are free"

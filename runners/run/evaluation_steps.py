@@ -1,8 +1,8 @@
-"""The steps of a run after which its losses are measured.
+"""A schedule -> the steps of a run after which its losses are measured.
 
-The schedules of D-CPT (Que et al. 2024), appendix I.1: dense, sparse, sectional and exponential,
-with its numbers for 200,000 steps as defaults, and lists. Whatever the schedule, step 0 is among
-them, which is the model before it is trained, and so is the last step, which is what was paid for.
+The schedules of D-CPT (Que et al. (2024), arXiv:2406.01375), appendix I.1: dense, sparse, sectional
+and exponential, with its numbers for 200,000 steps as defaults, and lists. Every schedule includes
+step 0, the model before it is trained, and the last step, the model that the run produces.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _inside(part: str) -> str:
 
 
 class Sectional(Record):
-    """Every `every` steps in the first `part` of the run, and every `then` steps from there on: M3.
+    """Every `every` steps in the first `part` of the run, and every `then` steps after it: M3.
 
     Of 200,000 steps that makes 30 + 10 points, step 0 not counted.
     """
@@ -81,7 +81,14 @@ Schedule = Annotated[
 
 
 def steps(schedule: Schedule, total: int) -> tuple[int, ...]:
-    """The steps of a run of `total` steps after which it is measured: increasing, from 0 to `total`.
+    """Give the steps after which a run is evaluated.
+
+    Args:
+        schedule: the schedule.
+        total: the number of steps of the run.
+
+    Returns:
+        Increasing steps, from 0 to `total`.
 
     Raises:
         LawdslError: an interval longer than the part of the run it is for, or a listed step beyond

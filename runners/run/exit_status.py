@@ -1,4 +1,4 @@
-"""How a run ends: the signals that ask it to, its exit code, and done.json, which says it to others."""
+"""How a run ends: the signals that request it, its exit code, and its record in done.json."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SWEEP = "LAWDSL_SWEEP"  # in the environment: the process of the sweep that the 
 
 
 class ExitRequest:
-    """The signal that asked to stop, 0 as long as none has; a second one ends the process.
+    """The signal that requested the run to stop, 0 if none has; a second one ends the process.
 
-    torchrun hands on to its processes what a terminal or a scheduler has sent to all of them: what
-    comes within a second of the first is the same one.
+    torchrun forwards to its processes what a terminal or a scheduler has sent to all of them:
+    signals within a second of the first count as one.
 
     Args:
-        world: how many processes do the run.
+        world: the number of processes of the run.
     """
 
     def __init__(self, world: int) -> None:
@@ -43,7 +43,7 @@ class ExitRequest:
             signal.signal(number, self)
 
     def asked(self) -> int:
-        """The signal; SIGTERM where the sweep that this run was started by is gone."""
+        """The signal, or 0; SIGTERM where the sweep that started this run has ended."""
         if not self.signal and self.sweep and not Path(f"/proc/{self.sweep}").exists():
             return signal.SIGTERM
         return self.signal
@@ -83,8 +83,12 @@ def reopen(folder: Path) -> None:
 def finish(folder: Path, done: dict[str, Any]) -> None:
     """Write how a run ended, and only then remove its checkpoints.
 
+    Args:
+        folder: of the run.
+        done: the content of done.json.
+
     Raises:
-        LawdslError: it cannot be written (R0508); the checkpoints stay.
+        LawdslError: it cannot be written (R0508); the checkpoints remain.
     """
     _record(folder, done)
     forget(folder)
@@ -92,6 +96,10 @@ def finish(folder: Path, done: dict[str, Any]) -> None:
 
 def write_end(folder: Path, done: dict[str, Any]) -> None:
     """Write done.json.
+
+    Args:
+        folder: of the run.
+        done: its content.
 
     Raises:
         OSError: it cannot be written.
@@ -116,13 +124,15 @@ def forget(folder: Path) -> None:
 
 
 def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[Diagnostic]:
-    """Record that memory did not suffice; the checkpoints stay, for a smaller micro-batch.
+    """Record that the run was out of memory; the checkpoints remain, for a smaller micro-batch.
 
     Args:
-        used: bytes that were held at most, if that is known.
+        folder: of the run.
+        error: that was raised.
+        used: the largest number of bytes that were allocated, if it is known.
 
     Returns:
-        What is to be said of it (R0507), and where it cannot be recorded (R0508).
+        The diagnostic R0507, and R0508 where the end cannot be recorded.
     """
     message = str(error).splitlines()[0] if str(error) else "no memory is left"
     done = {"status": "oom", "step": None, "message": message, "peak_memory_bytes": used}
@@ -142,7 +152,17 @@ def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[
 
 
 def unwritten(what: str, folder: Path, needed: int, error: Exception) -> LawdslError:
-    """The disk did not take what a run writes at its end (R0508); `needed` bytes, 0 for a few."""
+    """Create the error for a result that cannot be written at the end of a run.
+
+    Args:
+        what: the result, for the message.
+        folder: of the run.
+        needed: bytes; 0 for a few.
+        error: of the system.
+
+    Returns:
+        The error, R0508.
+    """
     return LawdslError(
         Diagnostic(
             "R0508",

@@ -1,9 +1,9 @@
 """One process at a time on a run.
 
-The lock is the operating system's (flock) on RUN/lock, and goes with the process that holds it,
-however it ends. On some shared file systems such a lock is not seen by other hosts: the file says
-too which host holds the run, and is emptied when it is done. Nothing here goes by a clock; the
-time in the file is for people to read.
+The lock is the operating system's (flock) on RUN/lock, and is released with the process that has
+it, however it ends. On some shared file systems other hosts do not see such a lock: the file
+therefore names the host of the run as well, and is emptied when it is done. Nothing here depends on
+clocks; the time in the file is for people to read.
 """
 
 from __future__ import annotations
@@ -26,16 +26,20 @@ from ..spec import canonical
 
 @contextlib.contextmanager
 def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
-    """Hold a run while the block runs.
+    """Lock a run while the block runs.
 
     Args:
+        run_folder: of the run.
         label: the name of the run in messages.
-        steal: take a run that another host held when it was last heard of. It is for the caller to
-            know that nothing runs there any more.
+        steal: take over a run whose lock names another host. The caller must know that nothing runs
+            there any more.
+
+    Returns:
+        A context manager.
 
     Raises:
-        LawdslError: R0408, another process holds the run; R0409, another host held it and has not
-            let go; R0410, the folder cannot be locked.
+        LawdslError: R0408, another process has the lock; R0409, another host is named and has not
+            released it; R0410, the folder cannot be locked.
     """
     path = run_folder / "lock"
     with contextlib.ExitStack() as stack:
@@ -58,9 +62,9 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
 
 
 def holder(run_folder: Path) -> str:
-    """Who holds a run, `host/pid since …`; empty where nobody does, as far as can be seen here.
+    """Who has locked a run, `host/pid since …`; empty if nobody has, as seen from this host.
 
-    Where nobody is named the lock is not touched, so that whoever takes it meanwhile can.
+    Where nobody is named the lock is not touched, so that another process can take it meanwhile.
     """
     try:
         with open(run_folder / "lock", "rb", buffering=0) as file:
@@ -73,7 +77,9 @@ def holder(run_folder: Path) -> str:
 
 
 def named(run_folder: Path) -> dict[str, Any]:
-    """Who holds a run, or did when its process ended: host, pid, since; empty where nobody did."""
+    """The host, pid and time in the lock of a run, whether or not the process still runs; empty if
+    none.
+    """
     try:
         with open(run_folder / "lock", "rb", buffering=0) as file:
             return _holder(file)

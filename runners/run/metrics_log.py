@@ -38,11 +38,11 @@ class MetricsLog:
         self._file = file
 
     def append(self, record: dict[str, Any]) -> None:
-        """Write a row; when this returns it is on the disk.
+        """Append a row; when this returns it is on the disk.
 
         Raises:
-            LawdslError: R0407, it cannot be written; the rows from before are as they were.
-            ValueError, TypeError: the record is no plain data.
+            LawdslError: R0407, it cannot be written; the earlier rows are unchanged.
+            ValueError, TypeError: the record is not plain data.
         """
         line = canonical(_written(record)).encode() + b"\n"
         try:
@@ -60,6 +60,7 @@ class MetricsLog:
             raise
 
     def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> MetricsLog:
@@ -96,13 +97,14 @@ def open_points(path: Path) -> MetricsLog:
 
 
 def cut(path: Path, size: int) -> int:
-    """Take away what was appended after a checkpoint, so that each row will be there once.
+    """Remove the rows that were appended after a checkpoint, so that each row is present once.
 
     Args:
+        path: of the file.
         size: the bytes of all rows when the checkpoint was saved; 0 for the run's beginning.
 
     Returns:
-        The number of whole rows that are taken away; a torn last line is none.
+        The number of complete rows that are removed.
 
     Raises:
         LawdslError: R0405, rows that the checkpoint counts are missing; R0407, the file cannot be

@@ -1,4 +1,4 @@
-"""What is known of a model before it is loaded; whoever plans a sweep loads no torch for it."""
+"""Facts of a model that are known before it is loaded; planning a sweep does not load torch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""The learning rate of every update, and the two areas that it has swept.
+"""A training and a step -> the learning rate of the update, and the areas under the schedule so
+far.
 
 Updates are counted from 0, so the number of an update is the number of updates done before it.
+Cosine: Loshchilov and Hutter (2017), arXiv:1608.03983; warmup-stable-decay: Hu et al. (2024),
+arXiv:2404.06395; areas: Tissue et al. (2024), arXiv:2408.11029.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from ..spec import Training
 
 
 def check(training: Training) -> None:
-    """Refuse a schedule that does not fit into the run.
+    """Raise an error for a schedule that does not fit the run.
 
     Raises:
         LawdslError: a warm-up or a decay that is missing, longer than the run, or without effect
@@ -37,18 +40,24 @@ def check(training: Training) -> None:
 
 
 def learning_rate(training: Training, step: int) -> float:
-    """The learning rate of the update number `step`, 0 <= step < training.steps.
+    """Give the learning rate of an update.
 
-    Every schedule rises on a line over the first `warmup` updates and gives the full rate first to
-    the update number `warmup`: 1/(warmup + 1) of it to update 0, all of it where there is no
-    warm-up. Then
+    Every schedule rises linearly over the first `warmup` updates, lr (step + 1)/(warmup + 1), so
+    that update number `warmup` is the first to have the full rate. Then
 
     * `constant` stays,
-    * `cosine` falls along half a cosine (Loshchilov and Hutter 2017, equation 5, without
+    * `cosine` falls along half a cosine (Loshchilov and Hutter (2017), equation 5, without
       restarts) to `final` of the rate, which the last update has,
-    * `warmup-stable-decay` (Hu et al. 2024, MiniCPM, section 4.2) stays, and falls over the last
-      `decay` updates to `final` of the rate, which the last one has: on a line, the cooldown
-      that Hägele et al. 2024 (2405.18392) begin with, where Hu et al. let it fall exponentially.
+    * `warmup-stable-decay` (Hu et al. (2024), MiniCPM, section 4.2) stays, and falls over the last
+      `decay` updates to `final` of the rate, which the last one has: linearly, the cooldown
+      that Hägele et al. (2024), arXiv:2405.18392, begin with, where Hu et al. decay exponentially.
+
+    Args:
+        training: the schedule and its numbers.
+        step: the number of the update, 0 <= step < training.steps.
+
+    Returns:
+        The learning rate.
     """
     return training.learning_rate * _part(training, step)
 
@@ -69,17 +78,24 @@ def _part(training: Training, step: int) -> float:
 
 
 def areas(training: Training, step: int, decay: float = 0.999) -> tuple[float, float]:
-    """What the learning rates of the first `step` updates come to: S1 and S2.
+    """Give the forward area S1 and the annealing area S2 of the first `step` updates.
 
-    The forward area S1 is their sum. The annealing area is
-    S2 = sum over updates i of sum over updates k <= i of (lr_(k-1) - lr_k) decay^(i-k):
-    what falls counts up, a warm-up counts down. The first update has no difference: what the
-    learning rate was in an earlier training is not known here. Tissue et al. 2024 (2408.11029);
-    Wang et al. 2025 (CPT dynamics), equation 4, which has these two of the continual pre-training
-    beside those of the pre-training.
+    S1 = sum of lr_i, and S2 = sum over updates i of sum over k <= i of (lr_(k-1) - lr_k)
+    decay^(i-k): a falling rate counts up, a warm-up counts down. The first update has no
+    difference: the learning rate of an earlier training is not known here. Tissue et al. (2024),
+    arXiv:2408.11029; Wang et al. (2025), CPT dynamics, equation 4, which has these two of the
+    continual pre-training beside those of the pre-training.
 
-    The first call for a schedule goes through all of its updates, in one order, so the same
-    numbers come out bit for bit whenever they are asked for; the others look them up.
+    The first call for a schedule computes all of its updates, in one order, so the same numbers
+    result bit for bit at every call; later calls look them up.
+
+    Args:
+        training: the schedule and its numbers.
+        step: the number of updates, 0 to training.steps.
+        decay: the factor per update by which a fall of the rate is forgotten.
+
+    Returns:
+        S1 and S2.
     """
     forward, annealing = _all_areas(training, decay)
     return forward[step], annealing[step]

@@ -1,9 +1,10 @@
-"""The mixture: which windows of which corpora a step trains on, a pure function of seed and step.
+"""The mixture: the windows of the corpora that a step trains on, a pure function of seed and step.
 
-Nothing is drawn from a generator and nothing has to be saved: rows follow each other in one fixed
-order, in which every corpus has its exact quota at every step, and the windows of a corpus follow a
-keyed permutation, another one in each pass over it. How many processes share a batch changes
-nothing.
+No generator has a state that would have to be saved: rows follow each other in one fixed order, in
+which every corpus has its exact quota at every step (Webster's method: Balinski and Young (1982),
+Fair Representation), and the windows of a corpus follow a keyed permutation, another one in each
+pass over it (a Feistel network: Luby and Rackoff (1988), SIAM Journal on Computing 17). How many
+processes share a batch changes nothing.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ Windows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Mixture:
-    """Corpora, mixed.
+    """A mixture of corpora.
 
     Attributes:
         names: of the corpora.
-        weights: whole numbers in proportion to their shares.
-        windows: how many windows each has.
+        weights: integers in proportion to their shares.
+        windows: the number of windows of each.
         keys: the hash of seed and fingerprint of each; runs of other shares or models that have
             the same keys meet the windows of a corpus in the same order, so that the difference
             of two runs has less noise than either.
@@ -52,7 +53,18 @@ def mixture(
     batch: int,
     seed: int,
 ) -> Mixture:
-    """The mixture of corpora in given shares, which add up to 1."""
+    """Create a mixture of corpora.
+
+    Args:
+        shares: corpus -> share of the rows; they sum to 1.
+        windows: corpus -> number of windows.
+        fingerprints: corpus -> fingerprint.
+        batch: rows a step.
+        seed: of the order of the windows.
+
+    Returns:
+        The mixture.
+    """
     common = math.lcm(*(share.denominator for share in shares.values()))
     names = tuple(shares)
     return Mixture(
@@ -65,10 +77,14 @@ def mixture(
 
 
 def mixture_of(run: Run, windows: Mapping[str, int]) -> Mixture:
-    """The mixture of a run, in the order of the names, whatever that of the run's order is.
+    """Create the mixture of a run, with corpora sorted by name, whatever their order in the run.
 
     Args:
-        windows: corpus -> how many rows of the run's length it has.
+        run: the run.
+        windows: corpus -> number of windows of the run's length.
+
+    Returns:
+        The mixture.
     """
     corpora = dict(sorted(run.corpora.items()))
     return mixture(
@@ -81,11 +97,18 @@ def mixture_of(run: Run, windows: Mapping[str, int]) -> Mixture:
 
 
 def drawn(mix: Mixture, step: int) -> tuple[int, ...]:
-    """How many rows of each corpus the first `step` steps have, in all step * batch.
+    """Count the rows of each corpus in the first `step` steps.
 
     The j-th row of a corpus of share p is due at (j + 1/2)/p, and rows come in the order in which
-    they are due (Webster's method). So counts never fall; of two or three corpora none is ever more
-    than half a row, or one, from its share.
+    they are due: Webster's method (Balinski and Young (1982), Fair Representation). So counts never
+    fall; of two or three corpora none is ever more than half a row, or one, from its share.
+
+    Args:
+        mix: the mixture.
+        step: the number of steps.
+
+    Returns:
+        A count for each corpus; they sum to step * batch.
     """
     rows = step * mix.batch
     total = sum(mix.weights)
@@ -102,7 +125,15 @@ def drawn(mix: Mixture, step: int) -> tuple[int, ...]:
 
 
 def rows(mix: Mixture, step: int) -> list[tuple[int, int]]:
-    """The rows of the update after `step` updates: number of the corpus, number of the window."""
+    """Give the rows of the update after `step` updates.
+
+    Args:
+        mix: the mixture.
+        step: the number of updates before it.
+
+    Returns:
+        For each row the number of its corpus and the number of its window there.
+    """
     before, after = drawn(mix, step), drawn(mix, step + 1)
     rows_of_corpora = []
     for k, (first, last) in enumerate(zip(before, after, strict=True)):
@@ -114,7 +145,16 @@ def rows(mix: Mixture, step: int) -> list[tuple[int, int]]:
 
 
 def windows(mix: Mixture, corpus: int, positions: Windows) -> Windows:
-    """The windows that stand at some positions of a corpus's endless order."""
+    """Give the windows at some positions of a corpus's endless order.
+
+    Args:
+        mix: the mixture.
+        corpus: its number.
+        positions: in the order of the corpus, shape (rows,); each pass has as many as windows.
+
+    Returns:
+        Numbers of windows, shape (rows,).
+    """
     size = mix.windows[corpus]
     passes = positions // size
     indices = np.empty_like(positions)
@@ -126,7 +166,15 @@ def windows(mix: Mixture, corpus: int, positions: Windows) -> Windows:
 
 
 def epochs(mix: Mixture, step: int) -> dict[str, float]:
-    """How often each corpus has been gone through after `step` steps."""
+    """Give the number of passes over each corpus after `step` steps, rows / windows.
+
+    Args:
+        mix: the mixture.
+        step: the number of steps.
+
+    Returns:
+        Corpus -> passes.
+    """
     counts = drawn(mix, step)
     return {n: c / w for n, c, w in zip(mix.names, counts, mix.windows, strict=True)}
 
@@ -134,10 +182,16 @@ def epochs(mix: Mixture, step: int) -> dict[str, float]:
 def batch(
     mix: Mixture, tokens: Sequence[NDArray[np.unsignedinteger]], sequence: int, step: int
 ) -> Windows:
-    """The rows of a step, (batch, sequence + 1): each a window and the token that follows it.
+    """Give the rows of a step: each a window and the token that follows it.
 
     Args:
+        mix: the mixture.
         tokens: of each corpus, in the order of the mixture; may be memory-mapped.
+        sequence: tokens of a window.
+        step: the number of updates before it.
+
+    Returns:
+        Tokens, shape (batch, sequence + 1), int64.
     """
     tokens_of_batch = np.empty((mix.batch, sequence + 1), np.int64)
     for row, (corpus, window) in enumerate(rows(mix, step)):
@@ -147,10 +201,19 @@ def batch(
 
 
 def permuted(positions: Windows, size: int, key: bytes) -> Windows:
-    """Where a keyed permutation of 0 … size - 1 puts some of them, without ever holding it whole.
+    """Apply a keyed permutation of 0 … size - 1 to some positions, without storing it.
 
-    A Feistel network on the next even number of bits, followed until it lands inside. Its numbers
-    are those of this file alone: no library's generator may change them.
+    A Feistel network on the next even number of bits (Luby and Rackoff (1988)), applied until the
+    value is less than `size` (cycle walking: Black and Rogaway (2002), Ciphers with Arbitrary
+    Finite Domains). It uses no library's generator, whose numbers may change between versions.
+
+    Args:
+        positions: numbers below `size`, shape (n,).
+        size: of the permuted set.
+        key: selects the permutation.
+
+    Returns:
+        Shape (n,).
     """
     half = max(1, (max(size - 1, 1).bit_length() + 1) // 2)
     mask = np.uint64((1 << half) - 1)

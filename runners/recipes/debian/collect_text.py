@@ -48,6 +48,7 @@ CODE_LEFT_OUT = ("site-packages", "dist-packages", "pydoc_data", "encodings", "_
 
 
 def main(folder: Path) -> None:
+    """Collect the text of this machine and write it into a folder, with counts and sizes."""
     folder.mkdir(parents=True, exist_ok=True)
     collected = {
         "system": _system(),
@@ -61,7 +62,15 @@ def main(folder: Path) -> None:
 
 
 def write(path: Path, documents: Iterator[tuple[str, str, str]]) -> dict[str, dict[str, int]]:
-    """Write (kind, source, text) as JSON lines; documents and bytes of each kind."""
+    """Write documents as JSON lines.
+
+    Args:
+        path: of the file.
+        documents: kind, source and text of each.
+
+    Returns:
+        Kind -> number of documents and bytes.
+    """
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     with path.open("w", encoding="utf-8") as file:
@@ -109,7 +118,16 @@ def code() -> Iterator[tuple[str, str, str]]:
 
 
 def document(kind: str, path: Path, text: str) -> Iterator[tuple[str, str, str]]:
-    """The document if it is long enough and English prose for the most part."""
+    """Yield the document if its length is in range and it is mostly English prose.
+
+    Args:
+        kind: of the document.
+        path: its source.
+        text: its content, which is normalised.
+
+    Returns:
+        An iterator over at most one (kind, source, text).
+    """
     text = re.sub(r"[ \t]+$", "", text.translate(PLAIN), flags=re.MULTILINE)
     text = re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
     if not SHORTEST <= len(text) <= LONGEST:
@@ -121,12 +139,13 @@ def document(kind: str, path: Path, text: str) -> Iterator[tuple[str, str, str]]
 
 
 def files(folder: Path) -> list[Path]:
-    """The regular files below a folder, without links: what they lead to is met by itself."""
+    """The regular files below a folder, sorted, without symbolic links."""
     paths = folder.rglob("*") if folder.is_dir() else ()
     return sorted(path for path in paths if path.is_file() and not path.is_symlink())
 
 
 def plain_name(path: Path) -> str:
+    """The name of a file without `.gz`."""
     return path.name.removesuffix(".gz")
 
 
