@@ -1,4 +1,4 @@
-"""Trained models, put where sweeps after this one begin from them."""
+"""Trained models -> folders from which later sweeps start."""
 
 from __future__ import annotations
 
@@ -17,14 +17,26 @@ MARK = "lawdsl.json"  # in an exported folder: which run its model is of
 
 
 def place(sweep: Sweep, run: Planned) -> Path | None:
-    """Where the model of a run is wanted, if anywhere."""
+    """Give the folder to which the model of a run is exported.
+
+    Args:
+        sweep: the sweep.
+        run: one of its runs.
+
+    Returns:
+        The folder; None where the sweep exports no models.
+    """
     if sweep.export is None:
         return None
     return Path(sweep.export.replace("{model}", run.order.run.model.name))
 
 
 def check(sweep: Sweep, runs: Iterable[Planned]) -> None:
-    """Refuse to write over what is not an exported model.
+    """Raise an error if an export would overwrite anything but an exported model.
+
+    Args:
+        sweep: the sweep.
+        runs: its runs.
 
     Raises:
         LawdslError: with every such folder; R0107.
@@ -41,7 +53,14 @@ def check(sweep: Sweep, runs: Iterable[Planned]) -> None:
 
 
 def export(sweep: Sweep, run: Planned) -> Path | None:
-    """Copy the model of a run that is done, whole or not at all; where it is, if it was not there.
+    """Copy the model of a run that is done, atomically.
+
+    Args:
+        sweep: the sweep.
+        run: the run.
+
+    Returns:
+        The folder; None where the sweep exports nothing, or the model is there already.
 
     Raises:
         LawdslError: the run has no model any more, or it cannot be copied (R0107).

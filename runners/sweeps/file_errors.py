@@ -1,4 +1,4 @@
-"""What sweep.toml says, read strictly, and every mistake in it with its place.
+"""sweep.toml -> its tables, parsed strictly, and every mistake in it with its place.
 
 A place is written as a path: `training.steps`, `models[2].folder`, counted from 1.
 """
@@ -46,12 +46,26 @@ _Kind = TypeVar("_Kind", bound=BaseModel)
 
 
 def wrong(location: str, message: str, help: str = "", code: str = "R0102") -> Diagnostic:
-    """A mistake in a sweep."""
+    """Create the diagnostic for a mistake in a sweep.
+
+    Args:
+        location: the path of the entry.
+        message: what is wrong.
+        help: how to correct it.
+        code: of the message.
+
+    Returns:
+        The diagnostic.
+    """
     return Diagnostic(code, message, place=location, help=help or "correct it; nothing was started")
 
 
 def refuse(path: Path, problems: Iterable[Diagnostic]) -> None:
-    """Raise all mistakes of a file, if there are any.
+    """Raise one error with all mistakes of a file, if there are any.
+
+    Args:
+        path: of the file.
+        problems: the mistakes.
 
     Raises:
         LawdslError: with each of them, once.

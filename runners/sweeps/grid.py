@@ -1,4 +1,4 @@
-"""A sweep and what its folders hold -> the orders of its runs."""
+"""A sweep and the facts of its folders -> the orders of its runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from .sweep import Cell, Sweep
 
 
 def orders_of(sweep: Sweep, inputs: SweepInputs) -> list[RunOrder]:
-    """What is to be run, in the order of the sweep's file."""
+    """Give the orders of the runs, in the order of the sweep's file.
+
+    Args:
+        sweep: the sweep.
+        inputs: the facts of its corpora and models.
+
+    Returns:
+        One order for each run.
+    """
     reference = None
     if sweep.dlc is not None:
         cell, unit = sweep.dlc
@@ -19,7 +27,15 @@ def orders_of(sweep: Sweep, inputs: SweepInputs) -> list[RunOrder]:
 
 
 def folder_of(sweep: Sweep, order: RunOrder) -> Path:
-    """Where a run lies: its label for people, its identity for the machine."""
+    """Give the folder of a run: its label for people, and its identity.
+
+    Args:
+        sweep: the sweep.
+        order: of the run.
+
+    Returns:
+        The path.
+    """
     return sweep.folder / f"{order.label}-{order.run.identity()}"
 
 

@@ -1,6 +1,6 @@
-"""What the folders hold that a sweep names, and whether it goes together; torch is not loaded.
+"""The folders that a sweep names -> their facts, checked for consistency; torch is not loaded.
 
-All that can be known is known before anything starts.
+All that can be checked is checked before anything starts.
 """
 
 from __future__ import annotations
@@ -59,13 +59,17 @@ class SweepInputs:
 def inputs_of(
     sweep: Sweep, inspect: Callable[[Sequence[Source]], list[ModelFacts]] | None = None
 ) -> SweepInputs:
-    """Look at all that a sweep needs.
+    """Inspect all corpora and models of a sweep.
 
     Args:
-        inspect: what says the facts of models; by default a process that loads torch.
+        sweep: the sweep.
+        inspect: gives the facts of models; by default a process that loads torch.
+
+    Returns:
+        The facts.
 
     Raises:
-        LawdslError: with everything that is missing, cannot be used or does not go together.
+        LawdslError: with everything that is missing, unusable or inconsistent.
     """
     problems: list[Diagnostic] = []
     folders = {name: corpus.folder for name, corpus in sweep.corpora.items()}
@@ -90,10 +94,11 @@ def inputs_of(
 
 
 def describe(sources: Sequence[Source]) -> list[ModelFacts]:
-    """The facts of models, from a process that loads torch and ends.
+    """Give the facts of models, from a process that loads torch and ends.
 
     Raises:
         LawdslError: packages are missing (R0101), or with why models cannot be used.
+        RuntimeError: the process failed.
     """
     needs("torch", "transformers")
     done = subprocess.run(INSPECT, input=json.dumps(list(sources)), capture_output=True, text=True)

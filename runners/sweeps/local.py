@@ -1,4 +1,4 @@
-"""Runs as processes on this machine, as many at once as it bears."""
+"""Runs -> processes on this machine, as many at once as its cores and GPUs permit."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class _LocalSlot:
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """How runs are carried out on one machine.
+    """The engine that executes runs on one machine.
 
     Attributes:
-        machine: what there is.
-        jobs: how many runs at once.
-        policy: what is done about runs that do not go through.
+        machine: its cores and GPUs.
+        jobs: the number of runs at once.
+        policy: for runs that fail.
         worker: the command that does the run whose folder is its last argument.
     """
 
@@ -45,19 +45,54 @@ class LocalEngine:
         ended: Callable[[Outcome], None] = lambda outcome: None,
         progress: Callable[[int, int], None] = lambda tokens, at_work: None,
     ) -> list[Outcome]:
-        """Do runs in the order given; see `carry_out`."""
+        """Execute runs in the order given; see `carry_out`.
+
+        Args:
+            runs: the runs.
+            stop: says when to end.
+            ended: called with the outcome of each run as it ends.
+            progress: called with the tokens trained so far, and the number of active runs.
+
+        Returns:
+            The outcomes.
+        """
         return carry_out(self, runs, stop, ended, progress)
 
     def hopeless(self, waiting: Sequence[Job]) -> str:
+        """An empty text: this machine can start every run at some time."""
         return ""
 
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
+        """Decide whether a run can start.
+
+        Args:
+            job: the run.
+            working: the active runs.
+
+        Returns:
+            Whether fewer than `jobs` runs are active.
+        """
         return len(working) < self.jobs
 
     def held(self, job: Job, holder: str) -> str:
+        """Give the process that has locked a run, after releasing the lock if the policy says so.
+
+        Args:
+            job: the run.
+            holder: the process named in its lock; empty for none.
+
+        Returns:
+            The process; empty if the run is free.
+        """
         return "" if holder and self.policy.steal and release(job.run.folder) else holder
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
+        """Start a worker for a run, on the GPUs that the fewest runs use.
+
+        Args:
+            job: the run.
+            working: the active runs.
+        """
         run = job.run
         gpus = self._gpus(run.order.how, [gpu for other in working for gpu in other.worker.gpus])
         job.worker = _LocalSlot(
@@ -65,10 +100,17 @@ class LocalEngine:
         )
 
     def exit(self, job: Job) -> Exit | None:
+        """How the worker of a run ended; None while it is active."""
         status: Exit | None = job.worker.worker.exit()
         return status
 
     def tell(self, job: Job, number: int) -> None:
+        """Send a signal to the worker of a run.
+
+        Args:
+            job: the run.
+            number: of the signal.
+        """
         job.worker.worker.tell(number)
 
     def _gpus(self, how: ExecutionConfig, used: Sequence[str]) -> tuple[str, ...]:

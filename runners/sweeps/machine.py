@@ -1,4 +1,4 @@
-"""What the machine has that runs take: cores and GPUs. Neither torch nor a GPU is touched."""
+"""This machine -> its cores and GPUs that runs may use. Neither torch nor a GPU is initialised."""
 
 from __future__ import annotations
 
@@ -40,14 +40,19 @@ def at_once(
     jobs: int | None = None,
     jobs_per_gpu: int = 1,
 ) -> int:
-    """How many runs there may be at once: on the CPU one for each core that a run keeps busy.
+    """Give the number of runs at once: on the CPU one for each set of cores that a run keeps busy.
 
     Args:
+        machine: its cores and GPUs.
         hows: how the runs are run.
-        jobs: a number that somebody chose.
+        jobs: the number that the user chose.
+        jobs_per_gpu: the number of runs that may share a GPU.
+
+    Returns:
+        The number, at least 1.
 
     Raises:
-        LawdslError: runs on GPUs that are not there (R0112).
+        LawdslError: runs on GPUs that the machine lacks (R0112).
     """
     limits = []
     for how in set(hows):

@@ -1,4 +1,8 @@
-"""What a sweep will cost, before it starts: tokens, passes over the corpora, FLOP, time, disk."""
+"""A sweep and its inputs -> what it will cost: tokens, passes over the corpora, FLOP, time, disk.
+
+Time is that of list scheduling, the longest run first: each run starts on the slot that is free
+first (Graham (1969), SIAM Journal on Applied Mathematics 17).
+"""
 
 from __future__ import annotations
 
@@ -31,15 +35,15 @@ SHOWN = 5  # runs that are named in one message
 
 @dataclass(frozen=True)
 class Planned:
-    """One run.
+    """A run of the plan.
 
     Attributes:
         order: what is to be done.
         folder: where.
-        state: how far it is.
-        tokens: that it is trained on, all in all.
+        state: its progress.
+        tokens: that it is trained on, in all.
         flops: of training and evaluations.
-        seconds: that are left, estimated; 0 where nothing is left to do.
+        seconds: that remain, estimated; 0 for a run that is done.
     """
 
     order: RunOrder
@@ -51,6 +55,7 @@ class Planned:
 
     @property
     def label(self) -> str:
+        """The name of the run in messages."""
         return self.order.label
 
 
@@ -105,11 +110,12 @@ class Plan:
 
     @property
     def to_do(self) -> list[Planned]:
-        """The runs that are not done, the longest first: none of them ends long after the rest."""
+        """The runs that are not done, the longest first, which keeps the end of the sweep short."""
         unfinished = [run for run in self.runs if not run.state.final]
         return sorted(unfinished, key=lambda run: (-run.seconds, run.label))
 
     def to_json(self) -> dict[str, Any]:
+        """The plan as plain data; the keys are stable."""
         return {
             "name": self.name,
             "folder": str(self.folder),
@@ -143,11 +149,21 @@ class Plan:
 def plan_of(
     sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder], machine: Machine, jobs: int
 ) -> Plan:
-    """What is left to do of a sweep, and what that costs.
+    """Plan what remains of a sweep, and estimate its cost.
+
+    Args:
+        sweep: the sweep.
+        inputs: the facts of its corpora and models.
+        orders: of its runs.
+        machine: its cores and GPUs.
+        jobs: the number of runs at once.
+
+    Returns:
+        The plan.
 
     Raises:
         LawdslError: runs that would go through a corpus more often than is allowed (R0106), or that
-            write more than there is room for, whatever happens (R0119).
+            certainly write more than the free space (R0119).
     """
     folders = [folder_of(sweep, order) for order in orders]
     states = [state(folder) for folder in folders]

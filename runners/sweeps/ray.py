@@ -1,6 +1,8 @@
-"""Runs on the nodes of a Ray cluster. Ray is their scheduler and no more: the folders say the rest.
+"""Runs -> workers on the nodes of a Ray cluster. Ray only schedules: run folders have all the
+state.
 
-A driver that dies takes no result with it; `lawdsl run` goes on with what the folders say.
+A driver that dies loses no result; `lawdsl run` resumes from the folders. Ray: Moritz et al.
+(2018), arXiv:1712.05889.
 """
 
 from __future__ import annotations
@@ -90,7 +92,16 @@ class RayEngine:
         ended: Callable[[Outcome], None] = lambda outcome: None,
         progress: Callable[[int, int], None] = lambda tokens, at_work: None,
     ) -> list[Outcome]:
-        """Do runs in the order given; see `carry_out`.
+        """Execute runs in the order given; see `carry_out`.
+
+        Args:
+            runs: the runs.
+            stop: says when to end.
+            ended: called with the outcome of each run as it ends.
+            progress: called with the tokens trained so far, and the number of active runs.
+
+        Returns:
+            The outcomes.
 
         Raises:
             LawdslError: nodes that do not see the folders (R0115).

@@ -1,4 +1,4 @@
-"""A Ray cluster as a sweep sees it: how to join one, what its nodes have, what they see."""
+"""A Ray cluster -> its nodes, their resources, and what they see of the sweep's folders."""
 
 from __future__ import annotations
 
@@ -68,14 +68,17 @@ class ClusterNode:
 
 @contextmanager
 def joined(address: str) -> Iterator[None]:
-    """Be a driver of a cluster while the block runs.
+    """Connect to a cluster as a driver while the block runs.
 
     Args:
         address: `auto`, the one on this machine; `local`, one that is started here and ends
             with the block; `host:6379`; `ray://host:10001`.
 
+    Returns:
+        A context manager.
+
     Raises:
-        LawdslError: there is none (R0113).
+        LawdslError: no cluster is there (R0113).
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports home
     _reach(address)
@@ -121,10 +124,18 @@ def machine_of(nodes: Iterable[ClusterNode]) -> Machine:
 
 
 def needs_of(how: ExecutionConfig, machine: Machine, jobs_per_gpu: int = 1) -> Resources:
-    """What a run takes of a node.
+    """Give the resources that a run needs of a node.
+
+    Args:
+        how: how the run is run.
+        machine: the cluster as one machine.
+        jobs_per_gpu: the number of runs that may share a GPU.
+
+    Returns:
+        Cores and GPUs; a fraction of a GPU where runs share it.
 
     Raises:
-        LawdslError: it names a GPU, and these are Ray's to give (R0114).
+        LawdslError: it names a GPU, which Ray has to assign (R0114).
     """
     if ":" in how.device:
         message = f"device = {how.device!r} names a GPU, and on a cluster Ray gives the GPUs"
@@ -137,18 +148,30 @@ def needs_of(how: ExecutionConfig, machine: Machine, jobs_per_gpu: int = 1) -> R
 
 
 def capacity(nodes: Iterable[ClusterNode], needs: Resources) -> int:
-    """How many runs with such needs the living nodes bear at once."""
+    """Give the number of runs that the living nodes can execute at once.
+
+    Args:
+        nodes: of the cluster.
+        needs: of each run.
+
+    Returns:
+        The number.
+    """
     return sum(node.times(needs) for node in nodes if node.alive)
 
 
 def at_once(
     nodes: Sequence[ClusterNode], kinds: Iterable[Resources], jobs: int | None = None
 ) -> int:
-    """How many runs there may be at once.
+    """Give the number of runs at once.
 
     Args:
+        nodes: of the cluster.
         kinds: the needs of the runs.
-        jobs: a number that somebody chose.
+        jobs: the number that the user chose.
+
+    Returns:
+        The number, at least 1.
 
     Raises:
         LawdslError: no node has what a run needs (R0114): it would wait for ever.
@@ -167,7 +190,11 @@ def at_once(
 
 
 def check(able: Iterable[ClusterNode], runs: Sequence[Planned]) -> bool:
-    """Refuse nodes that cannot do runs; those that are lost meanwhile are no matter.
+    """Raise an error for nodes that cannot execute runs; nodes that are lost meanwhile are ignored.
+
+    Args:
+        able: the nodes with enough cores and GPUs.
+        runs: the runs.
 
     Returns:
         Whether a lock on a file in the sweep's folder is seen on all hosts.
@@ -207,7 +234,7 @@ def check(able: Iterable[ClusterNode], runs: Sequence[Planned]) -> bool:
 
 
 def pinned(node: ClusterNode) -> dict[str, Any]:
-    """Options of what is to run on a node beside its runs."""
+    """Options with which Ray runs a task on this node, using none of its cores."""
     return {"num_cpus": 0, "scheduling_strategy": NodeAffinitySchedulingStrategy(node.id, False)}
 
 

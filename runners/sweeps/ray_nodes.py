@@ -1,4 +1,4 @@
-"""What the nodes of a Ray cluster do for a sweep: look around, and watch over workers."""
+"""What the nodes of a Ray cluster do for a sweep: report their state, and supervise workers."""
 
 from __future__ import annotations
 
@@ -43,11 +43,14 @@ class NodeReport:
 
 
 def look(marker: Path, folders: Sequence[str]) -> NodeReport:
-    """Look around on a node.
+    """Report what a node has of the requirements of runs.
 
     Args:
-        marker: a file that the sweep has written just now, and holds a lock on.
+        marker: a file that the sweep has just written and locked.
         folders: that runs read.
+
+    Returns:
+        The report.
     """
     unseen = [folder for folder in folders if not os.path.exists(folder)]
     locks = False
@@ -77,10 +80,18 @@ class Watch:
         self.signal_count = number
 
     def do(self, folder: Path, how: ExecutionConfig, command: Sequence[str]) -> Exit:
-        """Do the run in a folder, with the GPUs that Ray has given.
+        """Execute the run in a folder, with the GPUs that Ray has assigned.
 
         Where the node goes down before the worker ends, the worker is told to save: nobody but the
         next worker of this run would know of it any more.
+
+        Args:
+            folder: of the run.
+            how: how it is run.
+            command: an interpreter, in whose place this node uses its own, and what it runs.
+
+        Returns:
+            How the worker ended.
 
         Raises:
             OSError: no process could be started.

@@ -1,7 +1,6 @@
-"""The folder of a run as others see it: how far it is, how it ended, who holds it.
+"""The folder of a run -> its progress, how it ended, and which process has locked it.
 
-Nothing is kept about a run but what lies in its folder, so that any engine can go on with what
-another has begun.
+The folder has all the state of a run, so that any engine can resume what another has begun.
 """
 
 from __future__ import annotations
@@ -99,10 +98,14 @@ def stamp(folder: Path) -> tuple[int, int]:
 
 
 def prepare(folder: Path, order: RunOrder) -> None:
-    """Make a run's folder ready for a worker: its order as it is now.
+    """Prepare a run's folder for a worker: write its current order.
+
+    Args:
+        folder: of the run.
+        order: its order.
 
     Raises:
-        LawdslError: the folder holds another run (R0107), or cannot be written (R0408).
+        LawdslError: the folder has another run (R0107), or cannot be written (R0408).
     """
     try:
         if (folder / ORDER).exists() and read_order(folder).run.identity() != order.run.identity():
@@ -117,20 +120,42 @@ def prepare(folder: Path, order: RunOrder) -> None:
 
 
 def fail(folder: Path, message: str, log: Sequence[str]) -> None:
-    """Record that a run failed: the workers that did it died, and not for lack of memory."""
+    """Record that a run failed: its workers died, and not for lack of memory.
+
+    Args:
+        folder: of the run.
+        message: the cause.
+        log: the last lines of its log.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     step = last_row(folder).get("step")
     done = {"status": "failed", "step": step, "message": message, "log": list(log)}
     write_end(folder, done)
 
 
 def note(folder: Path, text: str) -> None:
-    """Add a line to a run's log, if that can be."""
+    """Add a line to a run's log; errors of the system are ignored.
+
+    Args:
+        folder: of the run.
+        text: the line.
+    """
     with suppress(OSError), (folder / LOG).open("a", encoding="utf-8") as log:
         log.write(text + "\n")
 
 
 def tail(folder: Path, lines: int = TAIL) -> list[str]:
-    """The last lines of a run's log."""
+    """Give the last lines of a run's log.
+
+    Args:
+        folder: of the run.
+        lines: their number.
+
+    Returns:
+        The lines; empty where the log cannot be read.
+    """
     try:
         with (folder / LOG).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 200 * lines))
@@ -141,6 +166,14 @@ def tail(folder: Path, lines: int = TAIL) -> list[str]:
 
 
 def others(folder: Path, expected: Iterable[Path]) -> list[Path]:
-    """The folders of runs below a sweep's folder that are not among those known."""
+    """List the run folders below a sweep's folder that are not expected.
+
+    Args:
+        folder: of the sweep.
+        expected: the folders of its runs.
+
+    Returns:
+        The other folders, sorted.
+    """
     mine = set(expected)
     return sorted(p.parent for p in folder.glob(f"*/{ORDER}") if p.parent not in mine)

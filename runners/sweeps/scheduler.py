@@ -1,7 +1,8 @@
-"""Runs carried out: begun in turn, watched, judged when their workers end, taken up again.
+"""Runs and an engine -> outcomes: runs started in turn, monitored, judged at their end, and
+retried.
 
-How far a run is, and how it ended, is read from its folder; an engine adds machines, and keeps
-nothing that the next sweep would need.
+The progress and the end of a run are read from its folder; an engine adds machines, and has no
+state that the next sweep would need.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ HELD = ("error[R0408]", "error[R0409]")  # what a worker says of a run that anot
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run.
+    """The outcome of a run.
 
     Attributes:
         status: done, diverged, oom, failed; held by another process; stopped, or left, when the
             sweep was, or when no machine was left for it.
-        message: what is to be said of it.
+        message: the cause, for the user.
         log: the last lines of its log, where it failed.
     """
 
@@ -43,6 +44,7 @@ class Outcome:
     log: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
+        """The outcome as plain data; the keys are stable."""
         last = last_row(self.run.folder)
         losses = last.get("losses", {})
         return {
@@ -56,12 +58,13 @@ class Outcome:
 
 
 class StopRequest:
-    """The signal that asked the sweep to stop, 0 as long as none has, and how many came.
+    """The signal that requested the sweep to stop, 0 if none has, and the number of signals.
 
-    The workers are told of the first, save and end; the second ends them where they are.
+    The first makes the workers save and end; the second ends them at once.
 
     Args:
-        said: called at the first, to say so; in a signal handler, so it does no more than that.
+        said: called at the first, to tell the user; it runs in a signal handler and must do no
+            more.
     """
 
     SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
@@ -141,22 +144,48 @@ class Engine(Protocol):
         """What is done about runs that do not go through."""
 
     def hopeless(self, waiting: Sequence[Job]) -> str:
-        """Why none of the runs that wait will ever be begun; empty where some may."""
+        """Why none of the waiting runs can ever start; empty where some may."""
 
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
-        """Whether a run can be begun beside those at work."""
+        """Decide whether a run can start beside the active ones.
+
+        Args:
+            job: the run.
+            working: the active runs.
+
+        Returns:
+            Whether there are enough resources.
+        """
 
     def held(self, job: Job, holder: str) -> str:
-        """Who holds a run; empty where nobody does. `by` is who does as far as is seen here."""
+        """Give the process that has locked a run.
+
+        Args:
+            job: the run.
+            holder: the process named in its lock, as seen from this host; empty for none.
+
+        Returns:
+            The process; empty if the run is free.
+        """
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
-        """Start a worker for a run."""
+        """Start a worker for a run.
+
+        Args:
+            job: the run.
+            working: the active runs.
+        """
 
     def exit(self, job: Job) -> Exit | None:
-        """How the worker ended; None while it is at work."""
+        """How the worker ended; None while it is active."""
 
     def tell(self, job: Job, number: int) -> None:
-        """Send a signal to the worker: SIGTERM to save and end, SIGKILL to end."""
+        """Send a signal to the worker: SIGTERM to save and end, SIGKILL to end.
+
+        Args:
+            job: the run.
+            number: of the signal.
+        """
 
 
 def carry_out(
@@ -166,16 +195,21 @@ def carry_out(
     ended: Callable[[Outcome], None] = lambda outcome: None,
     progress: Callable[[int, int], None] = lambda tokens, at_work: None,
 ) -> list[Outcome]:
-    """Do runs, as far as can be in the order given.
+    """Execute runs, in the order given where resources permit.
 
     Args:
+        engine: the machines.
+        runs: the runs.
         stop: says when to end.
-        ended: is told of each run as it ends.
-        progress: is told how many tokens the runs have been trained on by now, and how many
-            runs are at work.
+        ended: called with the outcome of each run as it ends.
+        progress: called with the tokens that the runs have been trained on so far, and the number
+            of active runs.
+
+    Returns:
+        The outcomes, in the order in which the runs ended.
 
     Raises:
-        LawdslError: a folder that cannot be a run's, or where none can be started (R0107).
+        LawdslError: a folder that cannot be a run's, or a worker that cannot be started (R0107).
     """
     waiting = [Job(run, tokens=run.state.tokens) for run in runs]
     working: list[Job] = []

@@ -1,4 +1,4 @@
-"""sweep.toml -> the runs it asks for. Every mistake in the file is said at once, with its place."""
+"""sweep.toml -> the runs it specifies; all mistakes in the file are reported at once, with places."""
 
 from __future__ import annotations
 

@@ -13,7 +13,15 @@ from .sweep import Sweep
 
 
 def cautions(sweep: Sweep, inputs: SweepInputs) -> Iterator[Diagnostic]:
-    """Warnings about models that are not trained as they come, or whose N means something else."""
+    """Yield warnings about models that are trained without their dropout, or whose N is ambiguous.
+
+    Args:
+        sweep: the sweep.
+        inputs: the facts of its models.
+
+    Returns:
+        An iterator over diagnostics.
+    """
     for name, facts in inputs.models.items():
         location = f"{sweep.path}: models.{name}"
         if facts.dropout and not sweep.training[name].dropout:
@@ -60,13 +68,17 @@ def _experts(name: str, facts: ModelFacts, location: str) -> Diagnostic:
 
 
 def too_little_room(needed: int, certain: int, free: int, location: str) -> Diagnostic | None:
-    """What is wrong with the room on the disk, if anything.
+    """Check the free space on the disk.
 
     Args:
-        needed: bytes that the runs take at most.
-        certain: bytes that they take at least.
-        free: bytes that are there.
+        needed: bytes that the runs write at most.
+        certain: bytes that they write at least.
+        free: bytes that are free.
         location: the folder of the runs.
+
+    Returns:
+        An error where even `certain` exceeds the free space, a warning where `needed` does; else
+        None.
     """
     if needed <= free:
         return None

@@ -1,7 +1,7 @@
-"""Workers: one process or several that do the run in one folder, on the machine that starts them.
+"""A run and a command -> worker processes that do it, on the machine that starts them.
 
-Several are told what torchrun would tell them. torchrun itself would end with code 1 whatever
-theirs are, and give them 30 seconds to save.
+Several processes get the environment variables that torchrun would set. torchrun itself would end
+with code 1 whatever their codes are, and give them 30 seconds to save.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Exit:
 
     Attributes:
         code: its exit code, below 0 for a signal; None for one that was lost with its machine.
-        why: the same in words.
-        end: what it wrote of the run's end; nothing where it came to none.
+        why: the code in words.
+        end: its record of the run's end; empty where the run has not ended.
         log: the last lines of the run's log.
     """
 
@@ -94,8 +94,13 @@ def start(
     """Start a worker.
 
     Args:
+        folder: of the run.
+        how: how it is run.
         command: an interpreter and what it runs; the folder is its last argument.
-        gpus: that it may use, as CUDA calls them; None if the run says it by itself.
+        gpus: that it may use, as CUDA calls them; None if the run names its own.
+
+    Returns:
+        The worker.
 
     Raises:
         OSError: the log cannot be written, or no process started.

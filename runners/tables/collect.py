@@ -1,10 +1,11 @@
 """The folders of runs -> one table whose columns are the variables of the laws.
 
-A row is an evaluation. Units stand in the headers, so that a law in billions reads them too:
+A row is an evaluation. Units are in the headers, so that a law in billions reads them too:
 
     lawdsl fit dcpt.l3 runs.parquet L=L_code r=r_code
 
-What is read is each run's own folder; nothing else is kept anywhere.
+Only each run's own folder is read. k1, k2 and k3 follow D-CPT (Que et al. (2024),
+arXiv:2406.01375), appendix H.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ class RunsTable:
     """A table of runs.
 
     Attributes:
-        columns: header, with its unit -> a value a row; None where there is none.
-        notes: what is said of the table at its top.
-        runs: how many there are.
-        warnings: what is odd about them.
+        columns: header, with its unit -> a value for each row; None where it is not known.
+        notes: lines at the top of the table.
+        runs: their number.
+        warnings: about the runs.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -65,25 +66,29 @@ class RunsTable:
 
     @property
     def rows(self) -> int:
+        """The number of rows."""
         return len(self.columns["run"])
 
 
 def collect(
     sources: Iterable[Path], *, step_0: bool = False, notes: Sequence[str] = ()
 ) -> RunsTable:
-    """The table of all runs that lie in some folders, or that some sweeps ask for.
+    """Collect the table of all runs in some folders, or of some sweeps.
 
     Columns: run (its identity), label, sweep, domain, model, seed, status; N without embeddings
-    and N_total; D tokens trained on, the same as T in lots of 0.2 billion, and step; for each
-    corpus r_ its share as asked for, drawn_ as it came to be until then, epochs_ the passes over
+    and N_total; D tokens trained on, T, which is D in lots of 0.2 billion, and step; for each
+    corpus r_ its requested share, drawn_ its actual share until then, epochs_ the passes over
     it, U_ its tokens; for each validation set L_, its standard error se_, L0_ before training and
     dL_ = L_ - L0_; where the runs are of several domains, r_domain and L_domain of each's own; k1,
     k2 and k3 where a sweep names the run they are of; learning_rate, S1, S2 and the rest.
 
     Args:
-        sources: folders of runs, folders that hold some, sweep.toml files.
-        step_0: keep the rows of step 0, where a law of D has no value; L0_ has their losses.
-        notes: what else is to be said at its top, a line each: where the data come from.
+        sources: folders of runs, folders that contain some, sweep.toml files.
+        step_0: include the rows of step 0, where a law of D has no value; L0_ has their losses.
+        notes: further lines at its top: the origin of the data.
+
+    Returns:
+        The table.
 
     Raises:
         LawdslError: no run or no row is there (R0801), something cannot be read, or runs that are

@@ -24,10 +24,14 @@ from .collect import RunsTable
 
 
 def write_table(path: Path, table: RunsTable) -> None:
-    """Write a table in the form that the end of its name says.
+    """Write a table in the format of its file extension, atomically.
+
+    Args:
+        path: of the file.
+        table: the table.
 
     Raises:
-        LawdslError: no such form, or it cannot be written; R0805.
+        LawdslError: an unknown extension, or it cannot be written; R0805.
     """
     check_form(path)
     content = FORMS[path.suffix.lower()](table)
@@ -45,7 +49,7 @@ def write_table(path: Path, table: RunsTable) -> None:
 
 
 def check_form(path: Path) -> None:
-    """Refuse the name of a file that says no form.
+    """Raise an error for a file name whose extension is not that of a table.
 
     Raises:
         LawdslError: R0805.

@@ -35,10 +35,15 @@ class Advice:
 
 
 def advise(table: RunsTable, path: Path, domain: str) -> Advice | None:
-    """How to go on with a table in a file; None where it has no loss of the domain.
+    """Recommend how to continue with a table in a file.
 
     Args:
-        domain: whose loss is wanted, as a law of its own share.
+        table: the table.
+        path: of its file, for the command.
+        domain: the domain whose loss is fitted, as a law of its share.
+
+    Returns:
+        The advice; None where the table has no loss of the domain.
     """
     loss, share = f"L_{domain}", f"r_{domain}"
     rows = [row for row in _rows(table) if row.get(loss) is not None]

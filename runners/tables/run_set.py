@@ -1,4 +1,4 @@
-"""The runs that a table is made of: found in folders, or by the sweep that asks for them."""
+"""Folders and sweeps -> the runs of a table, each once."""
 
 from __future__ import annotations
 
@@ -46,10 +46,12 @@ class Gathered:
 
     @property
     def identity(self) -> str:
+        """The identity of the run; see `Run.identity`."""
         return self.order.run.identity()
 
     @property
     def label(self) -> str:
+        """The name of the run in messages."""
         return self.order.label
 
 

@@ -1,8 +1,9 @@
-"""Attention that stays causal by torch's own flag, eager and compiled, without a mask.
+"""Attention that is causal by torch's own flag, eager and compiled, without a mask.
 
-SDPA takes its flash kernels only where no mask is given. Under torch.compile, transformers gives one
-all the same: it cannot look at the positions then, which might be those of several packed texts.
-Here rows are never packed nor padded, so a mask is made only where a layer asks for another one.
+SDPA uses its flash kernels (Dao et al. (2022), arXiv:2205.14135) only without a mask. Under
+torch.compile, transformers passes one all the same: it cannot inspect the positions then, which
+might be those of several packed texts. Here rows are never packed nor padded, so a mask is made
+only where a layer needs another one.
 """
 
 from __future__ import annotations
@@ -32,10 +33,19 @@ def causal_mask(
     use_vmap: bool = False,
     **rest: Any,
 ) -> Tensor | None:
-    """None where every token attends to itself and all before it, else the mask of transformers.
+    """Give None where every token attends to itself and all before it, else the mask of
+    transformers.
 
-    The arguments are those of `transformers.masking_utils.sdpa_mask`: `local_size` is the window of
-    a layer that sees only so many tokens, `use_vmap` says that a layer changes the pattern.
+    Args:
+        batch_size, q_length, kv_length, q_offset, kv_offset: see
+            `transformers.masking_utils.sdpa_mask`.
+        attention_mask: of padded rows; None for none.
+        local_size: the window of a layer with sliding attention; None for none.
+        use_vmap: whether a layer changes the pattern.
+        rest: further arguments of `sdpa_mask`.
+
+    Returns:
+        The mask, shape (batch, 1, queries, keys), or None.
     """
     is_full_sequence = (
         isinstance(q_offset, int) and q_offset == kv_offset == 0 and q_length == kv_length
@@ -61,9 +71,9 @@ AttentionMaskInterface.register(NAME, causal_mask)
 
 
 def keep_causal(model: PreTrainedModel) -> None:
-    """Give a model this attention, if its hidden states are the same with it.
+    """Switch a model to this attention, if its hidden states are equal with it.
 
-    Families that compute attention in their own way keep what they have.
+    Model families that compute attention in their own way are left unchanged.
     """
     if model.config._attn_implementation != "sdpa" or model.device.type == "meta":
         return

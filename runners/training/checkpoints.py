@@ -1,10 +1,10 @@
-"""Checkpoints of a run: folders that are whole or not there, each file known by its SHA-256.
+"""Checkpoints of a run: folders that are complete or absent, each file verified by its SHA-256.
 
 RUN/checkpoints/
     step-00000100/  model.safetensors  optimizer.safetensors  state.json  manifest.json
     step-00000200/
 
-One process writes them, the one that holds the run (`locks.hold`).
+Only the process that has locked the run writes them (`locks.hold`).
 """
 
 from __future__ import annotations
@@ -59,18 +59,23 @@ def save(
 ) -> Path:
     """Write the checkpoint of a step, then remove all but the newest `keep`.
 
-    It is written and synced under another name and gets its own when it is whole, so whenever the
+    It is written and synced under a temporary name and renamed when it is complete, so whenever the
     process dies, what has the name of a checkpoint is one. Those of later steps are removed too:
-    the run has gone back and will come by there again.
+    the run has gone back and will reach them again.
 
     Args:
-        folder: RUN/checkpoints; made if it is not there.
+        folder: RUN/checkpoints; created if it does not exist.
+        step: the number of updates done.
         tensors: for each file, `model` say, its tensors by name. Those that share memory are
             written as often as they are named.
-        state: plain data that JSON keeps; numbers are finite.
+        state: plain data in JSON; numbers are finite.
+        keep: the number of checkpoints that remain.
+
+    Returns:
+        The folder of the checkpoint.
 
     Raises:
-        LawdslError: R0403, it cannot be written; the checkpoints from before are as they were.
+        LawdslError: R0403, it cannot be written; the earlier checkpoints are unchanged.
     """
     from safetensors import SafetensorError
 
@@ -129,10 +134,17 @@ def latest(folder: Path) -> tuple[Checkpoint | None, list[Diagnostic]]:
 
 
 def of_step(folder: Path, step: int) -> Checkpoint:
-    """The checkpoint of a step that another process has found to be whole. Nothing is changed.
+    """Open the checkpoint of a step that another process has verified. Nothing is changed.
+
+    Args:
+        folder: RUN/checkpoints.
+        step: the number of updates done.
+
+    Returns:
+        The checkpoint.
 
     Raises:
-        LawdslError: R0404, it is not whole as it is seen from here.
+        LawdslError: R0404, it is not complete as seen from this process.
     """
     whys = []
     try:

@@ -1,7 +1,7 @@
-"""The configuration of a model: read as plain data, freed of what runs code or chooses kernels.
+"""The configuration of a model -> an object of transformers, without entries that run code.
 
-Whoever gives a configuration may have got it from anywhere: it never names code, files or kernels
-that are loaded, and nothing in it is drawn at random in training unless that is asked for.
+A configuration may come from anywhere: it must not name code, files or kernels that are loaded, and
+no randomness is left in training unless it was requested.
 """
 
 from __future__ import annotations
@@ -75,10 +75,17 @@ def plain_of(source: Source) -> dict[str, Any]:
 
 
 def inside(folder: Path, name: str) -> Path | None:
-    """A file of a model's folder; None where it is none, or lies elsewhere.
+    """Give a file of a model's folder, if it is a regular file in it.
 
     A link may lead to another place in the folder, or to where the cache of Hugging Face keeps what
     a folder of it (`models--…/snapshots/COMMIT`) links to (`models--…/blobs`).
+
+    Args:
+        folder: of the model.
+        name: of the file, from an untrusted source.
+
+    Returns:
+        Its path; None where it is not a file, or is outside the folder.
     """
     try:
         home, path = folder.resolve(), (folder / name).resolve()
@@ -92,13 +99,17 @@ def inside(folder: Path, name: str) -> Path | None:
 
 
 def without_randomness(config: PretrainedConfig, source: Source) -> dict[str, float]:
-    """Set every dropout and jitter of a configuration to 0 that nobody has asked for.
+    """Set every dropout and jitter of a configuration to 0 that was not requested.
 
-    What stands in a configuration that is given as plain data was written for this run; what a
-    folder brings along, and what transformers adds by itself, was not.
+    The entries of a configuration that is given as plain data were written for this run; those of a
+    folder, and those that transformers adds by default, were not.
+
+    Args:
+        config: is changed in place.
+        source: where it is from.
 
     Returns:
-        what was set to 0, by name, and the value before.
+        Name -> previous value of each entry that was set to 0.
     """
     requested: set[str] = set()
     if not isinstance(source, str):
@@ -117,7 +128,18 @@ def without_randomness(config: PretrainedConfig, source: Source) -> dict[str, fl
 
 @contextmanager
 def understood(source: Source, code: str) -> Iterator[None]:
-    """Whatever transformers makes of a configuration or of weights that are wrong, in one message."""
+    """Turn every error of transformers about a model into one message.
+
+    Args:
+        source: the model.
+        code: of the message.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        LawdslError: with that code; lack of memory is raised unchanged.
+    """
     try:
         yield
     except LawdslError:
@@ -130,7 +152,17 @@ def understood(source: Source, code: str) -> Iterator[None]:
 
 
 def refused(code: str, source: Source, why: str, help: str | None = None) -> LawdslError:
-    """A model that cannot be used, and why."""
+    """Create the error for a model that cannot be used.
+
+    Args:
+        code: of the message.
+        source: the model.
+        why: the cause.
+        help: what to do.
+
+    Returns:
+        The error.
+    """
     name = source if isinstance(source, str) else f"configuration {canonical(dict(source))[:80]}"
     return LawdslError(Diagnostic(code, f"the model {name} cannot be used: {why}", help=help))
 

@@ -1,4 +1,4 @@
-"""Where a run runs: its device, and the processes it shares the work with."""
+"""How a run is executed -> its device, and the processes that share its work."""
 
 from __future__ import annotations
 
@@ -76,13 +76,21 @@ def join(how: ExecutionConfig) -> ParallelContext:
 
 
 def leave(parallel: ParallelContext) -> None:
-    """Say goodbye to the other processes."""
+    """Leave the process group."""
     if parallel.world > 1 and dist.is_initialized():
         dist.destroy_process_group()
 
 
 def any_of(parallel: ParallelContext, flag: int) -> int:
-    """The largest of a number that every process has."""
+    """Give the maximum of a number over all processes (all-reduce).
+
+    Args:
+        parallel: this process and the others.
+        flag: the number of this process.
+
+    Returns:
+        The maximum.
+    """
     if parallel.world == 1:
         return flag
     flags = torch.tensor([flag])
@@ -91,7 +99,15 @@ def any_of(parallel: ParallelContext, flag: int) -> int:
 
 
 def of_first(parallel: ParallelContext, number: int) -> int:
-    """The number that the first process has."""
+    """Give the number of the first process to all (broadcast).
+
+    Args:
+        parallel: this process and the others.
+        number: of this process.
+
+    Returns:
+        That of process 0.
+    """
     if parallel.world == 1:
         return number
     tensor = torch.tensor([number])
@@ -100,14 +116,30 @@ def of_first(parallel: ParallelContext, number: int) -> int:
 
 
 def all_of(parallel: ParallelContext, value: float) -> list[float]:
-    """A number of every process, in their order."""
+    """Give the numbers of all processes to each (all-gather).
+
+    Args:
+        parallel: this process and the others.
+        value: of this process.
+
+    Returns:
+        The numbers, by rank.
+    """
     values = np.zeros(parallel.world)
     values[parallel.rank] = value
     return summed(parallel, values).tolist()
 
 
 def summed(parallel: ParallelContext, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of an array over the processes."""
+    """Sum an array over the processes (all-reduce).
+
+    Args:
+        parallel: this process and the others.
+        values: of this process, of any shape.
+
+    Returns:
+        The sum, of that shape.
+    """
     if parallel.world == 1:
         return values
     total = torch.from_numpy(values)
@@ -116,12 +148,17 @@ def summed(parallel: ParallelContext, values: NDArray[np.float64]) -> NDArray[np
 
 
 def meet(parallel: ParallelContext) -> None:
-    """Wait until all processes are here."""
+    """Wait until all processes have reached this point (barrier)."""
     any_of(parallel, 0)
 
 
 def say(parallel: ParallelContext, message: str) -> None:
-    """Say something once, whatever the number of processes: to standard error."""
+    """Print a message to standard error, once for all processes.
+
+    Args:
+        parallel: this process and the others.
+        message: the text.
+    """
     if parallel.first:
         print(message, file=sys.stderr, flush=True)
 

@@ -1,4 +1,9 @@
-"""The loss on a validation set: nats a token, and how well the set determines it."""
+"""A model and a validation set -> its loss in nats a token, with a standard error.
+
+loss = sum_d l_d / sum_d t_d over documents d with loss l_d and t_d tokens, and se^2 =
+n/(n - 1) sum_d (l_d - loss t_d)^2 / (sum_d t_d)^2: the ratio estimator of Cochran (1977), Sampling
+Techniques, chapter 6.
+"""
 
 from __future__ import annotations
 
@@ -39,16 +44,19 @@ def measure(
     parallel: ParallelContext,
     exit_requested: Callable[[], int] = lambda: 0,
 ) -> ValidationLoss | None:
-    """The loss on the windows of a corpus, which the processes share out among them.
+    """Measure the loss on the windows of a corpus, which the processes share.
 
     Args:
-        loss: `models.Loss`, or what stands for it.
-        rows: that go through the model at once, always as many: rows that are left over are
-            filled up and do not count.
-        exit_requested: whether to stop, which all processes must be told alike.
+        loss: `models.LanguageModelLoss`, or a function in its place.
+        corpus: the validation set.
+        sequence: tokens of a window.
+        rows: that go through the model at once, always the same number: incomplete batches are
+            padded with rows that do not count.
+        parallel: this process and the others.
+        exit_requested: whether to stop, which must be equal in all processes.
 
     Returns:
-        None where it was stopped.
+        The loss; None where it was stopped.
     """
     count = corpus.windows(sequence)
     # the first token of a document is predicted from another one; it is the document's all the same

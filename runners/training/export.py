@@ -1,4 +1,4 @@
-"""The model that a run has trained: its hash, and a folder that transformers loads."""
+"""A trained model -> its hash, and a folder that transformers loads."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from ..run.exit_status import unwritten
 def export(
     folder: Path, model: PreTrainedModel, tensors: Mapping[str, Tensor], tokenizer: Path
 ) -> None:
-    """Write a model with its tokenizer into a folder, whole or not at all; what was there goes.
+    """Write a model with its tokenizer into a folder, atomically; an existing folder is replaced.
 
     Args:
+        folder: the target.
+        model: whose configuration is written.
         tensors: its weights by name, whole and on the CPU.
         tokenizer: the tokenizer.json of the tokens that it was trained on.
 

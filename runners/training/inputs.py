@@ -1,4 +1,4 @@
-"""What a run reads: a model, corpora, validation sets, each what the run was ordered with."""
+"""The order of a run -> its model, corpora and validation sets, verified against the order."""
 
 from __future__ import annotations
 
@@ -33,15 +33,20 @@ class RunInputs:
 
 
 def inputs_of(order: RunOrder, world: int) -> RunInputs:
-    """What a run reads, opened and looked at.
+    """Open and verify what a run reads.
 
     Args:
-        world: how many processes do the run.
+        order: of the run.
+        world: the number of processes of the run.
+
+    Returns:
+        The inputs.
 
     Raises:
-        LawdslError: as `models.inspect`, `open_corpus` and `verify`; something else than was ordered (R0503),
-            corpora that the model cannot read (R0504) or that are too small (R0505, R0506), a batch
-            that the processes cannot share (R0502), a schedule that does not fit (R0702).
+        LawdslError: see `models.inspect`, `open_corpus` and `verify`; something else than was
+            ordered (R0503), corpora that the model cannot read (R0504) or that are too small
+            (R0505, R0506), a batch that the processes cannot share (R0502), a schedule that does
+            not fit (R0702).
     """
     run, training = order.run, order.run.training
     facts = models.inspect(order.paths.model)
@@ -64,7 +69,11 @@ def inputs_of(order: RunOrder, world: int) -> RunInputs:
 
 
 def check_same(what: str, expected: str, actual: str) -> None:
-    """Refuse what has another fingerprint than the run was ordered with.
+    """Raise an error for an input with another fingerprint than the run was ordered with.
+
+    Args:
+        what: the input, for the message.
+        expected, actual: fingerprints.
 
     Raises:
         LawdslError: R0503.

@@ -1,10 +1,11 @@
-"""The loss of a language model straight from its hidden states, a chunk of tokens at a time.
+"""Hidden states and the head of a language model -> its loss, a chunk of tokens at a time.
 
-The logits of a batch are the largest thing in training: 64 x 2,048 tokens by a vocabulary of
+-log p(y) = log sum_v exp(z_v) - z_y, with logits z = W h + b, and d(-log p)/dz_v = p_v - [v = y].
+The logits of a batch are the largest array in training: 64 x 2,048 tokens by a vocabulary of
 151,936 are 80 GB in float32, and as much again for their gradient. Here they exist for one chunk
-of tokens at a time. The gradients are made from each chunk while its logits are there, in the
-forward pass: three products of matrices a chunk, as many as with all logits at once, and all that
-is left for the backward pass is to scale them.
+of tokens at a time. The gradients are computed from each chunk while its logits exist, in the
+forward pass: three matrix products a chunk, as many as with all logits at once, and the backward
+pass only scales them.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ def chunked_loss(
     chunk: int | None = None,
     bias: Tensor | None = None,
 ) -> Tensor:
-    """The sum of -log p over the targets, in nats: a scalar that can be differentiated once.
+    """Sum -log p over the targets, in nats: a scalar that can be differentiated once.
 
-    On a GPU under autocast the products are made in its type; logits, the sum and the gradient of
-    the weights are float32 all the same. On a CPU everything is float32 (float64 if `hidden` is).
+    On a GPU under autocast the products are computed in its type; logits, the sum and the gradient
+    of the weights are float32 all the same. On a CPU everything is float32 (float64 if `hidden`
+    is).
 
     Args:
         hidden: the last hidden states, (rows, tokens, width) or (tokens, width).
@@ -41,6 +43,9 @@ def chunked_loss(
             one that is not counted.
         chunk: tokens whose logits exist at once; by the size of the vocabulary if None.
         bias: of the head, (vocabulary,).
+
+    Returns:
+        A scalar tensor, in nats.
     """
     hidden, targets = hidden.flatten(0, -2), targets.flatten()
     chunk = chunk or default_chunk(len(targets), len(weight), hidden.device.type)
@@ -58,9 +63,18 @@ def token_losses(
     *,
     bias: Tensor | None = None,
 ) -> Tensor:
-    """-log p of every target in nats, (tokens,) in float32, 0 where it is -100; no gradient.
+    """Give -log p of every target in nats, without a gradient.
 
-    The arguments are those of `chunked_loss`.
+    Args:
+        hidden: the last hidden states, (rows, tokens, width) or (tokens, width).
+        weight: the head of the model, (vocabulary, width).
+        targets: the token that follows each hidden state, (rows, tokens) or (tokens,); -100 for
+            one that is not counted.
+        chunk: tokens whose logits exist at once; by the size of the vocabulary if None.
+        bias: of the head, (vocabulary,).
+
+    Returns:
+        Shape (rows * tokens,), float32 (float64 if `hidden` is), 0 where the target is -100.
     """
     hidden, targets = hidden.flatten(0, -2), targets.flatten()
     chunk = chunk or default_chunk(len(targets), len(weight), hidden.device.type)
@@ -80,11 +94,19 @@ def token_losses(
 
 
 def default_chunk(tokens: int, vocabulary: int, device: str) -> int:
-    """How many tokens go through the head at once, in chunks nearly even: a multiple of 64.
+    """Choose how many tokens go through the head at once: a multiple of 64, in nearly even chunks.
 
     Their logits take up to 1 GiB on a GPU, and up to 2 MiB on a CPU, near its caches; those of
-    64 tokens whatever they take, for products of fewer rows are slow. It depends on shapes alone,
-    never on what memory is free: the order in which gradients are added up decides their last bits.
+    64 tokens in any case, because products of fewer rows are slow. The number depends on shapes
+    alone, never on free memory: the order in which gradients are summed decides their last bits.
+
+    Args:
+        tokens: of the batch.
+        vocabulary: the number of logits per token.
+        device: the type of the device, `cpu` or `cuda`.
+
+    Returns:
+        Tokens per chunk.
     """
     logits = 2**19 if device == "cpu" else 2**28
     most = max(64, logits // vocabulary // 64 * 64)
@@ -163,7 +185,7 @@ def _slopes(logits: Tensor, target: Tensor, product: torch.dtype) -> tuple[Tenso
 
 
 def _slopes_in_place(logits: Tensor, target: Tensor, product: torch.dtype) -> tuple[Tensor, Tensor]:
-    """The same without a compiler: one exponential for each logit, no pass that can be spared.
+    """-log p and its slopes without a compiler: one exponential per logit, with the fewest passes.
 
     The largest probability is 1 over the sum of exp(logit - largest logit).
     """

@@ -39,7 +39,7 @@ LARGE = 100.0  # what the logits are multiplied with to see whether they are cap
 
 
 class LanguageModelLoss(nn.Module):
-    """The sum of a batch's losses in nats, or each token's, without ever holding all logits."""
+    """The loss of a batch in nats, summed or for each token, without storing all logits."""
 
     def __init__(self, model: PreTrainedModel, chunk: int | None = None) -> None:
         super().__init__()
@@ -49,10 +49,14 @@ class LanguageModelLoss(nn.Module):
         self.chunk = chunk
 
     def forward(self, tokens: Tensor, each: bool = False) -> Tensor:
-        """The loss of rows of T + 1 tokens, (rows, T + 1).
+        """Compute the loss of rows of T + 1 tokens.
 
         Args:
-            each: every prediction's, (rows, T), without a gradient; else the sum over all.
+            tokens: shape (rows, T + 1).
+            each: whether to give the loss of every prediction, without a gradient.
+
+        Returns:
+            In nats: the sum, a scalar, or with `each` shape (rows, T).
         """
         hidden = self.body(input_ids=tokens[:, :-1], use_cache=False).last_hidden_state
         targets = tokens[:, 1:].reshape(-1)
@@ -65,7 +69,7 @@ class LanguageModelLoss(nn.Module):
 
 
 def inspect(source: Source) -> ModelFacts:
-    """What a model's folder, or its configuration as plain data, says of it.
+    """Give the facts of a model, from its folder or its configuration as plain data.
 
     Raises:
         LawdslError: no such folder (R0301), a configuration that transformers does not know or that
@@ -101,7 +105,7 @@ def inspect(source: Source) -> ModelFacts:
 def load(
     source: Source, initialization: str, seed: int, *, dropout: bool = False
 ) -> PreTrainedModel:
-    """The model in float32 on the CPU, ready to be trained.
+    """Load or initialise a model in float32 on the CPU, ready to be trained.
 
     Args:
         source: its folder, or its configuration as plain data.
@@ -112,10 +116,13 @@ def load(
         dropout: keep the dropout of the configuration; else only what a configuration that is given
             as plain data names itself.
 
+    Returns:
+        The model.
+
     Raises:
-        LawdslError: as `inspect`; weights that are not those of the configuration (R0303); a model
+        LawdslError: see `inspect`; weights that are not those of the configuration (R0303); a model
             whose loss is not that of its last hidden states under its head alone (R0304), or that
-            sees the tokens that it is to predict (R0411).
+            attends to the tokens that it has to predict (R0411).
     """
     config, weights = configuration(source), weights_of(source)
     if not dropout:

@@ -1,4 +1,4 @@
-"""The row of an evaluation: the losses on all validation sets, and how far the run is."""
+"""The state of a run -> the row of an evaluation: losses on all validation sets, and progress."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ def record(task: TrainingTask, state: TrainState, exit_requested: Callable[[], i
     """Measure the losses on all validation sets, and write the row of this step.
 
     Args:
-        exit_requested: whether to stop, which all processes are told alike.
+        task: the run.
+        state: its progress.
+        exit_requested: whether to stop, which must be equal in all processes.
 
     Returns:
-        Whether all of them are numbers; None where it was stopped before they were known.
+        Whether all losses are finite; None where it was stopped before they were known.
 
     Raises:
         LawdslError: the row cannot be written (R0407).

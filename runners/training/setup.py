@@ -1,4 +1,7 @@
-"""Order of a run -> everything that training needs: inputs, model, optimizer, all on their device."""
+"""Order of a run -> everything that training needs: inputs, model, optimizer, all on their device.
+
+The optimizer is AdamW: Loshchilov and Hutter (2019), arXiv:1711.05101.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,7 @@ class TrainingTask:
 
     @property
     def training(self) -> Training:
+        """The optimisation of the run."""
         return self.order.run.training
 
     @property
@@ -48,7 +52,7 @@ class TrainingTask:
 
     @property
     def tokens(self) -> int:
-        """Of a step, all processes together."""
+        """The tokens of a step, over all processes."""
         return self.training.batch * self.training.sequence
 
     def autocast(self) -> torch.autocast:
@@ -58,10 +62,18 @@ class TrainingTask:
 
 
 def task_of(folder: Path, order: RunOrder, parallel: ParallelContext) -> TrainingTask:
-    """Set a run up.
+    """Set up a run: inputs, model, loss and optimizer.
+
+    Args:
+        folder: of the run.
+        order: its order.
+        parallel: this process and the others.
+
+    Returns:
+        The task.
 
     Raises:
-        LawdslError: as `inputs_of` and `models.load`.
+        LawdslError: see `inputs_of` and `models.load`.
     """
     inputs = inputs_of(order, parallel.world)
     training = order.run.training

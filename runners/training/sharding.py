@@ -1,4 +1,8 @@
-"""A model on one process or on several: copied to all (DDP) or shared out between them (FSDP2)."""
+"""A model on one process or on several: replicated on all (DDP) or sharded among them (FSDP2).
+
+Data parallelism: Li et al. (2020), arXiv:2006.15704; fully sharded: Zhao et al. (2023),
+arXiv:2304.11277.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +34,16 @@ Synced = Callable[[bool], AbstractContextManager[None]]
 def placed(
     loss: nn.Module, parallel: ParallelContext, how: ExecutionConfig
 ) -> tuple[nn.Module, Synced]:
-    """The loss as the processes compute it together, compiled where that pays.
+    """Wrap the loss for the processes, compiled where that pays.
+
+    Args:
+        loss: of the model.
+        parallel: this process and the others.
+        how: how the run is run.
 
     Returns:
-        What is called in place of it, and a context for the pass over each micro-batch: only with
-        the last of a step do the processes add up their gradients.
+        What is called in place of it, and a context for the pass over each micro-batch: gradients
+        are reduced over the processes only with the last one of a step.
     """
     if how.compile or (how.compile is None and parallel.device.type == "cuda"):
         loss.compile(dynamic=False)
@@ -72,12 +81,17 @@ def settle(loss: nn.Module, tokens: Tensor, parallel: ParallelContext) -> None:
 
 
 def gathered(loss: nn.Module, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Tensors:
-    """All parameters, buffers that are saved, and moments, whole and on the CPU, by their names.
+    """Gather all parameters, saved buffers and moments, whole and on the CPU.
 
-    Every process must ask, for the parts of sharded ones come from all of them.
+    Every process must call it, because the parts of sharded ones come from all of them.
 
     Args:
-        loss: what `placed` gave for the model.
+        loss: the first result of `placed` for the model.
+        model: the model.
+        optimizer: whose moments are gathered; None for none.
+
+    Returns:
+        File -> name -> tensor.
     """
     if isinstance(loss, FSDPModule):
         loss.reshard()  # an evaluation leaves its own parameters whole, which have no moments
@@ -93,7 +107,12 @@ def gathered(loss: nn.Module, model: nn.Module, optimizer: torch.optim.Optimizer
 
 @torch.no_grad()
 def restore(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
-    """Put back what `gathered` gave, each process its part."""
+    """Load the tensors of `gathered`, each process its part.
+
+    Args:
+        model, optimizer: are changed in place.
+        tensors: file -> name -> tensor.
+    """
     weights = dict(model.named_parameters())
     for name, target in (weights | _buffers(model, saved=False)).items():
         target.copy_(_like(tensors["model"][name], target))

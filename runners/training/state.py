@@ -1,4 +1,4 @@
-"""Where a run stands: taken up from its newest checkpoint, and saved as one."""
+"""A run -> its state: resumed from the newest checkpoint, and saved as one."""
 
 from __future__ import annotations
 
@@ -89,14 +89,18 @@ class TrainState:
 
 
 def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
-    """Take a run up from its newest checkpoint that is whole, or begin it.
+    """Resume a run from its newest complete checkpoint, or start it.
 
     Args:
+        task: the run.
         exit_stack: closes the rows at the end, whatever the end is.
 
+    Returns:
+        The state.
+
     Raises:
-        LawdslError: as `checkpoints.latest`, `checkpoints.of_step`, `checkpoints.load`, `points.cut` and
-            `points.open_points`; a checkpoint of another run (R0503).
+        LawdslError: see `checkpoints.latest`, `checkpoints.of_step`, `checkpoints.load`,
+            `metrics_log.cut` and `metrics_log.open_points`; a checkpoint of another run (R0503).
     """
     parallel, folder, size = task.parallel, task.folder, 0
     state = TrainState(
@@ -146,10 +150,14 @@ def _rows(path: Path, size: int, parallel: ParallelContext) -> MetricsLog:
 
 
 def save(task: TrainingTask, state: TrainState) -> None:
-    """Write a checkpoint: what is done after it is done again in the same way, if it must be.
+    """Write a checkpoint, from which later steps are repeated with equal results.
+
+    Args:
+        task: the run.
+        state: its progress.
 
     Raises:
-        LawdslError: as `checkpoints.save`.
+        LawdslError: see `checkpoints.save`.
     """
     state.clock.pause()
     tensors = gathered(task.loss, task.model, task.optimizer)
@@ -169,5 +177,13 @@ def save(task: TrainingTask, state: TrainState) -> None:
 
 
 def finite(task: TrainingTask, state: TrainState) -> bool:
-    """Whether the training losses since the newest row are numbers, in all processes."""
+    """Decide whether the training losses since the newest row are finite in all processes.
+
+    Args:
+        task: the run.
+        state: its progress.
+
+    Returns:
+        Whether they are; equal in all processes.
+    """
     return math.isfinite(sum(all_of(task.parallel, float(state.losses))))

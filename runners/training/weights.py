@@ -58,7 +58,7 @@ class Weights:
             digest.update(canonical(self.weight_map).encode())
 
     def tensors(self) -> dict[str, Tensor]:
-        """Every tensor by name, as it lies on the disk: memory-mapped.
+        """Every tensor by name, memory-mapped from its file.
 
         Raises:
             LawdslError: a file is damaged, or lacks what the index places there (R0303).

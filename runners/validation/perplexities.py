@@ -1,6 +1,6 @@
-"""Perplexities of samples under a model, each model reading with its own tokenizer.
+"""Samples and a model -> their perplexities, with the model's own tokenizer.
 
-The perplexity of a sample is exp(mean loss), in nats a token of the model's own tokens. Such numbers
+The perplexity of a sample is exp(-(1/n) sum_i log p(t_i | t_<i)) over its n tokens. Such numbers
 cannot be compared between models of different tokenizers; the ranks of samples under one model can.
 """
 
@@ -35,11 +35,12 @@ TOKENIZER = "tokenizer.json"
 
 @dataclass(frozen=True)
 class Judge:
-    """A model that samples are put to.
+    """A model that scores samples.
 
     Attributes:
         start: the tokens before each sample, those that the tokenizer puts before a text, else the
-            one that ends a document; none if there is none, then the first token is not predicted.
+            one that ends a document; empty if the tokenizer has neither, then the first token is
+            not predicted.
         length: tokens of a sample that are predicted, at most.
         precision: of the weights and products, float32 or bfloat16.
         inner: the tokenizer.
@@ -63,11 +64,20 @@ class Judge:
 
 
 def judge(folder: str | Path, name: str, length: int, parallel: ParallelContext) -> Judge:
-    """A model in a folder, not yet loaded.
+    """Inspect a model in a folder, without loading its weights.
+
+    Args:
+        folder: of the model.
+        name: in messages.
+        length: tokens of a sample that are predicted, at most.
+        parallel: the device and the processes.
+
+    Returns:
+        The model.
 
     Raises:
-        LawdslError: as `models.inspect`; no weights (R0605), no tokenizer (R0602), or the tokenizer
-            of another model (R0603).
+        LawdslError: see `models.inspect`; no weights (R0605), no tokenizer (R0602), or the
+            tokenizer of another model (R0603).
     """
     folder = Path(folder)
     facts = models.inspect(str(folder))
@@ -92,10 +102,19 @@ def judge(folder: str | Path, name: str, length: int, parallel: ParallelContext)
 
 
 def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-    """The tokens of each text after those of the start, cut to the model's length.
+    """Encode texts as a model reads them: its start tokens, then the text, cut to the model's
+    length.
+
+    Args:
+        judge: the model.
+        texts: the samples.
+
+    Returns:
+        Tokens of each text, shape (tokens,), int64.
 
     Raises:
-        LawdslError: a token that the model does not know (R0603), or a tokenizer that fails (R0216).
+        LawdslError: a token that the model does not know (R0603), or a tokenizer that fails
+            (R0216).
     """
     rows: list[NDArray[np.int64]] = []
     for begin in range(0, len(texts), BATCH):
@@ -121,16 +140,23 @@ def score(
     parallel: ParallelContext,
     budget: int,
 ) -> Iterator[JudgeScores]:
-    """The scores of samples, batch by batch, the longest first.
+    """Yield the scores of samples, batch by batch, the longest first.
 
-    The batches of what is left after some are the same as before, so that a scoring that was
-    interrupted goes on to the same numbers.
+    The batches of the remaining samples are those of an uninterrupted scoring, so that a resumed
+    scoring gives equal numbers.
 
     Args:
+        judge: the model.
+        keys: of the samples.
         rows: the samples as `encode` gives them.
-        budget: tokens of a batch, at most, where one sample has not more.
+        parallel: the device and the processes.
+        budget: tokens of a batch, at most, unless one sample has more.
+
+    Returns:
+        An iterator over scores.
+
     Raises:
-        LawdslError: as `models.load`; losses that are not numbers (R0605), or too little memory
+        LawdslError: see `models.load`; losses that are not finite (R0605), or too little memory
             (R0606).
     """
     loss = _loaded(judge, parallel)
@@ -143,10 +169,20 @@ def score(
 def estimate(
     judge: Judge, rows: Sequence[NDArray[np.int64]], parallel: ParallelContext, budget: int
 ) -> float:
-    """Seconds that `score` will take, by a batch from the middle; the loading is left out.
+    """Estimate the seconds that `score` takes, by timing a batch from the middle, without the
+    loading.
+
+    Args:
+        judge: the model.
+        rows: the samples as `encode` gives them.
+        parallel: the device and the processes.
+        budget: tokens of a batch.
+
+    Returns:
+        Seconds.
 
     Raises:
-        LawdslError: as `score`.
+        LawdslError: see `score`.
     """
     loss = _loaded(judge, parallel)
     batches = list(_batches(rows, budget))

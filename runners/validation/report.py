@@ -1,4 +1,4 @@
-"""What there is to say of a validation set: selection.json, and what whoever uses it should know."""
+"""A validation set -> its report: selection.json, and the warnings for its users."""
 
 from __future__ import annotations
 
@@ -23,7 +23,17 @@ PERPLEXITY = (
 def warnings_of(
     drawn: SampleSet, measured: SampleLosses, selection: Selection, request: SetRequest
 ) -> Iterator[Diagnostic]:
-    """What whoever uses the set should know."""
+    """Yield warnings about a validation set.
+
+    Args:
+        drawn: the samples.
+        measured: their losses.
+        selection: what is kept.
+        request: what was asked for.
+
+    Returns:
+        An iterator over diagnostics.
+    """
     if len(drawn.samples) + drawn.short < request.samples:
         yield _warning(
             "R0607",
@@ -64,7 +74,18 @@ def warnings_of(
 def report(
     drawn: SampleSet, measured: SampleLosses, selection: Selection, request: SetRequest
 ) -> dict[str, Any]:
-    """What was done, as plain data; but for the samples themselves, what selection.json has."""
+    """Describe how a validation set was made, as the plain data of selection.json without the
+    samples.
+
+    Args:
+        drawn: the samples.
+        measured: their losses.
+        selection: what is kept.
+        request: what was asked for.
+
+    Returns:
+        Plain data; the keys are stable.
+    """
     count = len(drawn.samples)
     return {
         "schema": SCHEMA,

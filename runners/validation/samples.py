@@ -1,7 +1,7 @@
-"""Samples: random documents of corpora and files, cut to a length.
+"""Corpora and files -> samples: random documents, cut to a length.
 
-Which documents they are follows from the seed and from what the documents say: each has a place in
-an order by a keyed hash of its content, and the first are taken. Copies fall together.
+The samples follow from the seed and the content of the documents: documents are ordered by a keyed
+hash of their content, and the first are taken (bottom-k sampling), so that copies coincide.
 """
 
 from __future__ import annotations
@@ -82,18 +82,26 @@ def draw(
     text_field: str = "text",
     progress: Progress | None = None,
 ) -> SampleSet:
-    """Random documents of corpora, files and folders of files; all where there are no more.
+    """Sample documents of corpora, files and folders; all, where there are not more.
 
     Memory holds the samples alone, at most 16 `length` characters of each.
 
     Args:
+        inputs: corpora, files and folders of files.
         count: of documents; those of fewer than `shortest` tokens are then left out.
+        seed: of the order of the documents.
         tokenizer: that counts the tokens.
-        length: tokens of a sample at most; of a longer document a piece from anywhere is taken.
+        length: the largest number of tokens of a sample; of a longer document a random piece is
+            taken.
+        shortest: the smallest number of tokens of a sample.
         glob, text_field: of files in folders; of JSON lines and Parquet.
-        progress: called with how many bytes have been read, of how many.
+        progress: called with the number of bytes read, and of all.
+
+    Returns:
+        The samples, in the order of their keys.
+
     Raises:
-        LawdslError: text or a corpus that cannot be read; nothing left of what was drawn (R0601).
+        LawdslError: text or a corpus that cannot be read; no sample that is long enough (R0601).
     """
     heap: list[int] = []  # of keys with a minus, so that the last in the order is at hand
     by_position: dict[int, Sample] = {}

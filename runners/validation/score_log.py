@@ -1,7 +1,8 @@
-"""The scores of a scoring that may be interrupted: lines of JSON, on the disk after every batch.
+"""Scores -> lines of JSON, on the disk after every batch, so that a scoring may be interrupted.
 
-The first line says which samples they are of. Each line after it has a batch of one model, which is
-known by a hash of all that decides its scores, so that none is ever taken for another's.
+The first line identifies the samples. Each line after it has a batch of one model, which is
+identified by a hash of all that decides its scores, so that scores of two models are never
+confused.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SCORES = "scores.jsonl"
 
 @dataclass(frozen=True)
 class JudgeScores:
-    """What a model says of some samples.
+    """The scores of some samples under one model.
 
     Attributes:
         keys: of the samples.
@@ -46,10 +47,16 @@ class ScoreLog:
     file: MetricsLog
 
     def of(self, model: str) -> dict[str, tuple[float, int]]:
+        """The scores of a model: sample -> mean loss in nats a token, and number of tokens."""
         return self.scores.setdefault(model, {})
 
     def add(self, model: str, name: str, scores: JudgeScores) -> None:
-        """Scores of a model; when this returns they are on the disk.
+        """Add scores of a model; when this returns they are on the disk.
+
+        Args:
+            model: its identity.
+            name: of the model, for readers of the file.
+            scores: of a batch.
 
         Raises:
             LawdslError: they cannot be written (R0407).
@@ -61,13 +68,18 @@ class ScoreLog:
 
 @contextmanager
 def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[ScoreLog]:
-    """The scores in a folder, which is made where there is none; one process at a time has them.
+    """Open the scores in a folder, which is created if it does not exist; one process at a time.
 
     Args:
+        folder: of the scores.
         samples: hash of the samples.
         label: what is scored, in messages.
-        older: scores from before, taken over where there are none in the folder and these are of
-            the same samples.
+        older: earlier scores, which are copied if the folder has none and they are of these
+            samples.
+
+    Returns:
+        A context manager of the scores.
+
     Raises:
         LawdslError: scores of other samples, or damaged (R0604); another process has them (R0408);
             they cannot be written (R0407).

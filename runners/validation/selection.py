@@ -1,7 +1,8 @@
-"""Which samples become a validation set: those that some model finds likely enough.
+"""Losses of samples under several models -> the samples of a validation set.
 
-After D-CPT (2024), appendix F.1: samples that are in the worst tenth under every model are dropped,
-and of the rest as many as are wanted are taken at random.
+After D-CPT (Que et al. (2024), arXiv:2406.01375), appendix F.1: samples that are in the worst tenth
+under every model are dropped, and of the others a requested number is taken at random. Models are
+compared by the rank correlation of Spearman (1904).
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Selection:
-    """What is kept, and what the models made of the samples.
+    """The samples that are kept, and how the models agree on them.
 
     Attributes:
         selected: the numbers of the samples in the set, increasing.
         dropped: of those that are among the worst under every model.
         thresholds: for each model the perplexity from which on a sample is among its worst; None
-            where none is.
+            where no sample is.
         worst_of: how many samples are among the worst of no model, of one, and so on.
         shared: how many are among the worst of two models, (models, models).
         spearman: rank correlation of two models' perplexities, (models, models); None where all of
@@ -38,17 +39,20 @@ class Selection:
 
 
 def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection:
-    """Keep samples.
+    """Select samples.
 
-    The samples are taken to be in a random order already: the first of those that are left are
-    kept. Of equal losses the first is the better.
+    The samples must be in random order: the first of those that are not dropped are kept. Of equal
+    losses the first is the better.
 
     Args:
-        losses: mean loss of each sample under each model, (models, samples); without models nothing
-            is dropped.
-        worst: the part of the samples that are a model's worst, at least 0 and less than 1; rounded
-            down to a number of samples.
-        keep: how many are kept, or all that are left.
+        losses: mean loss of each sample under each model, (models, samples), in nats a token;
+            without models nothing is dropped.
+        worst: the fraction of the samples that are a model's worst, at least 0 and less than 1;
+            rounded down to a number of samples.
+        keep: the number of samples that are kept, or all that are not dropped.
+
+    Returns:
+        The selection.
     """
     models, samples = losses.shape
     count = int(worst * samples)
@@ -85,6 +89,6 @@ def _correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float | None
 
 
 def spread(losses: Sequence[float]) -> dict[str, float]:
-    """The perplexities of a model's samples in some numbers."""
+    """The 10 %, 50 % and 90 % quantiles of the perplexities of a model's samples."""
     low, median, high = np.exp(np.quantile(np.array(losses), [0.1, 0.5, 0.9])).tolist()
     return {"p10": low, "median": median, "p90": high}

@@ -86,10 +86,18 @@ class SampleLosses:
 def judges_of(
     folders: Sequence[str | Path], length: int, parallel: ParallelContext
 ) -> tuple[Judge, ...]:
-    """The models in some folders, looked at and not yet loaded.
+    """Inspect the models in some folders, without loading their weights.
+
+    Args:
+        folders: of the models.
+        length: tokens of a sample that are predicted, at most.
+        parallel: the device and the processes.
+
+    Returns:
+        The models.
 
     Raises:
-        LawdslError: as `perplexities.judge`; the same model twice (R0605).
+        LawdslError: see `perplexities.judge`; one model twice (R0605).
     """
     from .perplexities import judge
 
@@ -114,16 +122,22 @@ def work_folder(folder: Path) -> Path:
 def measure(
     drawn: SampleSet, panel: Panel, folder: Path, progress: Callable[[int, int], None] | None = None
 ) -> SampleLosses:
-    """The losses of all samples under all models.
+    """Measure the losses of all samples under all models.
 
-    What a scoring of the same samples that was interrupted, or the set that is there, has measured
-    is not measured again; whatever else changed, a model goes by what its files hold.
+    Losses that an interrupted scoring of these samples, or the existing set, has measured are
+    reused; a model is identified by the content of its files alone.
 
     Args:
-        folder: of the set; the scores are kept beside it, on the disk after every batch.
-        progress: called with how many tokens have been predicted, of how many.
+        drawn: the samples.
+        panel: the models.
+        folder: of the set; the scores are stored beside it, on the disk after every batch.
+        progress: called with the number of tokens predicted, and of all.
+
+    Returns:
+        The losses, shape (models, samples).
+
     Raises:
-        LawdslError: as `scorebook.scorebook` and `perplexities.score`.
+        LawdslError: see `score_log.scorebook` and `perplexities.score`.
     """
     from .perplexities import predicted, score
 
@@ -151,10 +165,17 @@ def measure(
 
 
 def forecast(drawn: SampleSet, panel: Panel) -> list[dict[str, Any]]:
-    """For each model the tokens it would predict, and the seconds, by a batch that it is given.
+    """Forecast for each model the tokens it would predict, and the seconds, by timing a batch.
+
+    Args:
+        drawn: the samples.
+        panel: the models.
+
+    Returns:
+        For each model its name, tokens and seconds.
 
     Raises:
-        LawdslError: as `perplexities.score`.
+        LawdslError: see `perplexities.score`.
     """
     from .perplexities import estimate, predicted
 
@@ -176,7 +197,7 @@ def _plan(drawn: SampleSet, judges: Sequence[Judge]) -> list[tuple[Judge, list[N
 
 
 def unmeasured(drawn: SampleSet) -> SampleLosses:
-    """What is measured without models: nothing."""
+    """The losses without models: arrays of shape (0, samples)."""
     nothing = np.zeros((0, len(drawn.samples)))
     return SampleLosses((), nothing, nothing.astype(np.int64))
 
@@ -191,14 +212,24 @@ def write_set(
     inputs: Sequence[str | Path],
     force: bool = False,
 ) -> Corpus:
-    """The corpus of the samples that are kept, with selection.json and scores.jsonl beside.
+    """Write the corpus of the selected samples, with selection.json and scores.jsonl beside it.
 
     Its paragraphs are those of the documents around the samples, so that a corpus made against it
     does not have the other half of a paragraph that was cut.
 
     Args:
-        facts: as `report.report` gives it.
-        force: replace the folder if there is one.
+        folder: of the set.
+        name: of the corpus.
+        tokenizer: of the corpus.
+        drawn: the samples.
+        selection: what is kept.
+        facts: see `report.report`.
+        inputs: the sources of the samples.
+        force: replace the folder if it exists.
+
+    Returns:
+        The corpus.
+
     Raises:
         LawdslError: a folder that exists, a disk that is full.
     """
