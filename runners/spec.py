@@ -169,7 +169,7 @@ class ExecutionConfig(Record):
 
 
 class Paths(Record):
-    """Where what a run reads lies; a model that is drawn has its configuration here."""
+    """The paths of what a run reads; an initialised model has its configuration here."""
 
     model: str | dict[str, Any]
     corpora: dict[str, str]
@@ -199,7 +199,7 @@ def read_order(folder: Path) -> RunOrder:
     """The order of a run's folder.
 
     Raises:
-        LawdslError: there is none, or it cannot be one (R0102).
+        LawdslError: the folder has none, or it is invalid (R0102).
     """
     path = folder / ORDER
     try:

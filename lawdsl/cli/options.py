@@ -320,7 +320,7 @@ def fitted_laws(
 
 
 def _of_fit(law: Law, fit: Fit, otherwise: str) -> Law:
-    """A law with the parameters of a fit: what is held there, at its labels.
+    """A law with the parameters of a fit: those fixed or tied in the fit, at its labels.
 
     Raises:
         click.UsageError: it has others.

@@ -85,7 +85,8 @@ def read_domains(
 
 
 def sort_by_cap(domains: Iterable[Domain]) -> list[Domain]:
-    """The domains by descending cap, equal ones by name: algorithms do not depend on input order."""
+    """The domains by descending cap, equal ones by name: algorithms do not depend on input order.
+    """
     return sorted(domains, key=lambda domain: (-domain.cap, domain.name))
 
 
@@ -93,7 +94,7 @@ def grid_steps(grid: str | Fraction) -> int:
     """How many steps of a grid make up 1: 16 of "1/16".
 
     Raises:
-        LawdslError: it is no such grid; M0104.
+        LawdslError: 1 is not a multiple of it; M0104.
     """
     text = str(grid)
     match = _AMOUNT.fullmatch(text)
@@ -114,7 +115,8 @@ def fraction_text(number: Fraction) -> str:
 def _parse_pairs(
     pairs: Iterable[str], mistakes: list[Diagnostic], allowed: Mapping[str, object] | None = None
 ) -> dict[str, Fraction | None]:
-    """Name -> amount, None where there is none; of names that are `known`, where that is given."""
+    """Name -> amount, None where it is not given; of names that are `known`, where that is given.
+    """
     amounts: dict[str, Fraction | None] = {}
     for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))

@@ -46,7 +46,9 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
 
 
 def by_label(question: Question) -> bool:
-    """Whether all unknowns are of the labels of one set, and no shares: they make a table of their own."""
+    """Whether all unknowns are of the labels of one set, and no shares: they make a table of their
+    own.
+    """
     unknowns = question.of_kind("unknown")
     return len({u.indices for u in unknowns}) == 1 and all(
         len(u.indices) == 1 and not u.simplex for u in unknowns

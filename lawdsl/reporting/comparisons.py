@@ -133,5 +133,5 @@ def _notes(standing: RankedLaw, folds: int) -> str:
 
 
 def short(value: float) -> str:
-    """A score, to four digits; a dash where there is none."""
+    """A score, to four digits; a dash where it is not finite."""
     return f"{value:.4g}" if math.isfinite(value) else "-"

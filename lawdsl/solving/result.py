@@ -40,11 +40,11 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Goal:
-    """What was made smallest or largest, and what it is at the answer.
+    """The goal that was minimised or maximised, and its value at the answer.
 
     Attributes:
         text: as the question says it.
-        maximize: whether it was made largest.
+        maximize: whether it was maximised.
         value: at the answer.
         ends: of its interval there; None where the errors of the fits are not known.
     """
@@ -101,12 +101,12 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A value of a given beyond which the answer leaves the end that it lies on.
+    """A value of a given beyond which the answer leaves the end of its range.
 
     Attributes:
         name: of the given.
         value: the threshold.
-        relation: `<` where the answer lies inside for smaller values, else `>`.
+        relation: `<` where the answer is in the interior for smaller values, else `>`.
         formula: the threshold in closed form.
     """
 
@@ -126,7 +126,7 @@ class Conflict:
         needed: what an answer inside needs instead, as text.
         threshold: the same as a number, the other parameters being as fitted.
         value: of the parameter, as it is.
-        held: whether the fit lies on the bound, so that it would move without it.
+        held: whether the fit is at the bound, so that it would move without it.
         proof: why both cannot be, in lines.
         settings: setting -> the value that it would have to pass for an answer inside, the other
             parameters being as fitted.
@@ -214,21 +214,22 @@ class Answer:
         fits: use -> the fitted law, and where its values are from.
         values: the givens and settings that it was asked with.
         status: answered; approached (the best is at a place that is left out); unbounded (it has no
-            place: the goal goes on, or towards a limit at infinity); infeasible; undecided (a part of the range could not be looked at with certainty).
+            place: the goal goes on, or towards a limit at infinity); infeasible; undecided (a part
+            of the range could not be looked at with certainty).
         unknowns: what was asked for.
-        goal: what was made smallest or largest; None where there is no answer.
+        goal: what was minimised or maximised; None without an answer.
         where: the place of the answer in words: on which constraint, at which end, or inside.
         method: how it was found: closed form, certified roots, or several starts.
         proof: what is certain of it, and what is not, in lines.
         certain: whether no other point is better, for certain.
         kept: the constraints.
         sensitivities: how it moves with each given.
-        thresholds: where a given makes it leave the end that it lies on.
+        thresholds: values of givens beyond which it leaves its end.
         conflicts: bounds of laws that keep it there.
         relaxations: what gives it an answer, where it has none.
         response: the goal and the constraints along the unknown, where there is one.
         compared: other points beside the answer.
-        alternatives: other choices that are as good as the answer, as far as they were found.
+        alternatives: other choices of equal goal that were found; there may be more.
         level: of the intervals.
         diagnostics: what there is to say.
     """
@@ -264,7 +265,7 @@ class Answer:
         """The value of an unknown.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: the answer has no unknown of that name.
         """
         return {u.name: u.value for u in self.unknowns}[name]
 
@@ -284,11 +285,12 @@ class Answer:
 
     @property
     def active(self) -> tuple[Kept, ...]:
-        """The constraints that the answer lies on."""
+        """The active constraints."""
         return tuple(k for k in self.kept if k.active)
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as plain data; the keys are stable. Numbers that are not finite become null."""
+        """The answer as plain data; the keys are stable. Numbers that are not finite become null.
+        """
         content = {"schema": SCHEMA, **asdict(self)}
         content["diagnostics"] = [d.to_json() for d in self.diagnostics]
         document: dict[str, Any] = plain(content)

@@ -40,7 +40,7 @@ class Asked:
     Algebra is done once here; an answer for further values of the givens takes some milliseconds.
 
     Args:
-        question: its name, the path of its file, or as it was read.
+        question: its name, the path of its file, or as it was parsed.
         fits: use -> a fit, the path of one, or parameter -> value of the law that it names.
 
     Raises:
@@ -135,7 +135,9 @@ def _violated_answer(
     values: Mapping[sp.Symbol, float],
     level: float,
 ) -> Answer | None:
-    """What is said where a constraint in which the unknowns cancel does not hold; None where all do."""
+    """What is said where a constraint in which the unknowns cancel does not hold; None where all
+    do.
+    """
     posed = solver.posed
     conditions = (
         solver.problem.conditions if isinstance(solver, UnivariateSolver) else posed.conditions
@@ -162,7 +164,7 @@ def _is_certainly_violated(
     tape = compile_tape([condition.margin], symbols)
     try:
         sign = interval_sign(tape, [Fraction(values[s]) for s in symbols])
-    except (OverflowError, ValueError):  # a value that is no finite number
+    except (OverflowError, ValueError):  # a value that is not finite
         return False
     return sign == -1 or (sign == 1 and condition.equality) or (sign == 0 and condition.strict)
 

@@ -1,4 +1,5 @@
-"""An answer -> its warnings: fits that are not trusted, extrapolation, intervals that are missing."""
+"""An answer -> its warnings: fits that are not trusted, extrapolation, intervals that are missing.
+"""
 
 from __future__ import annotations
 

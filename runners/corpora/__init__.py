@@ -1,1 +1,3 @@
-"""Text -> tokens: documents read, split, deduplicated, and written as a folder of memory-mapped arrays."""
+"""Text -> tokens: documents read, split, deduplicated, and written as a folder of memory-mapped
+arrays.
+"""

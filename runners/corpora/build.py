@@ -129,7 +129,8 @@ def write_corpora(
 
 @dataclass
 class Draft:
-    """A part in the making: the documents with these hashes, how many have been read, of how many."""
+    """A part in the making: the documents with these hashes, how many have been read, of how many.
+    """
 
     part: CorpusPart
     keys: range

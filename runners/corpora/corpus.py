@@ -116,7 +116,7 @@ def find_corpora(folder: str | Path) -> list[Path]:
     """The folder if it is that of a corpus, else those in it that are.
 
     Raises:
-        LawdslError: there is none (R0207).
+        LawdslError: it has no corpus (R0207).
     """
     folder = Path(folder)
     if is_corpus(folder):

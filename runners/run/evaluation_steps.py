@@ -58,7 +58,7 @@ class Exponential(Record):
     The paper gives f(x) = exp(-lambda x) (equation 59), lambda = 0.02 and 45 points, and does not
     say how f became points. Here each multiple is drawn by itself, so that how many there are is
     chance: of 200,000 steps 49.6 are expected, step 0 among them, with a standard deviation of 4.9;
-    the last step comes on top. The same seed draws the same, everywhere and always.
+    the last step comes on top. One seed draws the same steps on every machine.
     """
 
     schedule: Literal["exponential"] = "exponential"

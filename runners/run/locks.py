@@ -94,7 +94,7 @@ def release(run_folder: Path) -> bool:
     or by whoever knows that the host is gone.
 
     Returns:
-        Whether nobody holds the run now; False too where that cannot be told.
+        Whether the run is free now; False as well where that is not known.
     """
     try:
         with open(run_folder / "lock", "r+b", buffering=0) as file:

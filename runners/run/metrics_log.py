@@ -1,4 +1,4 @@
-"""The rows of a run: one line of JSON for each evaluation, on the disk before the run goes on.
+"""The rows of a run: one line of JSON for each evaluation, on the disk before the run continues.
 
 A number that is not finite is the word "nan", "inf" or "-inf", so that the rows of a run that
 diverged are kept and every line is JSON; `read` gives the number back. null is what is not known.
@@ -161,7 +161,7 @@ def _refuse(constant: str) -> None:
 
 
 def _written(value: Any) -> Any:
-    """The same data with words for the numbers that JSON lacks."""
+    """Data with words in place of the numbers that JSON lacks."""
     if isinstance(value, dict):
         return {key: _written(v) for key, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -46,7 +46,8 @@ def learning_rate(training: Training, step: int) -> float:
     that update number `warmup` is the first to have the full rate. Then
 
     * `constant` stays,
-    * `cosine` falls along half a cosine (Loshchilov and Hutter (2017), equation 5, without
+    * `cosine` falls as final + (1 - final)(1 + cos(pi s))/2 for s from 0 to 1 (Loshchilov and
+    Hutter (2017), equation 5, without
       restarts) to `final` of the rate, which the last update has,
     * `warmup-stable-decay` (Hu et al. (2024), MiniCPM, section 4.2) stays, and falls over the last
       `decay` updates to `final` of the rate, which the last one has: linearly, the cooldown

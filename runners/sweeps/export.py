@@ -86,7 +86,7 @@ def export(sweep: Sweep, run: Planned) -> Path | None:
 
 
 def _whose(folder: Path) -> str | None:
-    """The run whose model lies in a folder; None where that is not known."""
+    """The identity of the run whose model is in a folder; None where it is not known."""
     try:
         return str(json.loads((folder / MARK).read_bytes())["run"])
     except (OSError, ValueError, KeyError, TypeError):

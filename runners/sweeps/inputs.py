@@ -29,7 +29,7 @@ class CorpusFacts:
     """What is known of a corpus without reading its tokens.
 
     Attributes:
-        folder: where it lies.
+        folder: of the corpus.
         fingerprint: of its tokens.
         tokens: how many it has.
         vocabulary: how many kinds of tokens there are.
@@ -49,7 +49,7 @@ class CorpusFacts:
 
 @dataclass(frozen=True)
 class SweepInputs:
-    """What a sweep's corpora, validation sets and models are, by name."""
+    """The facts of a sweep's corpora, validation sets and models, each name -> facts."""
 
     corpora: Mapping[str, CorpusFacts]
     validation: Mapping[str, CorpusFacts]

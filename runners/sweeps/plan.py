@@ -290,7 +290,7 @@ def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[RunOrder]) -> Diag
 
 
 def _makespan(seconds: Iterable[float], jobs: int) -> float:
-    """When the last of some runs ends that are begun in turn, so many at once."""
+    """The time at which the last of some runs ends, started in turn, `jobs` at once."""
     busy = [0.0] * jobs
     for one in seconds:
         heapq.heappush(busy, heapq.heappop(busy) + one)
@@ -313,7 +313,7 @@ def _certain(unfinished: Sequence[Planned], inputs: SweepInputs) -> int:
     saved, final_models = [], 0
     for run in unfinished:
         parameters = inputs.models[run.order.run.model.name].parameters
-        # a run that goes on replaces checkpoints of before
+        # a resumed run replaces its earlier checkpoints
         saves = (
             not run.state.step and run.order.how.checkpoint_every <= run.order.run.training.steps
         )

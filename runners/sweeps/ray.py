@@ -206,7 +206,7 @@ class _Cluster:
             options["label_selector"] = {NODE: f"!{failed_node}"}
         else:
             options["scheduling_strategy"] = "SPREAD"
-        # two threads: one does the run, one is told
+        # two threads: one does the run, one receives signals
         watch = ray.remote(Watch).options(max_concurrency=2, **options).remote()
         slot = _Slot(needs, watch, watch.where.remote())
         self._to_come.append(slot)
@@ -229,7 +229,7 @@ class _Cluster:
         return self._nodes
 
     def _let_go(self, job: Job) -> bool:
-        """Whether nobody holds a run; the lock of a process that has ended is emptied.
+        """Whether a run is free; the lock of a process that has ended is emptied.
 
         Workers on other hosts go by the name in it. A host says best itself whether its processes
         have ended; the lock says it anywhere, if the file system has locks that all hosts see; of

@@ -272,7 +272,9 @@ def _wrong(node: ClusterNode, report: NodeReport | str) -> Iterator[Diagnostic]:
 
 
 def _reach(address: str) -> None:
-    """Refuse an address where nobody listens; Ray would try for minutes and end the process."""
+    """Raise an error for an address at which no process listens; Ray would try for minutes and end
+    the process.
+    """
     target = address.removeprefix("ray://")
     if address == "auto":
         current = Path(os.environ.get("RAY_TMPDIR", "/tmp"), CURRENT)

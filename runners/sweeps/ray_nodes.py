@@ -65,7 +65,7 @@ def look(marker: Path, folders: Sequence[str]) -> NodeReport:
 
 
 class Watch:
-    """Starts a worker on its node and watches over it; to be told while it does."""
+    """Starts a worker on its node and supervises it; accepts signals meanwhile."""
 
     def __init__(self) -> None:
         self.signal_count = 0
@@ -82,8 +82,8 @@ class Watch:
     def do(self, folder: Path, how: ExecutionConfig, command: Sequence[str]) -> Exit:
         """Execute the run in a folder, with the GPUs that Ray has assigned.
 
-        Where the node goes down before the worker ends, the worker is told to save: nobody but the
-        next worker of this run would know of it any more.
+        Where the node goes down before the worker ends, the worker is asked to save: only the
+        next worker of this run would discover its end.
 
         Args:
             folder: of the run.

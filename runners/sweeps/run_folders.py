@@ -37,7 +37,7 @@ class State:
         rate: tokens a second when the newest row was written, if that is known.
         device: that wrote it.
         message: of its end.
-        held_by: who holds it, `host/pid since …`; empty where nobody does.
+        held_by: the process that has locked it, `host/pid since …`; empty for none.
     """
 
     status: str
@@ -55,7 +55,7 @@ class State:
 
 
 def state(folder: Path) -> State:
-    """How far the run in a folder is; new where there is none."""
+    """The progress of the run in a folder; new where the folder has no run."""
     last, done = last_row(folder), ended(folder)
     begun = "begun" if last or (folder / ORDER).exists() else "new"
     return State(
@@ -70,7 +70,7 @@ def state(folder: Path) -> State:
 
 
 def last_row(folder: Path) -> dict[str, Any]:
-    """The newest row of a run that is whole; nothing where there is none, or it is damaged."""
+    """The newest complete row of a run; empty without rows, or where it is damaged."""
     try:
         with (folder / POINTS).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST))
@@ -81,7 +81,7 @@ def last_row(folder: Path) -> dict[str, Any]:
 
 
 def ended(folder: Path) -> dict[str, Any]:
-    """What a run says of its end; nothing where it has not ended."""
+    """The record of how a run ended; empty where it has not ended."""
     try:
         document = json.loads((folder / FINISHED).read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -24,7 +24,10 @@ from .run_folders import fail, last_row, note, prepare, state
 from .workers import Exit
 
 POLL = 0.1  # seconds between looks at the workers
-HELD = ("error[R0408]", "error[R0409]")  # what a worker says of a run that another process holds
+HELD = (
+    "error[R0408]",
+    "error[R0409]",
+)  # codes with which a worker reports that another process has locked the run
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ class Job:
 
     Attributes:
         worker: what does it, as the engine knows it; of the last attempt where that has ended.
-        signals_sent: how many signals its worker has been told of.
+        signals_sent: the number of signals that its worker has received.
     """
 
     run: Planned
@@ -206,7 +209,7 @@ def carry_out(
             of active runs.
 
     Returns:
-        The outcomes, in the order in which the runs ended.
+        The outcomes, in the order in which the runs ended, then those of runs that never started.
 
     Raises:
         LawdslError: a folder that cannot be a run's, or a worker that cannot be started (R0107).
@@ -275,7 +278,7 @@ def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
 
 
 def _tell(engine: Engine, working: Sequence[Job], stop: StopRequest) -> None:
-    """Pass on what the sweep was told: to save and end, and then to end at once."""
+    """Pass on the signals of the sweep: to save and end, and then to end at once."""
     for job in working:
         if job.signals_sent < min(stop.count, 2):
             job.signals_sent = min(stop.count, 2)
@@ -313,7 +316,7 @@ def _judge(engine: Engine, job: Job, exit: Exit, stop: StopRequest) -> Outcome |
 
 
 def _smaller(job: Job) -> Planned | None:
-    """The same run with half the micro-batch, and so the same batch; None where it cannot be."""
+    """The run with half the micro-batch and an equal batch; None where that is impossible."""
     how, batch = job.run.order.how, job.run.order.run.training.batch
     micro = min(how.micro_batch or batch, -(-batch // how.processes))
     if micro == 1:

@@ -1,4 +1,5 @@
-"""sweep.toml -> the runs it specifies; all mistakes in the file are reported at once, with places."""
+"""sweep.toml -> the runs it specifies; all mistakes in the file are reported at once, with places.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def read_sweep(path: Path) -> Sweep:
 
     Raises:
         LawdslError: the file cannot be read or is not TOML (R0103); every mistake in what it says
-            (R0102), and every name in it that stands for nothing (R0104).
+            (R0102), and every undefined name in it (R0104).
     """
     raw = read_toml(path)
     file, problems = sections(raw)
@@ -119,7 +120,7 @@ def read_sweep(path: Path) -> Sweep:
 
 
 def _below(path: Path, folder: str) -> str:
-    """A folder as the file means it: relative to where the file lies."""
+    """The path of a folder, relative to that of the file."""
     return os.path.abspath(path.parent / os.path.expanduser(folder))
 
 

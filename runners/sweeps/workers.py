@@ -32,7 +32,7 @@ class Worker:
 
     Attributes:
         before: the stamp of an end that the run's folder had before.
-        port: at which the processes of one run meet; held, so that no others are given it.
+        port: at which the processes of one run meet; reserved, so that no other gets it.
         code: of the first process that failed, and since when the others are waited for.
     """
 

@@ -29,7 +29,7 @@ class Gathered:
     """A run as a table sees it.
 
     Attributes:
-        folder: where it lies.
+        folder: of the run.
         order: what was to be done.
         status: done, diverged, oom, failed, or unfinished.
         points: its rows, as they were written.
@@ -88,7 +88,7 @@ def _below(folder: Path) -> list[Gathered]:
 
 
 def _gathered(folder: Path) -> Gathered:
-    """One run, with what its order says of the table."""
+    """One run, with the entries of its order for the table."""
     order, now = read_order(folder), state(folder)
     domain, run, unit = (order.columns.get(name) for name in ("domain", "dlc_run", "dlc_steps"))
     return Gathered(
@@ -149,7 +149,7 @@ def _described(sweep: Sweep, cell: Cell) -> str:
 
 
 def _description(order: RunOrder) -> str:
-    """The same of a run that was ordered."""
+    """The description of a run from its order."""
     run = order.run
     return canonical(
         {

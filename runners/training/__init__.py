@@ -1,1 +1,2 @@
-"""One run on a device: model, optimizer, evaluation, checkpoints. Every module here may load torch."""
+"""One run on a device: model, optimizer, evaluation, checkpoints. Every module here may load torch.
+"""

@@ -209,7 +209,7 @@ def _fill(
 
 
 def _apart(named: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The same tensors, each in one piece of memory that no other has."""
+    """Copies of tensors where needed: each contiguous, in memory that it shares with no other."""
     storages: set[tuple[str, int]] = set()
     independent = {}
     for name, tensor in named.items():
@@ -221,7 +221,7 @@ def _apart(named: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def _described(path: Path) -> dict[str, Any]:
-    """What the manifest says of a file."""
+    """The entry of a file in the manifest."""
     with path.open("rb") as file:
         return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": file.tell()}
 

@@ -68,7 +68,7 @@ def plain_of(source: Source) -> dict[str, Any]:
     """A configuration as plain data of one's own, which may be changed.
 
     Raises:
-        LawdslError: as `configuration`.
+        LawdslError: see `configuration`.
     """
     plain = _read(Path(source)) if isinstance(source, str) else source
     return {key: _copied(value) for key, value in plain.items()}

@@ -42,7 +42,8 @@ class ParallelContext:
 
 
 def join(how: ExecutionConfig) -> ParallelContext:
-    """Join the processes of a run: set the device up and meet the other processes that torchrun has started.
+    """Join the processes of a run: set the device up and meet the other processes that torchrun has
+    started.
 
     Raises:
         LawdslError: a device that is not there (R0501), or another number of processes than the
@@ -164,7 +165,9 @@ def say(parallel: ParallelContext, message: str) -> None:
 
 
 def peak_memory(parallel: ParallelContext) -> int:
-    """The most bytes that this process has held: of the device's memory, or of the host's."""
+    """The peak number of bytes that this process has allocated: of the device's memory, or of the
+    host's.
+    """
     if parallel.device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(parallel.device))
     unit = 1 if sys.platform == "darwin" else 1024

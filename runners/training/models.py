@@ -145,7 +145,7 @@ def fingerprint(source: Source) -> str:
     """The fingerprint of a model, as `inspect` gives it.
 
     Raises:
-        LawdslError: as `inspect`.
+        LawdslError: see `inspect`.
     """
     random = without_randomness(configuration(source), source)
     return _fingerprint(source, weights_of(source), random)

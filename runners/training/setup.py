@@ -21,7 +21,7 @@ from .sharding import Synced, placed, settle
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """A process's part in a run: what stays as it is while the run goes on.
+    """One process's view of a run: everything that is constant during training.
 
     Attributes:
         folder: of the run.

@@ -143,7 +143,7 @@ def _whole(value: Any) -> Tensor:
     value = value.detach()
     if isinstance(value, DTensor):
         value = value.full_tensor()
-    # a copy, for the next step goes on while a checkpoint is written from this
+    # a copy: the next step may run while a checkpoint is written from it
     return value.to("cpu", copy=True).contiguous()
 
 

@@ -35,7 +35,8 @@ class Weights:
     Attributes:
         source: the model's folder.
         files: by the name that the index or transformers gives them, sorted.
-        weight_map: tensor -> name of its file, where an index says so; None where there is one file.
+        weight_map: tensor -> name of its file, where an index says so; None where there is one
+            file.
     """
 
     source: str

@@ -15,8 +15,8 @@ import sympy as sp
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.law.algebra import is_of_sympy, merge_powers
 
-MAX_DEPTH = 30  # operations around an unknown that are turned round
-# Of a number in a formula; a larger one is no closed form that anybody reads.
+MAX_DEPTH = 30  # nested operations around an unknown that are inverted
+# Of a number in a formula; a larger one makes a formula that is too long to read.
 MAX_COEFFICIENT_BITS = 1000
 ALGEBRA_TIME_LIMIT = 1.0  # of CPU time, for one formula
 
@@ -166,12 +166,13 @@ def _is_unique_power_root(
             False  # y^2 has two roots; that of y^3 may be negative, and float64 has no power then
         )
     if (1 / exponent).is_even is not False and not value.is_nonnegative:
-        nonnegative.append(value)  # x^2 is no root of y^0.5 = x where x < 0
+        nonnegative.append(value)  # x^2 is not a root of y^0.5 = x where x < 0
     return True
 
 
 def _exceeds_bits(value: sp.Expr, exponent: sp.Expr) -> bool:
-    """Whether SymPy would write out a power as a number of more than `MAX_COEFFICIENT_BITS` bits."""
+    """Whether SymPy would write out a power as a number of more than `MAX_COEFFICIENT_BITS` bits.
+    """
     number, _ = value.as_coeff_Mul()
     if not (exponent.is_Rational and number.is_Rational):
         return False

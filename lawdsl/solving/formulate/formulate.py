@@ -1,4 +1,4 @@
-"""A question and fits -> a problem in algebra: what is made smallest, in what, subject to what.
+"""A question and fits -> a problem in algebra: minimise a goal subject to constraints.
 
 Givens, settings and fitted parameters stay symbols, so that one problem is solved for many values
 of them, and derived by them.
@@ -171,7 +171,7 @@ class _Formulation:
             yield text, tuple(bounds)
 
     def _simplexes(self) -> Iterator[AlgebraicConstraint]:
-        """Of what lies in a simplex, that it sums to 1."""
+        """The conditions that the shares of a simplex sum to 1."""
         for symbol in (*self.question.of_kind("unknown"), *self.question.of_kind("given")):
             groups: dict[tuple[str, ...], list[str]] = {}
             for text, index_labels in self._elements(symbol) if symbol.simplex else ():

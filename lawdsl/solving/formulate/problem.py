@@ -85,7 +85,7 @@ class FormulatedQuestion:
         question: as declared.
         labels: set -> its labels.
         unknowns: what is asked for.
-        goal: what is made smallest; what the question makes largest has its sign changed.
+        goal: what is minimised; a goal that the question maximises has its sign changed.
         conditions: what an answer is subject to.
         givens: name, at its label, -> symbol; `bounds` their domains.
         settings: name, at its label, -> symbol, of the question and of the laws.
@@ -113,7 +113,7 @@ class FormulatedQuestion:
 
     @property
     def sign(self) -> int:
-        """What turns the goal into what the question means: -1 where that is made largest."""
+        """The factor from the minimised goal to that of the question: -1 where it is maximised."""
         return -1 if self.question.maximize else 1
 
     def blank(self, status: str, values: Mapping[sp.Symbol, float], level: float) -> Answer:

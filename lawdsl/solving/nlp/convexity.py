@@ -33,7 +33,7 @@ def curvatures(
 ) -> list[CurvatureName | None]:
     """What each of some expressions is in all unknowns together, on a box.
 
-    Equal parts are looked at once.
+    Equal subexpressions are analysed once.
 
     Args:
         expressions: the expressions.

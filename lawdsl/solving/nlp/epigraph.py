@@ -88,7 +88,7 @@ class _Builder:
         self.groups: list[list[int]] = []
 
     def remove_innermost(self) -> bool:
-        """Replace the kinks that hold no others; False if there is none."""
+        """Replace the kinks that contain no others; False if no kink remains."""
         kinks = {k for e in self.problem.expressions for k in e.atoms(*KINKS)}
         innermost = [k for k in kinks if not any(inner.has(*KINKS) for inner in k.args)]
         for kink in sorted(innermost, key=sp.default_sort_key):

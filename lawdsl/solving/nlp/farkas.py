@@ -68,7 +68,7 @@ def is_farkas_certificate(
 def _slopes(
     problem: NlpProblem, number: int, unknowns: Sequence[sp.Symbol]
 ) -> list[Fraction | None]:
-    """The coefficients of an affine constraint; None of one that is no fraction."""
+    """The coefficients of an affine constraint; None where one is not a fraction."""
     constants = {s: sp.Rational(v) for s, v in problem.values.items() if np.isfinite(v)}
     expression = problem.constraints[number].expression
     coefficients: list[Fraction | None] = []

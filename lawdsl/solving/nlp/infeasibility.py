@@ -29,7 +29,7 @@ from lawdsl.solving.nlp.starts import point_cloud, repair
 
 Array = NDArray[np.float64]
 BestFeasible = Callable[..., NlpSolution | None]
-VIOLATION_RTOL = 1e-9  # of the size of a constraint: a smaller violation is none
+VIOLATION_RTOL = 1e-9  # of the size of a constraint: a smaller violation counts as rounding
 # Searches for the nearest point of conditions that exclude each other for certain.
 INFEASIBLE_STARTS = 4
 # "constraint", "low" or "high", and the number of the constraint or of the unknown.
@@ -195,7 +195,9 @@ def _explain_nonlinear(problem: NlpProblem, best: BestFeasible, seed: int) -> Nl
             problem, x, [], [], violation if np.isfinite(violation) else 0.0, proved_infeasible
         )
     x = nearest.x[:-1]
-    if nearest.value <= VIOLATION_RTOL and not proved_infeasible:  # a violation of 0 is none
+    if (
+        nearest.value <= VIOLATION_RTOL and not proved_infeasible
+    ):  # a violation of 0 needs no explanation
         feasible = best(problem, seed=seed, extra_starts=[x])
         if feasible is not None:
             return feasible

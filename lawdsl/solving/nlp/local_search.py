@@ -1,4 +1,8 @@
-"""A start -> a local optimum to rounding; and whether two searches have reached the same optimum."""
+"""A start -> a local optimum to rounding; and whether two searches have reached one optimum.
+
+Sequential quadratic programming (`descent`) and then Newton's method on the optimality conditions
+(`newton`), in units that change with the point: Nocedal and Wright (2006), Numerical Optimization,
+section 2.2, on scaling, and chapter 18."""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ NEARLY_FEASIBLE_RTOL = 1e-6  # the same, of a search that is not polished yet
 CERTAIN_FEASIBILITY_RTOL = 1e-7
 OPTIMUM_VALUE_RTOL = 1e-14  # relative to a value
 SAME_OPTIMUM_DISTANCE = 1e-4  # of the units of the unknowns: points so near are one place
-# Of where a search started: points that are nearer by far are not told apart.
+# Of where a search started: points that are much nearer count as one optimum.
 START_LENGTH_SHARE = 1e-3
 AT_BOUND_SHARE = 1e-14  # of it: an unknown so near to its end, or to 0, is there
 ZERO_SLOPE = 1e-12  # of the Lagrangian, in units that suit the place: rounding

@@ -21,7 +21,7 @@ from lawdsl.solving.formulate.problem import AlgebraicConstraint
 LOWEST_LOGARITHM, HIGHEST_LOGARITHM = (
     math.log(1e-20),
     math.log(1e40),
-)  # as far as a logarithm is looked for
+)  # range in which a logarithm is searched
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class ScaledQuestion:
     """Goal and conditions of a question in what is moved.
 
     Attributes:
-        goal: what is made smallest: the goal, or the logarithm of one that is a positive term.
+        goal: what is minimised: the goal, or its logarithm where it is one positive term.
         margins: those of the conditions: of two positive terms the logarithm of their ratio, which
             has the sign of their difference.
         product: whether the goal's logarithm is meant.

@@ -57,7 +57,7 @@ CLOSED_GAP = 1e-9  # of the unit of the objective: a gap so small is one of roun
 EQUAL_VALUE_TOLERANCE = 1e-8
 # Of the unit of the objective: so near to the best value searches are finished.
 RIVAL_VALUE_TOLERANCE = 1e-2
-MAX_LOCAL_OPTIMA = 12  # that are told apart
+MAX_LOCAL_OPTIMA = 12  # that are distinguished
 MAX_SADDLE_ESCAPES = 6  # from a saddle to the next
 DEFAULT_OPTIONS = NlpOptions()
 DETERMINED_RTOL = 1e-12  # relative: bounds so near to each other leave one value
@@ -235,7 +235,7 @@ def _multistart(
     *,
     descend: bool = True,
 ) -> NlpSolution | None:
-    """The best of several searches; `descend` goes on from points that are not stationary."""
+    """The best of several searches; `descend` continues from points that are not stationary."""
     centre = problem.polytope.centre
     if centre is None:
         return None

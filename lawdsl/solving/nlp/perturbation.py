@@ -26,7 +26,7 @@ STEP_LENGTHS: Array = np.logspace(-26.0, 6.0, 33, base=2.0)  # in units that sui
 # Where the question is only whether points as good lie far away: of a convex problem, a point
 # further away is as good only if all before it are.
 LONG_STEP_LENGTHS: Array = STEP_LENGTHS[STEP_LENGTHS >= 0.125]
-MIN_DECREASE = 1e-9  # of the objective's unit: so much lower is no rounding
+MIN_DECREASE = 1e-9  # of the objective's unit: a larger decrease is not rounding
 EQUAL_OBJECTIVE = 1e-11  # of it: so little higher is as good
 # Of it: where rounding is more, equal values are no sign of equal optima.
 MAX_EQUALITY_ROUNDING = 1e-8
@@ -128,7 +128,7 @@ def search_axes(problem: NlpProblem, at_point: KktPoint) -> Array | None:
 
 def _objective(problem: NlpProblem, points: Array, most: float) -> Array:
     """The objective at points, shape (points,); infinite where it is above `most`, has no value, or
-    a constraint is violated. Constraints and slopes are looked at only where it is not above."""
+    a constraint is violated. Constraints and slopes are evaluated only where it is not above."""
     goal = problem.functions.values_on(points)[0]
     low = np.flatnonzero(goal <= most)
     feasible = np.full(len(goal), np.inf)
@@ -155,7 +155,8 @@ def _zero_if_infinite(x: Array) -> Array:
 
 
 def _directions(problem: NlpProblem, at_point: KktPoint, rng: np.random.Generator) -> Array:
-    """Directions that keep the equations and what is active, or leave it inwards: shape (n, ways)."""
+    """Directions that keep the equations and what is active, or leave it inwards: shape (n, ways).
+    """
     n = len(at_point.x)
     drawn = rng.normal(size=(n, RANDOM_DIRECTIONS))
     drawn /= np.linalg.norm(drawn, axis=0)

@@ -86,7 +86,8 @@ class Polytope:
 
     @property
     def rounding(self) -> Array:
-        """How far apart the tightened bounds of each unknown may be by rounding alone, shape (n,)."""
+        """How far apart the tightened bounds of each unknown may be by rounding alone, shape (n,).
+        """
         return ROUNDING_FACTOR * self._implied[2]
 
     @cached_property
@@ -119,8 +120,9 @@ class Polytope:
 
     @cached_property
     def natural(self) -> tuple[Array, Array]:
-        """Units in which lengths and slopes are about 1, of unknowns and rows: a linear programme is
-        solved to absolute tolerances."""
+        """Units in which lengths and slopes are about 1, of unknowns and rows: a linear programme
+        is solved to absolute tolerances.
+        """
         low, high = self.tightened
         if np.any(low > high):  # contradictions are as large as the rows, not as the unknowns
             low, high = self.low, self.high

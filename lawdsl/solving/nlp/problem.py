@@ -160,7 +160,8 @@ class NlpProblem:
 
     @cached_property
     def polytope(self) -> Polytope:
-        """The bounds and the constraints that are affine and of which the coefficients are known."""
+        """The bounds and the constraints that are affine and of which the coefficients are known.
+        """
         if self.original is not None and self.units is not None:
             units = self.units
             return self.original.polytope.in_units(units.unknowns, units.constraints)
@@ -221,7 +222,8 @@ class NlpProblem:
 
     @cached_property
     def steep(self) -> tuple[Mask, Mask]:
-        """Which unknowns have an infinite slope, or no value, at their low and at their high end."""
+        """Which unknowns have an infinite slope, or no value, at their low and at their high end.
+        """
         if self.original is not None:
             return self.original.steep
         low, high = self.polytope.tightened
@@ -436,7 +438,8 @@ class NlpSolution:
             Where nothing is feasible, that of the violation, relative to it.
         unit: by how much the objective varies near x: what small differences are compared with.
         start_lengths: the lengths of the unknowns where the search started, shape (n,); None for 1.
-        unbounded_path: feasible points along which the objective falls for ever; None where none were seen.
+        unbounded_path: feasible points along which the objective falls for ever; None where none
+            were seen.
         proved_infeasible: where nothing is feasible, whether that is certain.
         conflict: where nothing is feasible, names of the conditions that exclude each other.
         shortfalls: of those of them that could give way alone.

@@ -75,7 +75,7 @@ NO_DERIVATIVES = (
     "branches of max, min or abs meet at the answer, which has no derivatives by the givens: "
     "no sensitivities and no intervals"
 )
-# An unknown without an end that is as far out is no optimum but on its way to infinity.
+# An unbounded unknown beyond this is not at an optimum but diverges.
 UNBOUNDED_VALUE = 1e35
 MIN_AGREEING_STARTS = 2  # starts that agree, of an optimum that is not proved
 
@@ -351,7 +351,8 @@ class NlpSolver:
         )
 
     def _slopes(self, search: SearchResult, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
-        """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle."""
+        """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle.
+        """
         per = search.per_goal(goal)
         derivatives = sensitivities(search.problem, search.solution, symbols)
         positions = {symbol: k for k, symbol in enumerate(search.problem.unknowns)}
@@ -370,7 +371,8 @@ class NlpSolver:
         }
 
     def _parameter_slopes(self, slopes: Slopes) -> Array:
-        """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns)."""
+        """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns).
+        """
         none = np.zeros(len(self.unknowns))
         gradients = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
         return gradients.reshape(len(self.noise.symbols), len(self.unknowns))
@@ -501,8 +503,9 @@ def times_exp(x: float, power: float) -> float:
 
 
 def _relaxation_in_units(ratio: Ratio | None, amount: float, values: Values) -> float:
-    """How much a bound gives way, in its units, where its ratio was looked at; infinite where that is
-    more than a float."""
+    """How much a bound gives way, in its units, where its ratio was looked at; infinite where that
+    is more than a float.
+    """
     if ratio is None:
         return amount
     over, under = ratio

@@ -38,8 +38,8 @@ class PointCloud:
         points: shape (n, points).
         shares: the same in the unit cube.
         values: of the objective, shape (points,); inf where it has none.
-        violations: the largest violation of a constraint, in units that suit a point amid the domain;
-            0 where all are met, inf where one has no value.
+        violations: the largest violation of a constraint, in units that suit a point amid the
+            domain; 0 where all are met, inf where one has no value.
     """
 
     points: Array
@@ -67,7 +67,7 @@ def point_cloud(problem: NlpProblem, seed: int, size: int = CLOUD_SIZE) -> Point
 
     low, high = problem.polytope.tightened
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there are dimensions without direction numbers
+        warnings.simplefilter("ignore")  # SciPy warns about dimensions without direction numbers
         shares = Sobol(len(low), seed=seed).random(size).T
     decades = np.where(np.arange(size) % 2 == 0, NARROW_DECADES, WIDE_DECADES)
     points = np.array(
@@ -128,7 +128,7 @@ def _log_uniform(shares: Array, low: Array, high: Array) -> Array:
 
 
 def _project_on_affine_equalities(problem: NlpProblem, points: Array) -> Array:
-    """Points moved onto the affine equalities, as far as the box allows."""
+    """Points projected onto the affine equalities, and clipped to the box."""
     polytope = problem.polytope
     low, high = polytope.tightened
     if not polytope.equality.any():
@@ -184,7 +184,8 @@ def _between_corners(problem: NlpProblem, centre: Array, count: int, seed: int) 
 
 
 def _promising_points(spread: PointCloud, count: int) -> list[int]:
-    """Numbers of points: two thirds of them better than their neighbours, the others first of all."""
+    """Numbers of points: two thirds of them better than their neighbours, the others first of all.
+    """
     order = spread.order()
     usable = order[np.isfinite(spread.violations[order])]
     if not len(usable):

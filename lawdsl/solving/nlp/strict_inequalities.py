@@ -1,7 +1,7 @@
 """A solution -> which strict inequalities it meets with equality, and whether it is a limit then.
 
-An optimum on the boundary of a strict inequality is not attained. It is approached if feasible points
-come as near to it as one likes; without such a point perhaps nothing is feasible at all.
+An optimum on the boundary of a strict inequality is not attained. It is approached if feasible
+points come as near to it as one likes; without such a point perhaps nothing is feasible at all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 STRICT_RTOL = 1e-9  # of the terms of a constraint: rounding
-APPROACH_SHARES = np.array([1e-6, 1e-3, 0.1])  # of the way to a feasible point, that are looked at
+APPROACH_SHARES = np.array([1e-6, 1e-3, 0.1])  # of the way to a feasible point, that are tried
 MAX_TARGETS = 32  # such points
 
 

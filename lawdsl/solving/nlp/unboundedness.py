@@ -28,7 +28,7 @@ NUDGE_SIZE, MAX_NUDGE_CHANGE = (
 )  # relative: a point so near has a value that differs by no more
 CURVED_PROJECTIONS = 8  # of Newton's steps of a point onto curved equalities
 EQUALITY_RTOL = 1e-9  # of the terms of an equality: rounding
-MAX_START = 1e9  # a point further out is no start of a path
+MAX_START = 1e9  # no path starts at a point further out
 MAX_REPORTED_POINTS = 3  # points of a path that are kept
 
 
@@ -166,8 +166,9 @@ def _draw_paths(
 
 
 def _project_on_equalities(problem: NlpProblem, points: Array) -> Array:
-    """Points moved onto equalities that are not affine, by Newton's steps: the shortest, relative to
-    the unknowns. Points that do not come near stay what they are."""
+    """Points moved onto equalities that are not affine, by Newton's steps: the shortest, relative
+    to the unknowns. Points that do not come near stay what they are.
+    """
     low, high = problem.polytope.tightened
     rows = np.flatnonzero(problem.equality)
     for _ in range(CURVED_PROJECTIONS):
@@ -184,7 +185,8 @@ def _project_on_equalities(problem: NlpProblem, points: Array) -> Array:
 
 
 def _growth_choices(n: int) -> Mask:
-    """Which unknowns grow on the plainest paths, shape (n, PLAIN): first each alone, then several."""
+    """Which unknowns grow on the plainest paths, shape (n, PLAIN): first each alone, then several.
+    """
     alone = np.eye(n, dtype=bool)[:, : PLAIN_PATHS // 2]
     more = np.random.default_rng(0).random((n, PLAIN_PATHS - alone.shape[1])) < 0.6
     return np.hstack([alone, more])

@@ -36,7 +36,9 @@ EXPANSION_ORDER = 5  # of an expansion: as many leading terms may cancel
 
 @dataclass(frozen=True)
 class Approach:
-    """A parametrisation near an end of the range: x = offset + scale*t, or offset + scale/t where `inverse`."""
+    """A parametrisation near an end of the range: x = offset + scale*t, or offset + scale/t where
+    `inverse`.
+    """
 
     offset: Fraction
     scale: Fraction

@@ -1,4 +1,4 @@
-"""A minimum on a range -> text: where it lies, and what is certain of it."""
+"""A minimum on a range -> text: where it is, and what is proved about it."""
 
 from __future__ import annotations
 

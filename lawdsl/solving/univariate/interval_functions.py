@@ -43,8 +43,9 @@ class Formula:
 
     @cached_property
     def products(self) -> tuple[tuple[Formula, Formula], ...]:
-        """The expression as the sum of its terms divided by one of them, times that one, for each term that is a
-        multiple of a power of the unknown."""
+        """The expression as the sum of its terms divided by one of them, times that one, for each
+        term that is a multiple of a power of the unknown.
+        """
         terms = sp.Add.make_args(sp.expand_mul(self.expression))
         divisors = [t for t in terms if _is_power(t, self.unknown)] if len(terms) > 1 else []
         return tuple(
@@ -107,7 +108,8 @@ class IntervalFunction:
             return None
 
     def at_end(self, x: Interval) -> Interval | None:
-        """Its value at a point at which its formula may have none; None where a part is infinite."""
+        """Its value at a point at which its formula may have none; None where a part is infinite.
+        """
         if self._prepared is None:
             return None
         try:

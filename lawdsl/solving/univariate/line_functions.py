@@ -1,4 +1,6 @@
-"""Goal, slope and constraints as functions of one unknown -> values, and derivatives by all symbols."""
+"""Goal, slope and constraints as functions of one unknown -> values, and derivatives by all
+symbols.
+"""
 
 from __future__ import annotations
 

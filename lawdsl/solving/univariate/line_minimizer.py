@@ -176,8 +176,9 @@ class _LineMinimizer:
                 yield from self._undecided_cuts(undecided, i)
 
     def _undecided_cuts(self, piece: Interval, margin: int | None) -> Iterator[_Cut]:
-        """A narrow piece on which the slope is undecided is one point; wider ones are bounded once the
-        best candidate is known."""
+        """A narrow piece on which the slope is undecided is one point; wider ones are bounded once
+        the best candidate is known.
+        """
         if margin is None and _is_point(piece):
             yield _Cut(piece, stationary=True)
             return
@@ -433,7 +434,8 @@ def _feasible_intervals(segments: Sequence[_Segment]) -> list[Interval]:
 def _stationary_points(
     cuts: Sequence[_Cut], segments: Sequence[_Segment]
 ) -> Iterator[tuple[float, int]]:
-    """The stationary points inside the range, each with its kind: 1, -1 or 0, as in `LineMinimum`."""
+    """The stationary points inside the range, each with its kind: 1, -1 or 0, as in `LineMinimum`.
+    """
     for i, cut in enumerate(cuts):
         if not (cut.stationary or cut.kink) or i == 0 or i >= len(segments):
             continue

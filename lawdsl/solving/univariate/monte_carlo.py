@@ -244,7 +244,9 @@ def _update_at_kinks(
 
 
 def _best_root_of_draws(x: Array, goal: Array, zero: Array, margins: Array) -> Array:
-    """The minimum of each draw where one margin is 0 and the others are not negative, shape (draws,)."""
+    """The minimum of each draw where one margin is 0 and the others are not negative, shape
+    (draws,).
+    """
     best, answers = np.full(len(goal), np.inf), np.full(len(goal), np.nan)
     row, cell = np.nonzero((zero[:, :-1] < 0) != (zero[:, 1:] < 0))
     fraction = _zero_fraction(zero[row, cell], zero[row, cell + 1])
@@ -274,7 +276,8 @@ def _zero_fraction(low: Array, high: Array) -> Array:
 
 
 def _feasibility_fraction(low: Array, high: Array) -> Array:
-    """The fraction of a cell up to which, or from which on, all constraints hold, shape (cells,)."""
+    """The fraction of a cell up to which, or from which on, all constraints hold, shape (cells,).
+    """
     parts = _zero_fraction(low, high)
     leaves, enters = (low >= 0) & (high < 0), (low < 0) & (high >= 0)
     last = np.min(np.where(leaves, parts, 1.0), axis=0)

@@ -98,7 +98,7 @@ def _split(
 
 
 def _innermost_kink(functions: Sequence[IntervalFunction]) -> sp.Expr | None:
-    """A kinked part that has no other inside; None where there is none."""
+    """A part with a kink that contains no other; None for smooth functions."""
     for function in functions:
         unknown = function.formula.unknown
         parts = [p for p in function.formula.expression.atoms(*KINKED) if p.has(unknown)]

@@ -286,7 +286,7 @@ def _exact_root(function: IntervalFunction, root: Interval) -> Interval:
 
 
 def _merge_roots(root_intervals: Iterable[Interval]) -> list[Interval]:
-    """Roots in their order, one that lies on a cut once."""
+    """Roots in ascending order, one that is on a cut once."""
     merged: list[Interval] = []
     for root in sorted(root_intervals, key=interval_order):
         if merged and root.low <= merged[-1].high and (merged[-1].low == merged[-1].high):

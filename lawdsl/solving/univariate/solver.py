@@ -129,7 +129,7 @@ class UnivariateSolver:
         )
 
     def _inside_thresholds(self, slope: sp.Expr, values: Values) -> Iterator[Threshold]:
-        """The thresholds beyond which the answer lies inside, all constraints considered."""
+        """The thresholds beyond which the answer is in the interior, under all constraints."""
         for threshold in thresholds(slope, self.posed.names, values):
             beyond = threshold.value * (
                 1 + (THRESHOLD_STEP if threshold.relation == ">" else -THRESHOLD_STEP)
@@ -401,8 +401,8 @@ class UnivariateSolver:
     ) -> Array | None:
         """The derivatives of the goal by the fitted parameters, shape (parameters, 1).
 
-        At a kink the derivative follows the kink, where all branches agree; elsewhere the unknown is
-        fixed. None where the goal has no derivative.
+        At a kink the derivative follows the kink, where all branches agree; elsewhere the unknown
+        is fixed. None where the goal has no derivative.
         """
         gradient = line_values.by_parameters[0]
         if not derivatives.at_kink or not self.noise.symbols:

@@ -1,4 +1,5 @@
-"""Records of the univariate solver: a question with one unknown, and its solution at some values."""
+"""Records of the univariate solver: a question with one unknown, and its solution at some values.
+"""
 
 from __future__ import annotations
 
