@@ -85,8 +85,7 @@ def read_domains(
 
 
 def sort_by_cap(domains: Iterable[Domain]) -> list[Domain]:
-    """The domains by descending cap, equal ones by name: algorithms do not depend on input order.
-    """
+    """Sort domains by descending cap, then by name, so that results do not depend on input order."""
     return sorted(domains, key=lambda domain: (-domain.cap, domain.name))
 
 
@@ -115,8 +114,7 @@ def fraction_text(number: Fraction) -> str:
 def _parse_pairs(
     pairs: Iterable[str], mistakes: list[Diagnostic], allowed: Mapping[str, object] | None = None
 ) -> dict[str, Fraction | None]:
-    """Name -> amount, None where it is not given; of names that are `known`, where that is given.
-    """
+    """Name -> amount, None where it is not given; of `known` names only, if these are given."""
     amounts: dict[str, Fraction | None] = {}
     for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))

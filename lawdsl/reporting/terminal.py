@@ -41,8 +41,7 @@ GRADIENT_RTOL = 1e-7  # relative: a gradient below is that of a minimum
 
 
 class Stream(Console):
-    """A console that leaves the handling of a closed pipe to the command; Rich would exit with 1.
-    """
+    """A console that leaves the handling of a closed pipe to the command; Rich would exit."""
 
     def on_broken_pipe(self) -> None:
         """Raise the error that Rich handles, so that the command decides on the exit code."""

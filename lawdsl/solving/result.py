@@ -289,8 +289,7 @@ class Answer:
         return tuple(k for k in self.kept if k.active)
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as plain data; the keys are stable. Numbers that are not finite become null.
-        """
+        """The answer as plain data; the keys are stable. Non-finite numbers become null."""
         content = {"schema": SCHEMA, **asdict(self)}
         content["diagnostics"] = [d.to_json() for d in self.diagnostics]
         document: dict[str, Any] = plain(content)

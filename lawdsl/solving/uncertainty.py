@@ -68,8 +68,7 @@ class FitUncertainty:
 
     @classmethod
     def of(cls, sources: Sequence[FitSource]) -> FitUncertainty:
-        """Combine the errors of fits; a fit that is used twice has the same errors for both uses.
-        """
+        """Combine the errors of fits; a fit that is used twice has equal errors for both uses."""
         symbols: list[sp.Symbol] = []
         parts: list[FitErrors] = []
         for source in sources:

@@ -1,5 +1,4 @@
-"""An answer -> its warnings: fits that are not trusted, extrapolation, intervals that are missing.
-"""
+"""An answer -> its warnings: untrusted fits, extrapolation, missing intervals."""
 
 from __future__ import annotations
 

@@ -129,8 +129,7 @@ def write_corpora(
 
 @dataclass
 class Draft:
-    """A part in the making: the documents with these hashes, how many have been read, of how many.
-    """
+    """A part being written: the hashes of its documents, and counts of documents read."""
 
     part: CorpusPart
     keys: range

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SHORT = 32
-"""A paragraph with fewer letters and digits is never left out: `SEE ALSO` may stand in each text."""
+"""Paragraphs with fewer letters and digits are kept: headings such as `SEE ALSO` recur."""
 
 Deduplicate = Literal["paragraphs", "documents", "none"]
 Keys = NDArray[np.uint64]

@@ -61,8 +61,7 @@ class Writer:
                 self.tokens += len(ids) + 1
 
     def finish(self, most: int | None = None) -> None:
-        """Complete the files; with `most` tokens, retain only the documents of the smallest keys.
-        """
+        """Complete the files; with `most` tokens, retain the documents of the smallest keys."""
         lengths = np.array(self._lengths, dtype=np.int64)
         selected = np.arange(len(lengths))
         if most is not None and self.tokens > most:

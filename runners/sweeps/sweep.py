@@ -1,5 +1,4 @@
-"""sweep.toml -> the runs it specifies; all mistakes in the file are reported at once, with places.
-"""
+"""sweep.toml -> the runs it specifies; all mistakes in the file are reported together."""
 
 from __future__ import annotations
 

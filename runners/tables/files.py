@@ -95,7 +95,7 @@ def _sqlite(table: RunsTable) -> bytes:
 
 SQLITE = (".sqlite", ".db")
 BESIDE = ("-journal", "-wal", "-shm")
-"""Files beside a database that somebody changed, and did not close: they would change the new one."""
+"""Journals beside a database that was not closed: they would alter the new file."""
 
 FORMS: Mapping[str, Callable[[RunsTable], bytes]] = {
     ".parquet": _parquet,

@@ -1,2 +1,1 @@
-"""One run on a device: model, optimizer, evaluation, checkpoints. Every module here may load torch.
-"""
+"""One run on a device: model, optimizer, evaluation, checkpoints. Modules here may load torch."""

@@ -114,7 +114,7 @@ def _hidden(model: PreTrainedModel, tokens: Tensor) -> Tensor:
 
 def _switch(model: PreTrainedModel, name: str) -> None:
     before = logging.get_verbosity()
-    logging.set_verbosity_error()  # it warns where a model family cannot, which is not an error here
+    logging.set_verbosity_error()  # its warning is not an error here
     try:
         model.set_attn_implementation(name)
     finally:

@@ -171,8 +171,7 @@ def _is_unique_power_root(
 
 
 def _exceeds_bits(value: sp.Expr, exponent: sp.Expr) -> bool:
-    """Whether SymPy would write out a power as a number of more than `MAX_COEFFICIENT_BITS` bits.
-    """
+    """Whether SymPy would evaluate a power to more than `MAX_COEFFICIENT_BITS` bits."""
     number, _ = value.as_coeff_Mul()
     if not (exponent.is_Rational and number.is_Rational):
         return False

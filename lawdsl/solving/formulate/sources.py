@@ -83,8 +83,7 @@ class FitSource:
 
     @cached_property
     def rests(self) -> tuple[str, ...]:
-        """Shares that the law writes as 1 minus the others; a question has names for them as well.
-        """
+        """Shares that the law writes as 1 minus the others; a question has names for them too."""
         return tuple(rest_shares(self.law))
 
     def expression(self, variables: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:

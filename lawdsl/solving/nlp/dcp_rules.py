@@ -216,4 +216,4 @@ RULES: dict[str, Rule] = {
     "min": _min_rule,
     **{NAMES[function]: _of_function(row) for function, row in ROWS.items()},
 }
-"""Operation -> what is known of its result, from where that lies and what is known of the arguments."""
+"""Operation -> the curvature of its result, from its range and the curvature of its arguments."""

@@ -24,7 +24,7 @@ MAX_LOG_STEP = 8.0  # e-folds by which one step changes the way to a bound with 
 STEEP_REGION_SHARE = 1e-3
 # Steps that bring nothing: usually; on the way to a bound with an infinite slope.
 MAX_IDLE_STEPS = 4, 25
-MAX_OBJECTIVE_RISE = 1e-6  # of the objective's unit: by so much a step may raise the value, as it meets the constraints
+MAX_OBJECTIVE_RISE = 1e-6  # of the objective's unit: a step towards feasibility may raise it
 STEEP_STEP_ROUNDS = 6  # of a step in which unknowns turn out to go too far
 CONSTRAINT_RTOL = 1e-12  # of the terms of a constraint
 CONVERGED_ERROR = 1e-14  # what rounding leaves of slopes

@@ -155,8 +155,7 @@ def _zero_if_infinite(x: Array) -> Array:
 
 
 def _directions(problem: NlpProblem, at_point: KktPoint, rng: np.random.Generator) -> Array:
-    """Directions that keep the equations and what is active, or leave it inwards: shape (n, ways).
-    """
+    """Directions that keep equations and active constraints, or lead inside: shape (n, ways)."""
     n = len(at_point.x)
     drawn = rng.normal(size=(n, RANDOM_DIRECTIONS))
     drawn /= np.linalg.norm(drawn, axis=0)

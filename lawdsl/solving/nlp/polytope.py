@@ -86,8 +86,7 @@ class Polytope:
 
     @property
     def rounding(self) -> Array:
-        """How far apart the tightened bounds of each unknown may be by rounding alone, shape (n,).
-        """
+        """The distance that rounding may cause between the tightened bounds, shape (n,)."""
         return ROUNDING_FACTOR * self._implied[2]
 
     @cached_property

@@ -160,8 +160,7 @@ class NlpProblem:
 
     @cached_property
     def polytope(self) -> Polytope:
-        """The bounds and the constraints that are affine and of which the coefficients are known.
-        """
+        """The bounds and those affine constraints whose coefficients are known."""
         if self.original is not None and self.units is not None:
             units = self.units
             return self.original.polytope.in_units(units.unknowns, units.constraints)
@@ -222,8 +221,7 @@ class NlpProblem:
 
     @cached_property
     def steep(self) -> tuple[Mask, Mask]:
-        """Which unknowns have an infinite slope, or no value, at their low and at their high end.
-        """
+        """Which unknowns have an infinite slope, or no value, at their lower and upper bound."""
         if self.original is not None:
             return self.original.steep
         low, high = self.polytope.tightened

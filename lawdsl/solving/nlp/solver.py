@@ -1,8 +1,7 @@
 """A question with several unknowns, in algebra -> its answer, with its certificates.
 
-Constraints are satisfied to a tolerance that intervals verify (`certificates`). Where goal and
-constraints are convex, a certified duality gap bounds how much better another choice may be; else
-the evidence is the number of starts that agree.
+`certificates` verifies feasibility by intervals. A convex question has a certified duality gap,
+which bounds how much better other choices are; else the evidence is the number of equal starts.
 """
 
 from __future__ import annotations
@@ -101,17 +100,12 @@ class NlpSolver:
         return FitUncertainty.of(self.posed.sources)
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
-        """Answer the question for given values.
+        """Answer the question; the status of the answer says whether there is an optimum.
 
         Args:
             values: symbol -> value of all symbols but the unknowns.
-            level: of the intervals, 0.95 for 95 %.
-            seed: of the starting points.
-            proofs: accepted for all solvers alike; whether bounds that conflict with an answer are
-                proved.
-
-        Returns:
-            The answer, whose status says whether there is an optimum.
+            level, seed: of the intervals, 0.95 for 95 %; of the starting points.
+            proofs: has no effect; it makes all solvers callable alike.
         """
         scales, full_problem = self._scaled_problem(values)
         fixed = determined_unknowns(full_problem)
@@ -163,7 +157,7 @@ class NlpSolver:
         values: Values,
         seed: int,
     ) -> Answer:
-        """The answer, if no strict inequality holds with equality there; else what it is then."""
+        """The answer if no strict inequality holds with equality there; else its revised status."""
         ends = [_strict_bounds(u.bounds, values) for u in self.unknowns]
         rows = np.array([c.strict for c in self.conditions], dtype=bool)
         strict = StrictInequalities(
@@ -195,8 +189,9 @@ class NlpSolver:
         return replace(nothing, where="", kept=(), sensitivities=(), alternatives=(), proof=lines)
 
     def _scaled_problem(self, values: Values) -> tuple[Sequence[UnknownScale], NlpProblem]:
-        """How each unknown is searched, and the problem in that: by logarithms, but where the
-        question is convex as it stands and not in these."""
+        """The scale of each unknown, and the problem in logarithms, unless only the original is
+        convex.
+        """
         boxes = [_bounds_and_positivity(u.bounds, values) for u in self.unknowns]
         pairs = list(zip(self.unknowns, boxes, strict=True))
         logs = [choose_scale(u.symbol, *box[:2], positive=box[2]) for u, box in pairs]
@@ -219,7 +214,7 @@ class NlpSolver:
         return NlpProblem(sought.goal, unknowns, constraints, constants)
 
     def _scaled_question(self, scales: Sequence[UnknownScale]) -> ScaledQuestion:
-        """The goal and the conditions in what is moved."""
+        """The goal and the conditions in the search variables."""
         key = frozenset(s.unknown for s in scales if s.logarithmic)
         if key not in self._scaled_questions:
             self._scaled_questions[key] = scale_question(self.goal, self.conditions, scales)
@@ -289,7 +284,7 @@ class NlpSolver:
         scales: Sequence[UnknownScale],
         values: Values,
     ) -> tuple[str, ...]:
-        """What is said of a question without a feasible point."""
+        """Lines about a question without a feasible point."""
         all_values = {**values, **{s.unknown: s.value(variable_values[s.variable]) for s in scales}}
         margins = computed_at([c.margin for c in self.conditions], all_values)
         short = [
@@ -313,7 +308,7 @@ class NlpSolver:
     def _unbounded_lines(
         self, path: UnboundedPath, scales: Sequence[UnknownScale], fixed: Values
     ) -> tuple[str, ...]:
-        """What is said of a goal without a best value: points further and further out."""
+        """Lines about a goal without an optimum: points of growing distance."""
         text, sign = self.posed.question.goal_text, self.posed.sign
         point_texts = []
         for x, value in zip(path.points, path.values.tolist(), strict=True):
@@ -336,7 +331,7 @@ class NlpSolver:
     def _divergence_lines(
         self, solution: NlpSolution, scales: Sequence[UnknownScale], variable_values: Values
     ) -> tuple[str, ...]:
-        """What is said of a search that went on without an end; nothing of one that has arrived."""
+        """Lines about a search that diverged; empty for one that has converged."""
         if is_proved_optimal(solution):
             return ()
         plain = [(s, variable_values[s.variable]) for s in scales if not s.logarithmic]
@@ -351,8 +346,7 @@ class NlpSolver:
         )
 
     def _slopes(self, search: SearchResult, symbols: Sequence[sp.Symbol], goal: float) -> Slopes:
-        """The derivatives of the unknowns, and of the goal: 0 of those that the constraints settle.
-        """
+        """The derivatives of the unknowns, and of the goal; 0 where constraints determine them."""
         per = search.per_goal(goal)
         derivatives = sensitivities(search.problem, search.solution, symbols)
         positions = {symbol: k for k, symbol in enumerate(search.problem.unknowns)}
@@ -371,8 +365,7 @@ class NlpSolver:
         }
 
     def _parameter_slopes(self, slopes: Slopes) -> Array:
-        """The derivatives of the unknowns by the fitted parameters, shape (parameters, unknowns).
-        """
+        """The derivatives of the unknowns by fitted parameters, shape (parameters, unknowns)."""
         none = np.zeros(len(self.unknowns))
         gradients = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
         return gradients.reshape(len(self.noise.symbols), len(self.unknowns))
@@ -487,15 +480,7 @@ def _strict_bounds(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tup
 
 
 def times_exp(x: float, power: float) -> float:
-    """Compute x*exp(power) for x > 0, with inf in place of an overflow.
-
-    Args:
-        x: a positive number.
-        power: the exponent.
-
-    Returns:
-        The product; an interval with the end inf is unbounded.
-    """
+    """x*exp(power) for numbers x > 0 and power; inf in place of an overflow."""
     try:
         return x * math.exp(power)
     except OverflowError:
@@ -503,9 +488,7 @@ def times_exp(x: float, power: float) -> float:
 
 
 def _relaxation_in_units(ratio: Ratio | None, amount: float, values: Values) -> float:
-    """How much a bound gives way, in its units, where its ratio was looked at; infinite where that
-    is more than a float.
-    """
+    """The relaxation of a bound in its units, from that of a logarithm; inf on overflow."""
     if ratio is None:
         return amount
     over, under = ratio

@@ -184,8 +184,7 @@ def _between_corners(problem: NlpProblem, centre: Array, count: int, seed: int) 
 
 
 def _promising_points(spread: PointCloud, count: int) -> list[int]:
-    """Numbers of points: two thirds of them better than their neighbours, the others first of all.
-    """
+    """Numbers of points: two thirds of them better than their neighbours, then the first of all."""
     order = spread.order()
     usable = order[np.isfinite(spread.violations[order])]
     if not len(usable):

@@ -185,8 +185,7 @@ def _project_on_equalities(problem: NlpProblem, points: Array) -> Array:
 
 
 def _growth_choices(n: int) -> Mask:
-    """Which unknowns grow on the plainest paths, shape (n, PLAIN): first each alone, then several.
-    """
+    """Which unknowns grow on the simplest paths, shape (n, PLAIN): first one each, then several."""
     alone = np.eye(n, dtype=bool)[:, : PLAIN_PATHS // 2]
     more = np.random.default_rng(0).random((n, PLAIN_PATHS - alone.shape[1])) < 0.6
     return np.hstack([alone, more])

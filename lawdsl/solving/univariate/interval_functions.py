@@ -108,8 +108,7 @@ class IntervalFunction:
             return None
 
     def at_end(self, x: Interval) -> Interval | None:
-        """Its value at a point at which its formula may have none; None where a part is infinite.
-        """
+        """Its value at a point where its formula may have none; None where a part is infinite."""
         if self._prepared is None:
             return None
         try:

@@ -434,8 +434,7 @@ def _feasible_intervals(segments: Sequence[_Segment]) -> list[Interval]:
 def _stationary_points(
     cuts: Sequence[_Cut], segments: Sequence[_Segment]
 ) -> Iterator[tuple[float, int]]:
-    """The stationary points inside the range, each with its kind: 1, -1 or 0, as in `LineMinimum`.
-    """
+    """The stationary points inside the range, each with its kind, 1, -1 or 0: see `LineMinimum`."""
     for i, cut in enumerate(cuts):
         if not (cut.stationary or cut.kink) or i == 0 or i >= len(segments):
             continue

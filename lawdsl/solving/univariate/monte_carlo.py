@@ -276,8 +276,7 @@ def _zero_fraction(low: Array, high: Array) -> Array:
 
 
 def _feasibility_fraction(low: Array, high: Array) -> Array:
-    """The fraction of a cell up to which, or from which on, all constraints hold, shape (cells,).
-    """
+    """The fraction of a cell up to which, or from which, all constraints hold, shape (cells,)."""
     parts = _zero_fraction(low, high)
     leaves, enters = (low >= 0) & (high < 0), (low < 0) & (high >= 0)
     last = np.min(np.where(leaves, parts, 1.0), axis=0)

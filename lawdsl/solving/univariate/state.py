@@ -1,5 +1,4 @@
-"""Records of the univariate solver: a question with one unknown, and its solution at some values.
-"""
+"""Records of the univariate solver: a question with one unknown, and its solution."""
 
 from __future__ import annotations
 
