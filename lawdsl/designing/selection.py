@@ -134,14 +134,12 @@ def select(
         by: the column that distinguishes mixtures, or several; `mixture` if it exists, otherwise
             the variables of the law.
         starts: of each fit.
-        objective: of the fits, in place of the law's own.
-        delta: Huber's delta in place of the law's own.
+        objective, delta: of the fits, in place of the law's own.
         where: one condition that rows must meet, or several.
         drop_bad: leave bad rows out.
         seed: of the groups and the starts.
         progress: called with the number of groups done, and of all.
-        columns: variable or output -> column, where the names differ.
-        named_columns: further entries of `columns` as keywords, L="loss".
+        columns, named_columns: variable or output -> column, where the names differ: L="loss".
 
     Returns:
         The selected group, with the errors of all groups.

@@ -44,7 +44,11 @@ class Stream(Console):
     """A console that leaves the handling of a closed pipe to the command; Rich would exit."""
 
     def on_broken_pipe(self) -> None:
-        """Raise the error that Rich handles, so that the command decides on the exit code."""
+        """Leave the exit code to the command.
+
+        Raises:
+            BrokenPipeError: the error that Rich handles at this point.
+        """
         raise  # Rich calls this where it handles the error
 
 

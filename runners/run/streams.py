@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..spec import Run
 
-ROUNDS = 6  # of the Feistel network; four are enough to pass for random
+ROUNDS = 6  # of the Feistel network; four suffice for pseudo-randomness (Luby and Rackoff (1988))
 
 Windows = NDArray[np.int64]
 

@@ -27,7 +27,10 @@ def try_algebra(make: Callable[[], Result]) -> Result | None:
     """Run an algebraic computation; None where it exceeds its time limit or fails inside SymPy.
 
     Closed forms are an addition to an answer that is certified numerically, so no failure of
-    algebra may cost the user that answer. Errors that do not come from SymPy are raised.
+    algebra may cost the user that answer.
+
+    Raises:
+        Exception: an error that does not come from SymPy.
     """
     try:
         with time_limit(ALGEBRA_TIME_LIMIT):

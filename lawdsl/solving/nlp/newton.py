@@ -16,18 +16,20 @@ from lawdsl.solving.nlp.problem import NlpFunctions, NlpProblem
 
 Array = NDArray[np.float64]
 
-# Of central differences, relative to a number and to its way to the next bound.
+# Of central differences, relative to a number and to its distance from the next bound: near the
+# cube root of the machine epsilon, 6e-6, where truncation and rounding balance (Nocedal and Wright
+# (2006), Numerical Optimization, section 8.1).
 DIFFERENCE_STEP = 1e-5
 MAX_NEWTON_STEPS = 60  # of Newton's method at most
 MAX_LOG_STEP = 8.0  # e-folds by which one step changes the way to a bound with an infinite slope
 # Of its way: so near to a bound the way of a steep unknown changes by factors.
 STEEP_REGION_SHARE = 1e-3
-# Steps that bring nothing: usually; on the way to a bound with an infinite slope.
+# Consecutive steps without improvement: usually; near a bound with an infinite slope.
 MAX_IDLE_STEPS = 4, 25
 MAX_OBJECTIVE_RISE = 1e-6  # of the objective's unit: a step towards feasibility may raise it
 STEEP_STEP_ROUNDS = 6  # of a step in which unknowns turn out to go too far
 CONSTRAINT_RTOL = 1e-12  # of the terms of a constraint
-CONVERGED_ERROR = 1e-14  # what rounding leaves of slopes
+CONVERGED_ERROR = 1e-14  # relative rounding error of slopes in float64
 
 
 def newton_polish(problem: NlpProblem, x: Array) -> KktPoint:

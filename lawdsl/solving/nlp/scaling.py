@@ -22,6 +22,7 @@ NEAR_BOUND_SHARE = 1e-5
 # Of the distance of two ends: an unknown so near to one has its own distance as unit.
 NEAR_END_SHARE = 1e-3
 AT_END_SHARE = 1e-10  # of it: an unknown so near to an end is there, but for rounding
+# Far inside the exponents of float64, so that products with numbers near 1 stay finite.
 SMALLEST_UNIT, LARGEST_UNIT = 2.0**-900, 2.0**900
 
 

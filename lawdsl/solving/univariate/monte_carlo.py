@@ -22,13 +22,15 @@ from lawdsl.solving.univariate.state import SolverState, UnivariateSolution, Val
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+# The ends of a 95 % interval rest on 25 draws beyond each; their levels have a standard error of
+# sqrt(0.025 * 0.975 / 1000) = 0.5 %.
 NOISE_DRAWS = 1000
 FINE_GRID_POINTS = 161  # values of the unknown near the answer
 COARSE_GRID_POINTS = 41  # values of the unknown over its whole range
 FINE_GRID_HALF_WIDTHS = 8.0  # half-widths of the interval that the fine ones cover on each side
 # of the range: how near the draw without noise must reproduce the answer
 CENTRAL_ANSWER_RTOL = 1e-6
-KINK_OFFSET = 1e-3  # of a step: how far values of the unknown are moved from where a kink may be
+KINK_OFFSET = 1e-3  # of a step: values of the unknown keep this distance from possible kinks
 OPEN_RANGE_FACTOR = 1e3  # times the answer: where the grid of an open range ends
 
 
