@@ -16,9 +16,7 @@ FLAGS = ("-q", "--quiet", "--json", "--sarif", "--drop-bad", "--enforce", "--syn
 
 
 def swapped(arguments: Sequence[str]) -> Diagnostic | None:
-    """The diagnostic for a command line with the table before its law, or with a table alone; else
-    None.
-    """
+    """The diagnostic for a command line whose table is before its law, or alone; else None."""
     start = 2 if list(arguments[:2]) == GROUP else 1
     if not arguments or start == 1 and arguments[0] not in COMMANDS:
         return None

@@ -1,3 +1,1 @@
-"""Text -> tokens: documents read, split, deduplicated, and written as a folder of memory-mapped
-arrays.
-"""
+"""Text -> tokens: documents read, split, deduplicated, and stored as memory-mapped arrays."""

@@ -1,5 +1,4 @@
-"""Documents -> documents without repeated paragraphs, which are compared by their letters and
-digits.
+"""Documents -> documents without repeated paragraphs, compared by their letters and digits.
 
 A paragraph is a duplicate if its 64-bit hash is known. Hashes are in sorted arrays whose lengths
 fall geometrically, the logarithmic method of Bentley and Saxe (1980): n insertions cost O(n log^2

@@ -1,3 +1,1 @@
-"""A run as a folder on disk: what it measured, how it ended, who holds it. No module here loads
-torch.
-"""
+"""A run as a folder on disk: its measurements, its end, its lock. Modules here do not load torch."""

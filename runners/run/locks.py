@@ -77,9 +77,7 @@ def holder(run_folder: Path) -> str:
 
 
 def named(run_folder: Path) -> dict[str, Any]:
-    """The host, pid and time in the lock of a run, whether or not the process still runs; empty if
-    none.
-    """
+    """The host, pid and time in the lock of a run, even of an ended process; empty without any."""
     try:
         with open(run_folder / "lock", "rb", buffering=0) as file:
             return _holder(file)

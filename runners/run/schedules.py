@@ -1,5 +1,4 @@
-"""A training and a step -> the learning rate of the update, and the areas under the schedule so
-far.
+"""A training and a step -> the learning rate of the update, and the areas of the schedule.
 
 Updates are counted from 0, so the number of an update is the number of updates done before it.
 Cosine: Loshchilov and Hutter (2017), arXiv:1608.03983; warmup-stable-decay: Hu et al. (2024),
@@ -47,8 +46,8 @@ def learning_rate(training: Training, step: int) -> float:
 
     * `constant` stays,
     * `cosine` falls as final + (1 - final)(1 + cos(pi s))/2 for s from 0 to 1 (Loshchilov and
-    Hutter (2017), equation 5, without
-      restarts) to `final` of the rate, which the last update has,
+      Hutter (2017), equation 5, without restarts) to `final` of the rate, which the last update
+      has,
     * `warmup-stable-decay` (Hu et al. (2024), MiniCPM, section 4.2) stays, and falls over the last
       `decay` updates to `final` of the rate, which the last one has: linearly, the cooldown
       that Hägele et al. (2024), arXiv:2405.18392, begin with, where Hu et al. decay exponentially.

@@ -37,8 +37,7 @@ ConflictMember = tuple[str, int]
 
 
 def explain_infeasibility(problem: NlpProblem, best: BestFeasible, seed: int = 0) -> NlpSolution:
-    """Explain why no point is feasible; solve the problem if a feasible point is discovered on the
-    way.
+    """Explain why no point is feasible; solve the problem if a feasible point is discovered.
 
     Args:
         problem: a problem for which no feasible point was found.

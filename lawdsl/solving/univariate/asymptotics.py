@@ -227,8 +227,7 @@ def log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
 
 
 def exp(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand exp a: terms that grow without bound become a monomial, the remainder is expanded at
-    0.
+    """Expand exp a: terms that grow without bound become a monomial, the others a Taylor series.
 
     Args:
         ring: arithmetic on a half-line.

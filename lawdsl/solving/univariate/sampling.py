@@ -1,6 +1,4 @@
-"""A solution that is not certain and samples of the range -> a better feasible point, if one is
-sampled.
-"""
+"""An uncertain solution and samples of the range -> a better feasible point, if one is sampled."""
 
 from __future__ import annotations
 
