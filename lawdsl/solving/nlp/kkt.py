@@ -1,9 +1,9 @@
 """A point of a problem -> its multipliers, the residual of the KKT conditions, its duality gap.
 
-The Karush-Kuhn-Tucker conditions are grad f + sum_k m_k grad c_k = l - h, with m_k >= 0 for inequalities, l, h >= 0
-for the bounds, and complementarity (Nocedal and Wright (2006), Numerical Optimization, section
-12.3). The multipliers minimise the residual by non-negative least squares (Lawson and Hanson
-(1974), Solving Least Squares Problems, chapter 23).
+The Karush-Kuhn-Tucker conditions are grad f + sum_k m_k grad c_k = l - h, with m_k >= 0 for
+inequalities, l, h >= 0 for the bounds, and complementarity (Nocedal and Wright (2006), Numerical
+Optimization, section 12.3). The multipliers minimise the residual by non-negative least squares
+(Lawson and Hanson (1974), Solving Least Squares Problems, chapter 23).
 """
 
 from __future__ import annotations
