@@ -85,7 +85,7 @@ def read_domains(
 
 
 def sort_by_cap(domains: Iterable[Domain]) -> list[Domain]:
-    """Sort domains by descending cap, then by name, so that results do not depend on input order."""
+    """Sort domains by descending cap, then by name; results do not depend on input order."""
     return sorted(domains, key=lambda domain: (-domain.cap, domain.name))
 
 

@@ -46,7 +46,7 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
 
 
 def by_label(question: Question) -> bool:
-    """Whether all unknowns have the labels of one set and are not shares, as a table of their own."""
+    """Whether all unknowns have the labels of one set and are not shares: rows are labels then."""
     unknowns = question.of_kind("unknown")
     return len({u.indices for u in unknowns}) == 1 and all(
         len(u.indices) == 1 and not u.simplex for u in unknowns

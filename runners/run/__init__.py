@@ -1,1 +1,1 @@
-"""A run as a folder on disk: its measurements, its end, its lock. Modules here do not load torch."""
+"""A run as a folder on disk: its measurements, its end, its lock. No module here loads torch."""

@@ -16,8 +16,8 @@ from lawdsl.core.files import write
 from .disk import room
 
 DONE, DIVERGED, WRONG, MEMORY, LOST, STOPPED, INTERRUPTED = 0, 1, 3, 4, 5, 75, 130
-"""Exit codes of a run; 3 for wrong input, which would be wrong again, 5 for one of several processes
-when another has ended."""
+"""Exit codes of a run; 3 for wrong input, which would be wrong again, 5 for one of several
+processes when another has ended."""
 FINISHED = "done.json"
 CHECKPOINTS = "checkpoints"
 FINAL = ("done", "diverged")  # the same would come out again; what failed otherwise is tried again
