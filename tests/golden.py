@@ -18,9 +18,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from click.testing import CliRunner
 from commands import run
 
 import lawdsl
+from lawdsl.cli import cli
+from lawdsl.messages.table import MESSAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path(__file__).resolve().parent / "golden"
@@ -144,14 +147,19 @@ def outputs(*names: str) -> Iterator[tuple[str, str]]:
 
 def help_of_all() -> str:
     """The help of all commands, one after another."""
-    parts = [run("--help").stdout]
+    parts = [printed("--help")]
     for name in re.findall(r"^  ([a-z]+)  ", parts[0].split("Commands:")[1], re.M):
-        text = run(name, "--help").stdout
+        text = printed(name, "--help")
         parts.append(text)
         if "Commands:" in text:
             subcommands = re.findall(r"^  ([a-z]+)  ", text.split("Commands:")[1], re.M)
-            parts += [run(name, each, "--help").stdout for each in subcommands]
+            parts += [printed(name, each, "--help") for each in subcommands]
     return "\n".join(parts)
+
+
+def printed(*arguments: str) -> str:
+    """What a command prints in this process, which costs less than one of its own."""
+    return CliRunner().invoke(cli, arguments, prog_name="lawdsl", terminal_width=78).stdout
 
 
 def signatures() -> str:
@@ -167,10 +175,8 @@ def signatures() -> str:
 
 def explained() -> str:
     """A hash of what `explain` says of each code: a line for each."""
-    from lawdsl.messages.table import MESSAGES
-
     codes = sorted(MESSAGES)
-    digests = [hashlib.sha256(run("explain", code).stdout.encode()).hexdigest() for code in codes]
+    digests = [hashlib.sha256(printed("explain", code).encode()).hexdigest() for code in codes]
     return "".join(f"{c} {d[:16]}\n" for c, d in zip(codes, digests, strict=True))
 
 

@@ -94,7 +94,13 @@ def question(folder: Path, unknowns: str, goal: str, further: str = "") -> Path:
     return path
 
 
-@pytest.mark.parametrize("case", VERTICES)
+QUICK = ("three planes", "moduli and a constraint", "a ridge")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=[] if c in QUICK else pytest.mark.slow) for c in VERTICES],
+)
 def test_sensitivities_where_branches_meet_are_those_of_answers_solved_again(
     case: str, tmp_path: Path
 ):

@@ -173,6 +173,7 @@ def command(tree: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProce
     )
 
 
+@pytest.mark.slow  # the recipe of CONTRIBUTING, which is tried too, adds one
 def test_a_row_is_all_that_a_further_loss_takes(tmp_path: Path):
     """A copy of the package with log-cosh fits by it; rows far off hardly move the fit."""
     tree = tmp_path / "tree"
