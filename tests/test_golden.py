@@ -9,7 +9,10 @@ import golden
 import pytest
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
-TOLERANCE = 1e-4  # relative: other processors take sums in another order
+# relative: other processors take sums in another order, and draws of a bootstrap magnify that;
+# `python tests/golden.py` compares to the last digit, on the machine that recorded
+TOLERANCE = 2e-2
+FIT_DIGEST = re.compile(r'"digest": "[0-9a-f]{64}"')  # of a fit: of all digits of its parameters
 # how many starts reach the best optimum, and work done, depend on the last bits
 COUNTS = re.compile(r'(starts agree|"agreed": |"evaluations": |"iterations": |\d+ of \d+ starts)')
 
@@ -26,6 +29,8 @@ def test_a_command_prints_what_it_did(case: str, now: dict[str, str]):
 
     assert len(before) == len(after)
     for old, new in zip(before, after, strict=True):
+        if case == "use":
+            old, new = (FIT_DIGEST.sub("", line) for line in (old, new))
         assert NUMBER.sub("#", old) == NUMBER.sub("#", new)
         if COUNTS.search(old):
             continue
