@@ -106,7 +106,7 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     """A warning about rows that repeat another row in all columns used, unless chance explains it.
 
     Rows are compared in single precision. With n rows at a setting, n(n - 1)/2 pairs agree with
-    probability p each (`_equal_by_chance`); there is no warning while P(N >= repeats) >
+    probability p each (`_equal_by_chance`); no warning is raised while P(N >= repeats) >
     MIN_CHANCE_PROBABILITY for a Poisson count N with the expected number of equal pairs, unless a
     share of MAX_COPIED_SHARE of the rows is repeated.
 
