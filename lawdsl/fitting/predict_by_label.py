@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,11 @@ from lawdsl.data.measured_variables import measured
 from lawdsl.data.melt import Labelled, labelled, no_labels
 from lawdsl.data.read import read_table
 from lawdsl.fitting.findings_by_label import label_of, listed
+from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.prediction_bands import no_band
 from lawdsl.fitting.result import Fit, beyond
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law.law import Law
-
-if TYPE_CHECKING:
-    from lawdsl.fitting.result_by_label import Fits
 
 Array = NDArray[np.float64]
 OF_PARTS = ("F0110", "F0126", "F0127")  # trust, errors, inflections; ranges are of the table
@@ -31,7 +29,7 @@ Predicted = tuple[Array, tuple[Diagnostic, ...]]  # the values, and warnings abo
 
 
 def predicted(
-    fits: Fits, table: Any, runs: Any, columns: Mapping[str, str], level: float | None = None
+    fits: FitsRecord, table: Any, runs: Any, columns: Mapping[str, str], level: float | None = None
 ) -> Predicted:
     """Predict the rows of a table by the fits of a law with index sets.
 
@@ -77,7 +75,7 @@ def predicted(
     return np.stack([values for values, _ in made], axis=2), (*more, *found.warnings, *said)
 
 
-def _beyond(fits: Fits, found: Labelled) -> list[Diagnostic]:
+def _beyond(fits: FitsRecord, found: Labelled) -> list[Diagnostic]:
     """Warnings about shares that are 1 minus the others and leave the range of the fitted rows."""
     return [
         d
@@ -87,7 +85,7 @@ def _beyond(fits: Fits, found: Labelled) -> list[Diagnostic]:
     ]
 
 
-def _columns(fits: Fits, law: Law, columns_of_fit: Mapping[str, Any]) -> dict[str, str]:
+def _columns(fits: FitsRecord, law: Law, columns_of_fit: Mapping[str, Any]) -> dict[str, str]:
     """The columns that were fitted, those of them that the table has."""
     columns = {}
     for name, column in fits.columns.items():
@@ -99,7 +97,7 @@ def _columns(fits: Fits, law: Law, columns_of_fit: Mapping[str, Any]) -> dict[st
 
 
 def _measured(
-    fits: Fits, law: Law, runs: Any, columns: Mapping[str, str]
+    fits: FitsRecord, law: Law, runs: Any, columns: Mapping[str, str]
 ) -> tuple[Mapping[str, Mapping[str, float]], tuple[Diagnostic, ...]]:
     """The measured properties of each fitted domain, or of the domains of further runs, at the same
     points."""
@@ -113,7 +111,7 @@ def _measured(
     return found.values, found.warnings
 
 
-def _by_rows(fits: Fits, found: Labelled, level: float | None) -> Predicted:
+def _by_rows(fits: FitsRecord, found: Labelled, level: float | None) -> Predicted:
     """The prediction of each row by the part of its label."""
     values = np.full((3 if level else 1, len(found.table)), np.nan)
     warnings: list[Diagnostic] = list(found.warnings)

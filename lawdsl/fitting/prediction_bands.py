@@ -9,17 +9,14 @@ neither the error of an extrapolated law nor the noise of a further measurement.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.intervals.covariance import MOST, Covariance
 from lawdsl.fitting.problem import Problem
-
-if TYPE_CHECKING:
-    from lawdsl.fitting.result import Fit
 
 Array = NDArray[np.float64]
 
@@ -85,7 +82,7 @@ def undetermined(name: str, high: Array) -> list[Diagnostic]:
     return [Diagnostic("F0126", message, "warning", help=help)]
 
 
-def no_band(fit: Fit) -> Diagnostic:
+def no_band(fit: FitRecord) -> Diagnostic:
     """The diagnostic that says why a fit without a covariance has no intervals of predictions."""
     intervals = fit.intervals
     finding = next((d for d in fit.diagnostics if d.code == "F0122"), None)

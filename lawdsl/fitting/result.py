@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.records import MAY_BE_ABSENT, OneOf, read, to_plain
+from lawdsl.core.records import read, to_plain
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
 from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.inflection_warnings import below
-from lawdsl.fitting.intervals.covariance import Spread
 from lawdsl.fitting.options import check_level
 from lawdsl.fitting.prediction_bands import Band, ends, no_band, undetermined
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import (
-    Agreement,
-    Certificate,
-    FittedData,
     FittedLaw,
-    Held,
-    Intervals,
-    Metrics,
-    ObjectiveValue,
-    Optimality,
-    Parameter,
 )
 from lawdsl.fitting.storage import (
     READERS,
     SCHEMA,
     SEVERAL,
-    VERDICTS,
     altered,
     check_schema,
-    load,
     read_again,
-    save,
 )
 from lawdsl.fitting.stored_consistency import check_stored
 from lawdsl.language.symbols import Objective
@@ -54,52 +40,11 @@ MEASURE = "measure there before you rely on it"
 
 
 @dataclass(frozen=True)
-class Fit:
-    """A law fitted to a table.
+class Fit(FitRecord):
+    """A law fitted to a table: its record, with predictions.
 
-    Attributes:
-        parameters: name -> fitted parameter.
-        objective: what was minimised, and its value.
-        metrics: R² and mean absolute error on the fitted rows.
-        agreement: how many starts reached this minimum.
-        converged: whether the search ended in a minimum.
-        stopped: why it ended.
-        verdict: trusted, caution or not trusted.
-        diagnostics: the findings that the verdict rests on.
-        law: the law that was fitted.
-        data: the data it was fitted to.
-        claims: the verdict on each claim of the law for the fitted values.
-        seed: of the starts.
-        held: name -> parameter that is fixed at a value, or tied to a formula of the others.
-        optimality: the scaled gradient and curvature of the objective at the minimum.
-        intervals: standard errors and intervals of the parameters.
-        spread: the covariance of the parameters; for a fit in two steps, of the law with the
-            parameter that was chosen first. None where it is not known: no residual degrees of
-            freedom, two steps without a bootstrap, more than 100 parameters, a file of a version
-            without covariances.
+    The attributes are those of `FitRecord`.
     """
-
-    parameters: Mapping[str, Parameter]
-    objective: ObjectiveValue
-    metrics: Metrics
-    agreement: Agreement
-    converged: bool
-    stopped: str
-    verdict: str = field(metadata={"stored": (OneOf(*VERDICTS),)})
-    diagnostics: tuple[Diagnostic, ...] = field(repr=False)
-    law: FittedLaw = field(repr=False)
-    data: FittedData = field(repr=False)
-    claims: tuple[Certificate, ...] = field(default=(), repr=False)
-    seed: int = 0
-    held: Mapping[str, Held] = field(default_factory=dict)
-    optimality: Optimality = Optimality(math.nan, math.nan)
-    intervals: Intervals = field(default=Intervals("delta", 0.95, "rows", {}, {}), repr=False)
-    spread: Spread | None = field(default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)})
-
-    @property
-    def values(self) -> dict[str, float]:
-        """Parameter name -> value."""
-        return {name: p.value for name, p in self.parameters.items()}
 
     def read_law(self) -> Law:
         """The fitted law, from the text kept in the fit.
@@ -269,23 +214,6 @@ class Fit:
         }
         document: dict[str, Any] = to_plain(content)
         return document
-
-    def save(self, path: str | Path) -> None:
-        """Write the fit as JSON, atomically.
-
-        Raises:
-            LawdslError: the file cannot be written.
-        """
-        save(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | Path) -> Fit:
-        """Read a fit that `save` wrote.
-
-        Raises:
-            LawdslError: the file does not exist, or is not a fit of this schema.
-        """
-        return load(path, cls.of_json)
 
     @classmethod
     def of_json(cls, content: Mapping[str, Any]) -> Fit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,55 +13,30 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.records import read, to_plain
-from lawdsl.data.measured_variables import Measured
 from lawdsl.fitting.findings_by_label import gathered, label_of
+from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.options import check_level
 from lawdsl.fitting.predict_by_label import predicted
 from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
-from lawdsl.fitting.result_parts import FittedLaw, Held, Parameter
+from lawdsl.fitting.result_parts import Held, Parameter
 from lawdsl.fitting.storage import (
     READERS,
     SEVERAL,
     VERDICTS,
-    altered,
     check_schema,
     load,
-    read_again,
-    save,
 )
-from lawdsl.language.instances.instance import Instance, row_indices
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Fits:
-    """A law with index sets, fitted to a table.
+class Fits(FitsRecord):
+    """A law with index sets, fitted to a table: its record, with predictions.
 
-    Where no parameter belongs to two labels of the rows, the rows of each label have their own fit.
-
-    Attributes:
-        law: the law that was fitted.
-        labels: set -> its labels.
-        parts: a fit for each label of the rows, or a single one.
-        columns: variable, output or set -> column, or pattern of columns, as the user gave them.
-        warnings: about the table as a whole.
-        dropped: how many rows were excluded from all parts: without a label, or with invalid
-            shares.
-        measured: the variables that the law measures for each domain, and at which points.
-        rests: share that is 1 minus the others -> its smallest and largest value.
+    The attributes are those of `FitsRecord`.
     """
-
-    law: FittedLaw = field(repr=False)
-    labels: Mapping[str, tuple[str, ...]]
-    parts: tuple[Fit, ...]
-    columns: Mapping[str, str]
-    warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
-    dropped: int = 0
-    measured: Measured | None = None
-    rests: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @property
     def parameters(self) -> dict[str, Parameter]:
@@ -102,32 +77,6 @@ class Fits:
             KeyError: no part has this label alone.
         """
         return {label_of(part): part for part in self.parts}[label]
-
-    def read_law(self) -> Law:
-        """The fitted law, from the text kept in the fits.
-
-        Raises:
-            LawdslError: the text is not the one that was fitted.
-        """
-        law = read_again(self.law)
-        if law.digest != self.law.digest:
-            raise altered("its law is not the one that was fitted")
-        self._check_parts(law)
-        return law
-
-    def _check_parts(self, law: Law) -> None:
-        """Refuse parts that are not the law at each of the labels."""
-        for part in self.parts:
-            own = replace(part.law, digest=self.law.digest, instance=None)
-            if part.law.instance is None or own != self.law:
-                raise altered("a part of it is of another law")
-            if part.law.instance.labels != self.labels:
-                raise altered("a part of it has other labels")
-        at = [dict(part.law.instance.at) for part in self.parts if part.law.instance]
-        alone = [index for index in row_indices(law.declarations) if index in at[0]]
-        known = all(law.declarations.indices[index].over in self.labels for index in alone)
-        if not known or at != list(Instance(self.labels).assignments(law.declarations, alone)):
-            raise altered("its parts are not those of its labels")
 
     def predict(self, table: Any, /, *, runs: Any = None, **columns: str) -> Array:
         """Predict the output on the rows of a table.
@@ -195,22 +144,6 @@ class Fits:
         return Band(values, low, high, level, warnings)
 
     @property
-    def apart(self) -> tuple[str, ...]:
-        """The indices whose labels have fits of their own."""
-        instance = self.parts[0].law.instance
-        return tuple(instance.at) if instance else ()
-
-    def asked(self, law: Law) -> tuple[str, ...]:
-        """The indices whose label each row must contain: those of parameters. Where only variables
-        have labels, as measured properties of a domain, a row may have a new label."""
-        marks = self.parts[0].data.ranges
-        return tuple(
-            index
-            for index in row_indices(law.declarations)
-            if index in self.apart or any(name.startswith(f"[{index} = ") for name in marks)
-        )
-
-    @property
     def outputs(self) -> list[str]:
         """The labels of the columns that `predict` gives where rows contain no label."""
         return [label_of(part) for part in self.parts]
@@ -233,23 +166,6 @@ class Fits:
         }
         document: dict[str, Any] = to_plain(content)
         return document
-
-    def save(self, path: str | Path) -> None:
-        """Write the fits as JSON, atomically.
-
-        Raises:
-            LawdslError: the file cannot be written.
-        """
-        save(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | Path) -> Fits:
-        """Read fits that `save` wrote.
-
-        Raises:
-            LawdslError: the file does not exist, or is not of this schema.
-        """
-        return load(path, cls.of_json)
 
     @classmethod
     def of_json(cls, content: Mapping[str, Any]) -> Fits:

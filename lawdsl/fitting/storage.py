@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.core.files import write
@@ -132,6 +133,41 @@ def save(path: str | Path, content: Mapping[str, Any]) -> None:
         message = f"the fit cannot be written: {error.strerror}"
         help = "give the path of a file in a folder that you may write to"
         raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help)) from None
+
+
+class StoredRecord(ABC):
+    """A record that is written to a file and read from it."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """The record as plain data; the keys are stable."""
+
+    @classmethod
+    @abstractmethod
+    def of_json(cls, content: Mapping[str, Any]) -> Self:
+        """Rebuild a record from the plain data of `to_json`.
+
+        Raises:
+            ValueError, TypeError, LookupError, AttributeError, OverflowError: data of another form.
+            LawdslError: the record of another class.
+        """
+
+    def save(self, path: str | Path) -> None:
+        """Write the record as JSON, atomically.
+
+        Raises:
+            LawdslError: the file cannot be written.
+        """
+        save(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a record that `save` wrote.
+
+        Raises:
+            LawdslError: the file does not exist, or is not a record of this class.
+        """
+        return load(path, cls.of_json)
 
 
 def read_again(fitted: FittedLaw) -> Law:

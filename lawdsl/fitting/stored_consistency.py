@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
@@ -17,12 +16,10 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.build_problem import is_large, problem_of
+from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.fixed_parameters import held_values
 from lawdsl.fitting.storage import altered
 from lawdsl.law.law import Bound, Law, Quantity
-
-if TYPE_CHECKING:
-    from lawdsl.fitting.result import Fit
 
 Array = NDArray[np.float64]
 
@@ -32,7 +29,7 @@ MOST_ROWS = 2**53  # whole numbers up to here are exact in float64
 EXACT = 1e-9  # relative: residuals of an exact fit are rounding, and so are their sums
 
 
-def check_stored(fit: Fit, law: Law) -> None:
+def check_stored(fit: FitRecord, law: Law) -> None:
     """Refuse a fit whose numbers contradict each other or its law.
 
     Args:
@@ -55,7 +52,7 @@ def check_stored(fit: Fit, law: Law) -> None:
         raise LawdslError([d for why in found for d in altered(why).diagnostics])
 
 
-def _domains(fit: Fit, law: Law) -> Iterator[str]:
+def _domains(fit: FitRecord, law: Law) -> Iterator[str]:
     """Parameters outside of the domains that the law declares."""
     values = fit.values | {name: held.value for name, held in fit.held.items()}
     point = {s.symbol: s.value for s in law.settings if s.value is not None}
@@ -90,7 +87,7 @@ def _text(q: Quantity, bound: Bound) -> str:
     return f"{q.name} {bound.relation} {bound.text}"
 
 
-def _held(fit: Fit, law: Law) -> Iterator[str]:
+def _held(fit: FitRecord, law: Law) -> Iterator[str]:
     """Fixed and tied parameters with another value than the law gives them."""
     if is_large(law):
         return
@@ -102,7 +99,7 @@ def _held(fit: Fit, law: Law) -> Iterator[str]:
             yield f"{name} = {stored.value:.6g}, but the law holds it at {known.value:.6g}"
 
 
-def _sums(fit: Fit, law: Law) -> Iterator[str]:
+def _sums(fit: FitRecord, law: Law) -> Iterator[str]:
     """Sums and means of the residuals that contradict each other."""
     objective, data = fit.objective, fit.data
     for name, (low, high) in data.ranges.items():
@@ -134,7 +131,7 @@ def _sums(fit: Fit, law: Law) -> Iterator[str]:
                 yield f"a mean of {total.mean:.6g} over {data.rows} rows contradicts a sum of {total.sum:.6g}"
 
 
-def _rounding(fit: Fit, law: Law) -> float:
+def _rounding(fit: FitRecord, law: Law) -> float:
     """The sum of losses that rounding alone can make, by the size of the output, whatever the units
     of the variables."""
     size = 1.0
@@ -149,7 +146,7 @@ def _same(one: float, other: float, least: float) -> bool:
     return abs(one - other) <= SAME * max(abs(one), abs(other)) + least
 
 
-def _ends(fit: Fit) -> Iterator[str]:
+def _ends(fit: FitRecord) -> Iterator[str]:
     """Intervals that do not contain their parameter; those of resamples need not."""
     known = fit.intervals
     values = fit.values | {name: held.value for name, held in fit.held.items()}
@@ -163,13 +160,13 @@ def _ends(fit: Fit) -> Iterator[str]:
             yield f"{name} = {value:.6g} is not in its interval, {low:.6g} to {high:.6g}"
 
 
-def _level(fit: Fit) -> Iterator[str]:
+def _level(fit: FitRecord) -> Iterator[str]:
     """Levels of intervals outside their limits."""
     if not 0 < fit.intervals.level < 1:
         yield f"{fit.intervals.level:g} is no level of an interval"
 
 
-def _predictions(fit: Fit, law: Law) -> Iterator[str]:
+def _predictions(fit: FitRecord, law: Law) -> Iterator[str]:
     """Parameters that contradict the ranges of the rows and the mean absolute error.
 
     No residual exceeds the mean absolute error times the number of rows. There is a row at each end
@@ -201,7 +198,7 @@ def _predictions(fit: Fit, law: Law) -> Iterator[str]:
 
 
 @np.errstate(all="ignore")
-def _at_ends(fit: Fit, law: Law, ends: tuple[float, float]) -> list[float]:
+def _at_ends(fit: FitRecord, law: Law, ends: tuple[float, float]) -> list[float]:
     """The predictions at both ends of the one variable, where they are finite."""
     theta = np.array([[fit.values[q.name] for q in law.parameters]])
     problem = problem_of(law, np.array([ends]), np.ones(2), law.objective)
@@ -209,7 +206,7 @@ def _at_ends(fit: Fit, law: Law, ends: tuple[float, float]) -> list[float]:
     return found if all(map(math.isfinite, found)) else [math.nan]
 
 
-def _bounds(fit: Fit, law: Law, ends: list[tuple[float, float]]) -> tuple[float, float]:
+def _bounds(fit: FitRecord, law: Law, ends: list[tuple[float, float]]) -> tuple[float, float]:
     """Bounds of the law on the box of its variables' ranges; infinite where none are known."""
     from flint import arb
 

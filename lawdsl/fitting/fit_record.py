@@ -1,0 +1,73 @@
+"""The frozen record of a fit: what it has determined, without what is computed from that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.records import MAY_BE_ABSENT, OneOf
+from lawdsl.fitting.intervals.covariance import Spread
+from lawdsl.fitting.result_parts import (
+    Agreement,
+    Certificate,
+    FittedData,
+    FittedLaw,
+    Held,
+    Intervals,
+    Metrics,
+    ObjectiveValue,
+    Optimality,
+    Parameter,
+)
+from lawdsl.fitting.storage import VERDICTS, StoredRecord
+
+
+@dataclass(frozen=True)
+class FitRecord(StoredRecord):
+    """What a fit to a table has determined, as files store it.
+
+    Attributes:
+        parameters: name -> fitted parameter.
+        objective: what was minimised, and its value.
+        metrics: R² and mean absolute error on the fitted rows.
+        agreement: how many starts reached this minimum.
+        converged: whether the search ended in a minimum.
+        stopped: why it ended.
+        verdict: trusted, caution or not trusted.
+        diagnostics: the findings that the verdict rests on.
+        law: the law that was fitted.
+        data: the data it was fitted to.
+        claims: the verdict on each claim of the law for the fitted values.
+        seed: of the starts.
+        held: name -> parameter that is fixed at a value, or tied to a formula of the others.
+        optimality: the scaled gradient and curvature of the objective at the minimum.
+        intervals: standard errors and intervals of the parameters.
+        spread: the covariance of the parameters; for a fit in two steps, of the law with the
+            parameter that was chosen first. None where it is not known: no residual degrees of
+            freedom, two steps without a bootstrap, more than 100 parameters, a file of a version
+            without covariances.
+    """
+
+    parameters: Mapping[str, Parameter]
+    objective: ObjectiveValue
+    metrics: Metrics
+    agreement: Agreement
+    converged: bool
+    stopped: str
+    verdict: str = field(metadata={"stored": (OneOf(*VERDICTS),)})
+    diagnostics: tuple[Diagnostic, ...] = field(repr=False)
+    law: FittedLaw = field(repr=False)
+    data: FittedData = field(repr=False)
+    claims: tuple[Certificate, ...] = field(default=(), repr=False)
+    seed: int = 0
+    held: Mapping[str, Held] = field(default_factory=dict)
+    optimality: Optimality = Optimality(math.nan, math.nan)
+    intervals: Intervals = field(default=Intervals("delta", 0.95, "rows", {}, {}), repr=False)
+    spread: Spread | None = field(default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)})
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Parameter name -> value."""
+        return {name: p.value for name, p in self.parameters.items()}
