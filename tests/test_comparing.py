@@ -170,10 +170,10 @@ def test_a_protocol_that_cannot_be_run_says_what_there_is(
     content = {name: list(map(str, values)) for name, values in table.items()}
     lines = ["N,D,r,L,word,hole"]
     lines += map(",".join, zip(*content.values(), word, hole, strict=True))
-    from lawdsl.data.formats.csv import read_csv
+    from lawdsl.data.formats import csv
 
     with pytest.raises(lawdsl.LawdslError) as error:
-        parse_protocol(name).folds(rows(read_csv("\n".join(lines).encode(), "runs.csv")))
+        parse_protocol(name).folds(rows(csv.read("\n".join(lines).encode(), "runs.csv")))
     (found,) = error.value.diagnostics
     assert found.code == code and message in found.message and found.help
 

@@ -89,6 +89,7 @@ from click.testing import CliRunner
 
 import lawdsl
 from lawdsl.cli import cli
+from lawdsl.cli.swapped_arguments import swapped
 
 assert Path(lawdsl.__file__).is_relative_to(Path.cwd()), lawdsl.__file__
 Path("rule.law").write_text('''law rule
@@ -121,7 +122,15 @@ choose x >= 0
 minimize x - 2*asinh(x)
 ''')
 
+Path("share.ods").touch()
+try:
+    lawdsl.fit("dcpt.share", "share.ods")
+except lawdsl.LawdslError as error:
+    refused = str(error)
+
 answers = {
+    "swapped": swapped(["fit", "share.tsv", "dcpt.share"]).message,
+    "refused": refused,
     "function": said("check", "inverse.law"),
     "curve": said("fit", "inverse.law", "share.tsv"),
     "least": said("solve", "least.law"),
@@ -184,6 +193,15 @@ def test_the_interval_method_and_the_format_are_used(answers: dict[str, Any]):
     error = known["errors"]["E"]
     assert [(value - low) / error, (high - value) / error] == pytest.approx([1.96, 1.96], abs=1e-3)
     assert answers["predict"]
+
+
+def test_a_format_is_two_files_and_messages_name_it(answers: dict[str, Any], tmp_path: Path):
+    shutil.copytree(ROOT / "lawdsl" / "data" / "formats", tmp_path / "lawdsl" / "data" / "formats")
+    touched = apply(RECIPES["A table format"], tmp_path)
+    assert touched == {f"lawdsl/data/formats/{name}.py" for name in ("tsv", "__init__")}
+    assert answers["swapped"] == ("share.tsv is a table; write `lawdsl fit dcpt.share share.tsv`")
+    assert "tables end in .csv, .parquet, .sqlite or .tsv, not .ods" in answers["refused"]
+    assert "saved as CSV, Parquet, SQLite or TSV" in answers["refused"]
 
 
 def test_the_objective_is_minimised(answers: dict[str, Any]):

@@ -441,9 +441,9 @@ def test_a_variable_is_read_in_the_units_of_the_law():
 
 
 def read_table_of(text: str) -> Any:
-    from lawdsl.data.formats.csv import read_csv
+    from lawdsl.data.formats import csv
 
-    return read_csv(text.encode(), "runs.csv")
+    return csv.read(text.encode(), "runs.csv")
 
 
 def _raised(call: Callable[[], object]) -> tuple[Diagnostic, ...]:

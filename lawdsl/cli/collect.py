@@ -8,6 +8,7 @@ import click
 
 from lawdsl.cli.options import as_json, finish
 from lawdsl.core.optional_packages import needs
+from lawdsl.data.formats import FORMATS, choice
 
 
 @click.command("collect")
@@ -17,7 +18,7 @@ from lawdsl.core.optional_packages import needs
     "--output",
     required=True,
     metavar="FILE",
-    help="Where to write the table: .parquet, .csv or .sqlite.",
+    help=f"Where to write the table: {choice(form.written[0] for form in FORMATS if form.written)}.",
 )
 @click.option(
     "--with-step-0",
@@ -39,11 +40,11 @@ def collect(
     """
     needs("pydantic")
     from lawdsl.runners.tables.collect import collect as collected
-    from lawdsl.runners.tables.files import check_form, write_table
+    from lawdsl.runners.tables.files import write_table, written_format
     from lawdsl.runners.tables.recommendation import advise
 
     path = Path(output)
-    check_form(path)
+    written_format(path)  # a wrong name is refused before the folders are read
     table = collected([Path(source) for source in sources], step_0=with_step_0, notes=notes)
     write_table(path, table)
     result = {

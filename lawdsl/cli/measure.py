@@ -6,8 +6,16 @@ from pathlib import Path
 
 import click
 
-from lawdsl.cli.options import as_json, bindings, finish, fit_option, numbers, settings, tell
-from lawdsl.cli.predict import write_rows
+from lawdsl.cli.options import (
+    as_json,
+    bindings,
+    finish,
+    fit_option,
+    numbers,
+    settings,
+    tell,
+    write_rows,
+)
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 

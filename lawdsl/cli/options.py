@@ -15,6 +15,7 @@ import click
 
 from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.formats.csv import csv_text
 from lawdsl.fitting.options import OPTIONS, option
 from lawdsl.reporting.json_document import document
 
@@ -402,6 +403,20 @@ def write(path: Path, text: str) -> None:
     except OSError as error:
         message = f"the file cannot be written: {error.strerror}"
         raise LawdslError(Diagnostic("L0313", message, place=str(path))) from None
+
+
+def write_rows(path: Path, headers: Iterable[object], rows: Iterable[Iterable[object]]) -> None:
+    """Write a table as CSV, with floats that round-trip.
+
+    Args:
+        path: of the file.
+        headers: of the columns.
+        rows: of cells.
+
+    Raises:
+        LawdslError: it cannot be written.
+    """
+    write(path, csv_text((), headers, rows))
 
 
 def finish(

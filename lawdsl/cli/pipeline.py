@@ -17,11 +17,10 @@ from lawdsl.cli.options import (
     tell,
     time_limit,
     value_in,
-    write,
+    write_rows,
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.formats.csv_text import csv_text
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
@@ -201,7 +200,7 @@ def _written(result: PipelineResult, output: str | None, folder: str | None) -> 
             for file, columns in tables.items():
                 if columns:
                     path = Path(folder) / file
-                    write(path, csv_text((), columns, zip(*columns.values(), strict=True)))
+                    write_rows(path, columns, zip(*columns.values(), strict=True))
                     written.append(str(path))
     return written
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, bindings, finish, tell, value_in, write
+from lawdsl.cli.options import as_json, bindings, finish, tell, value_in, write_rows
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
@@ -183,23 +183,6 @@ def _points(inputs: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict
 def _rest(shares: tuple[float, ...]) -> float:
     """What shares leave of 1, to the digits that they are written with."""
     return round(1 - sum(shares), 12)
-
-
-def write_rows(path: Path, headers: list[str], rows: list[list[Any]]) -> None:
-    """Write a table as CSV, with floats that round-trip.
-
-    Args:
-        path: of the file.
-        headers: of the columns.
-        rows: of cells.
-
-    Raises:
-        LawdslError: it cannot be written.
-    """
-    from lawdsl.data.formats.csv_text import csv_text
-
-    cells = [[repr(x) if isinstance(x, float) else x for x in row] for row in rows]
-    write(path, csv_text((), headers, cells))
 
 
 COMMANDS = (predict,)

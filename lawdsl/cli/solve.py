@@ -18,8 +18,8 @@ from lawdsl.cli.options import (
     tell,
     time_limit,
     value_in,
+    write_rows,
 )
-from lawdsl.cli.predict import write_rows
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic

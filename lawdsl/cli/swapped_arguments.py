@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.data.formats import SUFFIXES
 
 COMMANDS = ("fit", "trends", "measure", "compare", "pipeline", "predict", "check", "show")
 GROUP = ["mixtures", "select"]
-TABLES = (".csv", ".parquet", ".pq", ".sqlite", ".sqlite3", ".db")
 LAWS = (".law", ".json")
 FLAGS = ("-q", "--quiet", "--json", "--sarif", "--drop-bad", "--enforce", "--syntax", "--latex")
 
@@ -42,7 +42,7 @@ def swapped(arguments: Sequence[str]) -> Diagnostic | None:
 
 
 def _is_table(name: str) -> bool:
-    return Path(name).suffix.lower() in TABLES
+    return Path(name).suffix.lower() in SUFFIXES
 
 
 def _is_law(name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lawdsl import __version__
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.formats.csv_text import csv_text
+from lawdsl.data.formats.csv import csv_text
 from lawdsl.designing.domains import Domain, fraction_text
 from lawdsl.fitting.options import is_whole
 

@@ -22,7 +22,7 @@ from lawdsl.comparing.common_rows import CommonRows, common_rows
 from lawdsl.comparing.cross_validation import best_fit
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
-from lawdsl.data.formats.csv_text import csv_text
+from lawdsl.data.formats.csv import csv_text
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.melt import labelled
 from lawdsl.data.read import read_table

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.read import RUN_TABLE_SCHEMA
+from lawdsl.data.formats import RUN_TABLE_SCHEMA
 
 from .run_set import Gathered, gather
 

@@ -1,1 +1,128 @@
-"""File formats of tables: one module a format, read and write."""
+"""File formats of tables: a module each that reads and writes one, loaded when asked.
+
+A format is a module of this package and its row in FORMATS. The module has
+`read(content: bytes, name: str) -> Table` and, where the row says that it is written,
+`write(columns: Mapping[str, Sequence[Any]], notes: Sequence[str]) -> bytes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+
+if TYPE_CHECKING:
+    from lawdsl.data.table import Table
+
+RUN_TABLE_SCHEMA = 1  # of the tables of runs, in every format; the first note says it too
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format of tables.
+
+    Attributes:
+        module: its module in this package.
+        title: its name in messages.
+        suffixes: the ends of file names that say that a file is a table; the usual one first.
+        written: those under which a table can be written.
+        generic: further ends under which a table is read, which other files have too.
+        magic: the first bytes of every such file; empty where it has none.
+        journals: ends of the names of files beside it that would alter what is read from it.
+    """
+
+    module: str
+    title: str
+    suffixes: tuple[str, ...]
+    written: tuple[str, ...] = ()
+    generic: tuple[str, ...] = ()
+    magic: bytes = b""
+    journals: tuple[str, ...] = ()
+
+    def read(self, content: bytes, name: str) -> Table:
+        """Read a table.
+
+        Args:
+            content: the bytes of the file.
+            name: its path, which is also its name in messages.
+
+        Raises:
+            LawdslError: a malformed table, with the place.
+        """
+        table: Table = self._loaded().read(content, name)
+        return table
+
+    def write(self, columns: Mapping[str, Sequence[Any]], notes: Sequence[str] = ()) -> bytes:
+        """The content of a file with a table.
+
+        Args:
+            columns: header, with its unit -> a value for each row; None where it is not known.
+            notes: what is said of the table.
+        """
+        content: bytes = self._loaded().write(columns, notes)
+        return content
+
+    def _loaded(self) -> Any:
+        return import_module(f"{__name__}.{self.module}")
+
+
+FORMATS = (
+    # in the order in which they are recommended for writing: Parquet has types, CSV has none
+    Format("parquet", "Parquet", (".parquet", ".pq"), (".parquet", ".pq"), magic=b"PAR1"),
+    Format("csv", "CSV", (".csv",), (".csv",), generic=(".txt", "")),
+    Format(
+        "sqlite",
+        "SQLite",
+        (".sqlite", ".db", ".sqlite3"),
+        (".sqlite", ".db"),
+        magic=b"SQLite format 3\0",
+        journals=("-journal", "-wal", "-shm"),
+    ),
+)
+
+READ: Mapping[str, Format] = {s: form for form in FORMATS for s in (*form.suffixes, *form.generic)}
+"""End of a file's name, in lower case -> the format in which it is read."""
+
+WRITTEN: Mapping[str, Format] = {suffix: form for form in FORMATS for suffix in form.written}
+"""End of a file's name, in lower case -> the format in which it is written."""
+
+SUFFIXES = frozenset(suffix for form in FORMATS for suffix in form.suffixes)
+"""Ends of file names that say that a file is a table."""
+
+
+def format_of(suffix: str, content: bytes) -> Format:
+    """The format of a file: that which its first bytes say, else its name.
+
+    Args:
+        suffix: the end of its name, in lower case; one of READ.
+        content: its bytes.
+    """
+    # a name is easily wrong; bytes that begin like Parquet are neither CSV nor a database
+    by_content = (form for form in FORMATS if form.magic and content.startswith(form.magic))
+    return next(by_content, READ[suffix])
+
+
+def choice(options: Iterable[str]) -> str:
+    """Options in a message: `.csv, .parquet or .sqlite`.
+
+    Args:
+        options: at least two.
+    """
+    *first, last = options
+    return f"{', '.join(first)} or {last}"
+
+
+def unreadable(message: str, name: str, help: str = "") -> LawdslError:
+    """The error for a file that is no readable table; D0101.
+
+    Args:
+        message: the problem.
+        name: the file.
+        help: what to do about it; by default, to give the path of a table.
+    """
+    titles = choice(sorted(form.title for form in FORMATS))
+    advice = help or f"give the path of a table saved as {titles}"
+    return LawdslError(Diagnostic("D0101", message, place=name, help=advice))

@@ -1,4 +1,4 @@
-"""CSV -> Table, strictly, with cells kept as text until a column is used.
+"""CSV <-> table: read strictly, with cells kept as text until a column is used.
 
 CSV readers differ in how they treat a short row, a duplicate header or `1,000,000`, and most of
 them do so silently; here such files are refused. The format is that of RFC 4180 (Shafranovich
@@ -11,17 +11,14 @@ import csv
 import io
 import re
 from array import array
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.units import is_unit
 from lawdsl.data import size_limits
-from lawdsl.data.table import MAX_ROWS_NAMED, Table, number
+
+if TYPE_CHECKING:
+    from lawdsl.data.table import Table
 
 SEPARATORS = ((";", "semicolons"), ("\t", "tabs"), ("|", "bars"))
 _TOP = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*(?:[ \t]*#[^\n]*\Z)?")  # comments and blank lines
@@ -30,7 +27,7 @@ _CELL = re.compile(rb'(^|,)"(?:[^"]|"")*"')  # a quoted cell that ends on its li
 _OPEN = re.compile(rb'(?:^|,)"')
 
 
-def read_csv(content: bytes, name: str) -> Table:
+def read(content: bytes, name: str) -> Table:
     """Read a CSV table: comma-separated, with quotes, one header line, and comment lines above it.
 
     Args:
@@ -40,7 +37,13 @@ def read_csv(content: bytes, name: str) -> Table:
     Raises:
         LawdslError: a malformed table, with the line.
     """
+    # Arrow and NumPy load only here: any command may write CSV, also those that need no numbers
+    import numpy as np
+    import pyarrow as pa
     import pyarrow.csv as pc
+
+    from lawdsl.data.columns import names_and_units
+    from lawdsl.data.table import MAX_ROWS_NAMED, Table
 
     content = _plain(content, name)
     top = _TOP.match(content)
@@ -104,42 +107,6 @@ def read_csv(content: bytes, name: str) -> Table:
     )
 
 
-def names_and_units(headers: Sequence[str], location: str) -> list[tuple[str, str]]:
-    """Split headers into names and units: `N [Mparam]` -> (N, Mparam).
-
-    Words in brackets that distinguish columns, as in `loss [code]` and `loss [text]`, are part of
-    the names and not units.
-
-    Args:
-        headers: the headers.
-        location: their place in messages.
-
-    Raises:
-        LawdslError: two columns have the same name.
-    """
-    split = [_header(header) for header in headers]
-    names = Counter(name for name, _ in split)
-    named = [
-        (header.strip(), "") if names[name] > 1 and not is_unit(unit) else (name, unit)
-        for header, (name, unit) in zip(headers, split, strict=True)
-    ]
-    earlier: set[str] = set()
-    for name, _ in named:
-        if name in earlier:
-            help = "give every column a name of its own"
-            message = f"two columns are called {name or '(nothing)'}"
-            raise LawdslError(Diagnostic("D0105", message, place=location, help=help))
-        earlier.add(name)
-    return named
-
-
-def _header(text: str) -> tuple[str, str]:
-    name, bracket, rest = text.strip().partition("[")
-    if bracket and name and rest.endswith("]"):
-        return name.strip(), rest[:-1].strip()
-    return text.strip(), ""
-
-
 def _plain(content: bytes, name: str) -> bytes:
     """UTF-8 text with one kind of line end, and blank lines that are empty."""
     content = content.removeprefix(b"\xef\xbb\xbf")
@@ -198,6 +165,8 @@ def _check_header(header: Sequence[str], line: str, name: str, number_: int) -> 
         if len(header) == 1 and char in line:
             help = "save the table with commas between the cells and points in the numbers"
             raise _bad_line("D0102", f"the cells are separated by {word}", name, number_, help)
+    from lawdsl.data.table import number
+
     if all(number(cell) is not None for cell in header):
         help = "name the columns in the first line; a line that begins with # is a comment"
         message = "the first line holds numbers, not the names of columns"
@@ -217,3 +186,31 @@ def _ragged(row: Any, name: str, starts: Sequence[int]) -> Diagnostic:
 
 def _bad_line(code: str, message: str, name: str, line: int, help: str) -> LawdslError:
     return LawdslError(Diagnostic(code, message, place=f"{name}:{line}", help=help))
+
+
+def write(columns: Mapping[str, Sequence[Any]], notes: Sequence[str]) -> bytes:
+    """The content of a CSV file: comments, a line of names, a line a row; None is an empty cell.
+
+    Args:
+        columns: header, with its unit -> a value for each row; None where it is not known.
+        notes: what is said of the table.
+    """
+    return csv_text(notes, columns, zip(*columns.values(), strict=True)).encode()
+
+
+def csv_text(
+    notes: Iterable[str], header: Iterable[object], rows: Iterable[Iterable[object]]
+) -> str:
+    """Write a table as CSV: RFC 4180 (Shafranovich (2005)), but with line feeds as line ends.
+
+    Args:
+        notes: the comment lines above the header.
+        header: the names of the columns.
+        rows: the cells.
+    """
+    text = io.StringIO()
+    text.writelines(f"# {note}\n" for note in notes)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()

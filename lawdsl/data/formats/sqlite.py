@@ -1,16 +1,24 @@
-"""SQLite database -> its table of runs, read within limits on size and time."""
+"""SQLite database <-> table of runs, read within limits on size and time.
+
+SQLite, https://www.sqlite.org/fileformat2.html
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data import size_limits
+from lawdsl.data.columns import arrow_column, table_from_arrow
+from lawdsl.data.formats import RUN_TABLE_SCHEMA, unreadable
+from lawdsl.data.table import Table
 
 RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and what is said of them
 INTERNAL_PREFIX = "sqlite_"  # how the names of SQLite's own tables begin
@@ -29,24 +37,57 @@ MAX_BYTES_PER_CHARACTER = (
 STEPS_BETWEEN_CLOCK_CHECKS = 10_000  # of SQLite's machine between looks at the clock
 
 
-def read_database(
-    path: Path, content: bytes, name: str
-) -> tuple[list[str], list[list[Any]], tuple[str, ...]]:
+def read(content: bytes, name: str) -> Table:
     """Read the table `runs` of a database, or its only table.
 
     Args:
-        path: the file.
-        content: its bytes.
-        name: its name in messages.
+        content: the bytes of the file.
+        name: its path.
 
-    Returns:
-        The headers, the columns, and the notes.
+    Raises:
+        LawdslError: D0101 where it is no readable database; D0102 where no such table exists; D0150
+            where it is too large.
+    """
+    try:
+        headers, columns, notes = _read_database(Path(name), content)
+    except sqlite3.Error as error:
+        help = "if `lawdsl collect` made it, make it again: the folders of the runs have it all"
+        raise unreadable(f"this is not a readable SQLite file: {error}", name, help) from None
+    arrays = [arrow_column(h, c) for h, c in zip(headers, columns, strict=True)]
+    return table_from_arrow(pa.table(arrays, names=headers), name, notes)
+
+
+def write(columns: Mapping[str, Sequence[Any]], notes: Sequence[str]) -> bytes:
+    """The content of a database: the table `runs`, and the notes in a second one; its user_version
+    is the schema's.
+
+    Args:
+        columns: header, with its unit -> a value for each row; None where it is not known.
+        notes: what is said of the table.
+    """
+    headers = ", ".join(f'"{header}"' for header in columns)
+    marks = ", ".join("?" * len(columns))
+    with contextlib.closing(sqlite3.connect(":memory:")) as base:
+        base.execute(f"CREATE TABLE {RUNS} ({headers})")
+        rows = zip(*columns.values(), strict=True)
+        base.executemany(f"INSERT INTO {RUNS} VALUES ({marks})", rows)
+        base.execute(f"CREATE TABLE {NOTES} (note)")
+        base.executemany(f"INSERT INTO {NOTES} VALUES (?)", [(note,) for note in notes])
+        base.execute(f"PRAGMA user_version = {RUN_TABLE_SCHEMA}")
+        base.commit()
+        return base.serialize()
+
+
+def _read_database(
+    path: Path, content: bytes
+) -> tuple[list[str], list[list[Any]], tuple[str, ...]]:
+    """The headers, the columns and the notes of a database.
 
     Raises:
         sqlite3.Error: the file is not a readable database.
         LawdslError: D0102 where no such table exists; D0150 where it is too large.
     """
-    base = _opened(path, content)
+    base, name = _opened(path, content), str(path)
     try:
         return _table(base, name)
     except sqlite3.OperationalError as error:
