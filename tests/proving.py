@@ -11,7 +11,7 @@ from lawdsl.law.law import Law
 from lawdsl.proof import Verdict, check_claim
 from lawdsl.proof.box import Box
 from lawdsl.proof.domain import domain_of
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.sign import Sign
 
@@ -25,10 +25,10 @@ def domain(text: str) -> tuple[Law, Box]:
     return law, domain_of(law)
 
 
-def on(text: str, formula: str) -> tuple[Signs, sp.Expr]:
+def on(text: str, formula: str) -> tuple[SignCalculus, sp.Expr]:
     """A formula on a domain, in independent symbols, and the signs there."""
     law, box = domain(text)
-    return Signs(box), box.independent(law.to_sympy(formula_of(formula)))
+    return SignCalculus(box), box.independent(law.to_sympy(formula_of(formula)))
 
 
 def sign_of(text: str, formula: str) -> Sign:
@@ -40,7 +40,7 @@ def limit_of(text: str, formula: str, places: Mapping[str, str]) -> sp.Expr | No
     law, box = domain(text)
     e = box.independent(law.to_sympy(formula_of(formula)))
     to = {law.symbols[name]: law.to_sympy(formula_of(at)) for name, at in places.items()}
-    return limit(Signs(box), e, to)
+    return limit(SignCalculus(box), e, to)
 
 
 def algebra(text: str, formula: str) -> sp.Expr:

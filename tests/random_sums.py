@@ -12,7 +12,7 @@ from random_laws import Case
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.proof.box import Box
 from lawdsl.proof.domain import domain_of
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 
 RANGES = "> 0|>= 0|in [0, 1]|in (0, 1]|in [0, 1)|in (0, 2)|in [-1, 1]|< 0|>= 0.5|in [0.2, 3]|>= s"
 FACTORS = "x y x^0.5 y^1.5 x^2 y^2 x^3 x*y 1/x 1/(1+y) (1+x)^0.7 (1-x) (2-y) (x-y) exp(-x) exp(x)"
@@ -33,7 +33,9 @@ def sums(
         text = "\n".join([*lines, "L = " + " + ".join(shown)])
         law, (claim,) = claims_on(text, "L > 0")
         box = domain_of(law, claim)
-        if in_time(lambda law, box: Signs(box, valued=True).finite(law.expression), law, box):
+        if in_time(
+            lambda law, box: SignCalculus(box, valued=True).finite(law.expression), law, box
+        ):
             count -= 1
             yield Case(law, claim, text), box
 

@@ -9,7 +9,7 @@ from proving import domain, on
 
 from lawdsl.proof.rules.am_gm import am_gm
 from lawdsl.proof.rules.dominance import dominated
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
 NEGATIVE, POSITIVE = Sign.NEGATIVE, Sign.POSITIVE
@@ -69,7 +69,7 @@ def test_the_mean_changes_as_the_bad_term_does(
 ):
     law, box = domain(where)
     terms = [law.to_sympy(formula_of(text)) for text in good.split("; ")]
-    found = am_gm(Signs(box), terms, law.to_sympy(formula_of(bad)))
+    found = am_gm(SignCalculus(box), terms, law.to_sympy(formula_of(bad)))
 
     assert [chosen for chosen, _ in found] == [who]
     assert sp.simplify(found[0][1] / law.to_sympy(formula_of(ratio))) == 1
@@ -83,4 +83,4 @@ def test_no_weights_make_the_mean_of_others(where: str, good: str, bad: str):
     law, box = domain(where)
     terms = [law.to_sympy(formula_of(text)) for text in good.split("; ")]
 
-    assert am_gm(Signs(box), terms, law.to_sympy(formula_of(bad))) == []
+    assert am_gm(SignCalculus(box), terms, law.to_sympy(formula_of(bad))) == []

@@ -12,7 +12,7 @@ from proving import decide
 from lawdsl.proof import Verdict, check, check_claim
 from lawdsl.proof.box import Box
 from lawdsl.proof.definedness import AnyDoubt, Doubt, PowerDoubt
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 
 CASES = [
     # domain, formula, the verdict on `finite`, and at which of the names' values it breaks
@@ -127,7 +127,7 @@ def test_claims_on_one_domain_share_the_proof_that_parts_have_values(
     proofs: list[tuple[AnyDoubt, Box]] = []
     for kind in (Doubt, PowerDoubt):
 
-        def counted(part: Any, signs: Signs, proved: Any = kind.proved) -> bool:
+        def counted(part: Any, signs: SignCalculus, proved: Any = kind.proved) -> bool:
             proofs.append((part, signs.box))
             return bool(proved(part, signs))
 

@@ -7,7 +7,7 @@ import sympy as sp
 from proving import algebra, domain, on
 
 from lawdsl.proof.rules.dominance import dominated, supremum
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.monomials import expanded, merged
 from lawdsl.proof.signs.sign import Sign
 
@@ -116,7 +116,7 @@ def test_a_square_is_not_taken_apart_where_its_base_may_be_negative():
     """(x^2·y)^a is not x^(2a)·y^a for a negative x."""
     x, a = sp.Symbol("x", real=True), sp.Symbol("a", real=True)
     y = sp.Symbol("y", positive=True)
-    signs = Signs(domain("y > 0")[1])
+    signs = SignCalculus(domain("y > 0")[1])
 
     assert merged(signs, (x**2 * y) ** a) == (x**2 * y) ** a
 

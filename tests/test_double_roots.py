@@ -9,6 +9,7 @@ from proving import algebra, decide, domain
 
 from lawdsl.proof.branch_and_bound.double_roots import double_root
 from lawdsl.proof.branch_and_bound.subdivision import sign_by_boxes
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
 CASES = [
@@ -42,7 +43,7 @@ def test_the_place(where: str, formula: str, within: tuple[float, float], expect
 
 def sign_there(where: str, formula: str) -> Sign:
     law, box = domain(where)
-    return sign_by_boxes(box, sp.expand(law.to_sympy(formula_of(formula))), limit=400)
+    return sign_by_boxes(SignCalculus(box), sp.expand(law.to_sympy(formula_of(formula))), limit=400)
 
 
 SIGNS = [

@@ -28,6 +28,7 @@ from lawdsl.proof.box import Box
 from lawdsl.proof.branch_and_bound.enclosures import EnclosedSum
 from lawdsl.proof.branch_and_bound.log_enclosures import LogEnclosure
 from lawdsl.proof.branch_and_bound.products import Enclosure, Factors, negative
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
 BITS, DIGITS, COUNT = 80, 60, 200
@@ -108,7 +109,7 @@ def test_an_expression_lies_in_its_enclosure():
 def test_a_product_lies_in_what_its_parts_say():
     with precision(BITS):
         for seen in pieces(12, 1):
-            parts = Factors(seen.box)
+            parts = Factors(SignCalculus(seen.box))
             size, sign, rest = parts.split(seen.e)
             view = LogEnclosure(parts, seen.piece)
             for found in (view.value(size), view.at_monotone_ends(size)):
@@ -127,7 +128,7 @@ def test_the_slope_of_a_logarithm_lies_in_what_its_parts_say(name: str):
         for seen in pieces(13, 1):
             s = seen.case.law.symbols[name]
             if s in seen.piece:
-                parts = Factors(seen.box)
+                parts = Factors(SignCalculus(seen.box))
                 size, _, rest = parts.split(seen.e)
                 scaled = parts.signs.sign(s).within(Sign.NONNEGATIVE)
                 formula = tree.Product((("*", tree.Name(name)), ("*", slope))) if scaled else slope
@@ -142,7 +143,7 @@ def test_a_sum_has_the_sign_that_it_is_said_to_have(terms: int):
     known = 0
     with precision(BITS):
         for seen in pieces(14, terms):
-            parts = Factors(seen.box)
+            parts = Factors(SignCalculus(seen.box))
             found = EnclosedSum(parts, seen.e).sign(LogEnclosure(parts, seen.piece))
             known += found != Sign.REAL
             for point, _ in seen.values(L) if found != Sign.REAL else ():

@@ -20,7 +20,7 @@ from lawdsl.proof.box import Box
 from lawdsl.proof.branch_and_bound.subdivision import sign_by_boxes
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.goals import goal_of
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
 BITS = {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}
@@ -30,10 +30,10 @@ Fixed = Mapping[str, Fraction]
 Source = Callable[[int, int], Iterator[tuple[Case, Fixed, Box, sp.Expr]]]
 
 WAYS: dict[str, Callable[[Box, sp.Expr], Sign]] = {
-    "rules": lambda box, e: Signs(box).sign(e),
-    "rules and values": lambda box, e: Signs(box, valued=True).sign(e),
-    "rules and pieces": lambda box, e: Signs(box, valued=True, pieces=400).sign(e),
-    "pieces": lambda box, e: sign_by_boxes(box, e, limit=200),
+    "rules": lambda box, e: SignCalculus(box).sign(e),
+    "rules and values": lambda box, e: SignCalculus(box, valued=True).sign(e),
+    "rules and pieces": lambda box, e: SignCalculus(box, valued=True, pieces=400).sign(e),
+    "pieces": lambda box, e: sign_by_boxes(SignCalculus(box), e, limit=200),
 }
 
 
@@ -53,7 +53,7 @@ def questions(seed: int, count: int) -> Iterator[tuple[Case, Fixed, Box, sp.Expr
         if box.lets or box.contradiction() is not None:
             continue
         e = box.independent(goal_of(case.law, case.claim.claim, box).larger)
-        if in_time(lambda box, e: Signs(box, valued=True).finite(e), box, e):
+        if in_time(lambda box, e: SignCalculus(box, valued=True).finite(e), box, e):
             yield case, given, box, e
 
 

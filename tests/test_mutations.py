@@ -46,7 +46,7 @@ from lawdsl.proof.rules import (
     taylor,
 )
 from lawdsl.proof.signs import asymptotics, boundary, calculus, conditions, limits, trigonometry
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
 
@@ -167,7 +167,7 @@ def of_rules() -> Iterator[bool]:
     for where, formula, expected in test_squares.SQUARES:
         law, box = domain(where)
         e = sp.expand(law.to_sympy(formula_of(formula)))
-        yield squares.by_square(Signs(box, valued=True), e) == expected
+        yield squares.by_square(SignCalculus(box, valued=True), e) == expected
     for where, formula, scaled in test_scaling.CASES:
         found = scaling.rescaled(*on(where, formula))
         yield found == (None if scaled is None else algebra(where, scaled))
@@ -226,7 +226,7 @@ def _open(limit: Sign, closed: bool) -> Sign:
 def _power(right: Any) -> Any:
     """0^0 has a sign."""
 
-    def wrong(self: Signs, base: sp.Expr, exponent: sp.Expr) -> Sign:
+    def wrong(self: SignCalculus, base: sp.Expr, exponent: sp.Expr) -> Sign:
         if self.sign(base).within(Sign.NONNEGATIVE):
             return self.sign(base)
         return right(self, base, exponent)
@@ -248,7 +248,7 @@ def _sum(right: Any) -> Any:
 def _product(right: Any) -> Any:
     """0·oo is 0."""
 
-    def wrong(calculus: Signs, factors: list[Any]) -> Any:
+    def wrong(calculus: SignCalculus, factors: list[Any]) -> Any:
         return sp.S.Zero if sp.S.Zero in factors else right(calculus, factors)
 
     return wrong
@@ -283,7 +283,7 @@ def _twice(right: Any) -> Any:
     """A term may dominate several others."""
     seen: list[Any] = []
 
-    def wrong(signs: Signs, bad: sp.Expr, sign: Sign, free: list[Any]) -> Any:
+    def wrong(signs: SignCalculus, bad: sp.Expr, sign: Sign, free: list[Any]) -> Any:
         seen.extend(term for term in free if term not in seen)
         return right(signs, bad, sign, list(seen))
 
@@ -387,8 +387,8 @@ MUTATIONS: list[Mutation] = [
     ("an open end is taken as closed", calculus, "above", lambda right: lambda x, c: right(x, True), of_signs),
     ("sums of mixed signs are positive", calculus, "add", lambda right: lambda t: Sign.POSITIVE if right(t) == Sign.REAL else right(t), of_signs),
     ("one value of no sign is overlooked", calculus, "multiply", lambda right: lambda a, b: right(a & Sign.REAL, b & Sign.REAL), of_signs),
-    ("0^0 has a sign", Signs, "_power", _power, of_signs),
-    ("everything is finite", Signs, "finite", _first_finite, of_signs),
+    ("0^0 has a sign", SignCalculus, "_power", _power, of_signs),
+    ("everything is finite", SignCalculus, "finite", _first_finite, of_signs),
     ("a maximum has the sign of its first case", calculus, "largest", lambda _: lambda parts: parts[0], of_signs),
     ("a ratio is never attained", dominance, "supremum", _attained(False), of_dominance),
     ("a ratio is always attained", dominance, "supremum", _attained(True), of_dominance),
@@ -430,7 +430,7 @@ MUTATIONS: list[Mutation] = [
     ("1/0 is oo from either side", limits, "_of_extreme_base", lambda right: lambda s, e, b, x: sp.oo if b == 0 else right(s, e, b, x), of_limits),
     ("an unattained bound must not be touched", conditions, "supremum", _attained(True), of_conditions),
     ("every term outgrows the others", conditions, "_outgrows", lambda _: lambda signs, term, others: True, of_conditions),
-    ("terms do not vanish together", Signs, "_off_its_faces", lambda _: lambda self, e, found: Sign.POSITIVE, of_signs),
+    ("terms do not vanish together", SignCalculus, "_off_its_faces", lambda _: lambda self, e, found: Sign.POSITIVE, of_signs),
     ("a bound is attained where it is not", conditions, "supremum", _attained(False), of_conditions),
     ("all parts have values", definedness.Doubt, "proved", lambda _: lambda self, s: True, of_definedness),
     ("all powers have values", definedness.PowerDoubt, "proved", lambda _: lambda self, s: True, of_definedness),

@@ -9,7 +9,7 @@ from proving import domain, on, sign_of
 from lawdsl.proof.box import Box, Endpoint, SymbolRange
 from lawdsl.proof.rules.cases import by_sign_split
 from lawdsl.proof.rules.polynomials import by_successive_differences
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.limits import at_zero
 from lawdsl.proof.signs.sign import Sign, above, add, below, largest, multiply
 
@@ -192,9 +192,9 @@ def test_the_sign_on_a_domain(where: str, formula: str, expected: Sign):
 
 def test_a_kink_has_no_slope():
     x = sp.Symbol("x", real=True)
-    everywhere = Signs(Box())
-    right = Signs(Box({x: SymbolRange(Endpoint(sp.S.One, False))}))
-    left = Signs(Box({x: SymbolRange(None, Endpoint(sp.S.One, False))}))
+    everywhere = SignCalculus(Box())
+    right = SignCalculus(Box({x: SymbolRange(Endpoint(sp.S.One, False))}))
+    left = SignCalculus(Box({x: SymbolRange(None, Endpoint(sp.S.One, False))}))
 
     for kinked in (sp.sign(x - 1), sp.Heaviside(x - 1)):
         assert everywhere.sign(kinked) == UNKNOWN
@@ -205,11 +205,11 @@ def test_a_kink_has_no_slope():
 
 def test_infinity_and_what_is_no_number_have_no_sign():
     for strange in (sp.oo, sp.zoo, sp.nan, sp.I, sp.Function("f")(sp.Symbol("x"))):
-        assert Signs(Box()).sign(strange) == UNKNOWN
+        assert SignCalculus(Box()).sign(strange) == UNKNOWN
 
 
 def test_numbers_have_certain_signs():
-    signs = Signs(Box())
+    signs = SignCalculus(Box())
     root = sp.sqrt(2) * sp.sqrt(3)
 
     assert signs.sign(sp.Rational(-1, 3)) == NEGATIVE
@@ -318,7 +318,7 @@ def test_above_and_below_a_limit():
 def test_symbols_without_a_range_are_any_real_number():
     law, box = domain("x > 0")
 
-    assert Signs(box).sign(sp.Symbol("elsewhere", real=True)) == REAL
+    assert SignCalculus(box).sign(sp.Symbol("elsewhere", real=True)) == REAL
 
 
 def test_what_a_known_sign_rests_on_is_remembered_by_what_asks_for_it():

@@ -8,7 +8,7 @@ from judging import formula_of
 from proving import domain, on
 
 from lawdsl.proof.rules.squares import by_factors, by_square
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
 NEGATIVE, POSITIVE = Sign.NEGATIVE, Sign.POSITIVE
@@ -53,7 +53,7 @@ def test_a_sum_of_squares(where: str, formula: str, expected: Sign | None):
     law, box = domain(where)
     e = sp.expand(box.independent(law.to_sympy(formula_of(formula))))
 
-    assert by_square(Signs(box, valued=True), e) == expected
+    assert by_square(SignCalculus(box, valued=True), e) == expected
 
 
 FACTORS = [

@@ -15,6 +15,7 @@ from lawdsl.compiling import intervals
 from lawdsl.compiling.intervals import Interval, as_interval, precision
 from lawdsl.proof.branch_and_bound.products import negative, scaled
 from lawdsl.proof.branch_and_bound.subdivision import Coverage, cover, sign_by_boxes
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
 NEGATIVE, ZERO, POSITIVE = Sign.NEGATIVE, Sign.ZERO, Sign.POSITIVE
@@ -24,12 +25,14 @@ LIMIT = 400
 
 def covered(where: str, formula: str) -> Coverage:
     law, box = domain(where)
-    return cover(box, box.independent(law.to_sympy(formula_of(formula))), limit=LIMIT)
+    return cover(SignCalculus(box), box.independent(law.to_sympy(formula_of(formula))), limit=LIMIT)
 
 
 def by_boxes(where: str, formula: str) -> Sign:
     law, box = domain(where)
-    return sign_by_boxes(box, box.independent(law.to_sympy(formula_of(formula))), limit=LIMIT)
+    return sign_by_boxes(
+        SignCalculus(box), box.independent(law.to_sympy(formula_of(formula))), limit=LIMIT
+    )
 
 
 CASES = [
@@ -170,7 +173,7 @@ def test_the_limit_on_pieces_is_kept():
     e = box.independent(law.to_sympy(formula_of("x^2 + y^2 - 2*x*y + 0.000001")))
 
     for limit in (1, 10, 100):
-        found = cover(box, e, limit=limit)
+        found = cover(SignCalculus(box), e, limit=limit)
 
         assert found.sign == REAL and found.pieces <= limit
 

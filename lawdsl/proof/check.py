@@ -16,7 +16,7 @@ from lawdsl.proof.decide import CLAIM_SECONDS, check_claim, claim_text
 from lawdsl.proof.definedness import ProvedParts, doubts
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.indexed_claims import check_indexed
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.verdict import Check, Verdict, undecided
 
 TOTAL_SECONDS = 60.0  # for all claims of one law, unless the caller says otherwise
@@ -99,7 +99,7 @@ def _unclaimed_doubts(law: Law, seconds: float) -> Iterator[Diagnostic]:
     assert formula is not None
     try:
         with time_limit(seconds):
-            unproved = doubts(law, [formula], Signs(domain_of(law), valued=True))
+            unproved = doubts(law, [formula], SignCalculus(domain_of(law), valued=True))
     except OutOfTime:
         return
     for doubt in unproved[:3]:

@@ -21,7 +21,7 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.proof.box import Box, Relation
 from lawdsl.proof.sampling import draw_round, draw_wide
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 
 POINTS_PER_ROUND = 4000  # random points in each of the two rounds of the search
 ENDPOINT_RTOL = 1e-12  # relative rounding error of float64 at a closed end; verified exactly later
@@ -209,7 +209,7 @@ class _Verifier:
         if len({r.positive.coeff(symbol) for r in relations}) > 1:
             return True
         limits = [self.box.independent(r.positive.xreplace({symbol: sp.S.Zero})) for r in relations]
-        return not all(map(Signs(self.box).finite, limits))
+        return not all(map(SignCalculus(self.box).finite, limits))
 
     def first(
         self, point: Mapping[sp.Symbol, Fraction], accept: Callable[[Point], bool] | None

@@ -30,7 +30,7 @@ from lawdsl.proof.reduction import (
     reduce_to,
     structural_counterexample,
 )
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.sign import Sign
 from lawdsl.proof.sufficient_bounds import sufficient_bounds
@@ -97,7 +97,7 @@ def _remedy(law: Law, claim: Claim, needs: Relation, clock: TimeBudget) -> tuple
     seconds = REMEDY_TIME_SHARE * clock.remaining()
     try:
         with time_limit(max(seconds, MIN_SECONDS)):
-            signs = Signs(domain_of(law, claim), valued=True)
+            signs = SignCalculus(domain_of(law, claim), valued=True)
             for changed in sufficient_bounds(law, signs, needs.positive, needs.strict):
                 if _decide(changed, claim, seconds, [], ProvedParts()).verdict in (
                     "proved",
@@ -137,7 +137,7 @@ def _decide(
     empty = box.contradiction()
     if empty is not None:
         return undecided(f"the domain is empty: there is no {box.facts[empty]}")
-    signs = Signs(box, valued=True)
+    signs = SignCalculus(box, valued=True)
     parts = parts_of(law, formulas(claim.claim), box)
     search = goal = None
     if isinstance(claim.claim, tree.ComparisonNode | tree.TrendNode):
@@ -168,7 +168,7 @@ def _decide(
     return verdict
 
 
-def _finite(box: Box, undefined: Sequence[AnyDoubt], signs: Signs) -> Verdict:
+def _finite(box: Box, undefined: Sequence[AnyDoubt], signs: SignCalculus) -> Verdict:
     if not undefined:
         step = "every division, power, root and logarithm has a value"
         return proved([step], box.facts, signs.used())
@@ -179,7 +179,7 @@ def _finite(box: Box, undefined: Sequence[AnyDoubt], signs: Signs) -> Verdict:
     return undecided(undefined[0].blame)
 
 
-def _limit(law: Law, box: Box, stated: tree.LimitNode, signs: Signs) -> Verdict:
+def _limit(law: Law, box: Box, stated: tree.LimitNode, signs: SignCalculus) -> Verdict:
     """The verdict on a limit: all symbols go to their targets at once."""
     targets = {
         law.symbols[tree.name_of(name)]: law.to_sympy(node) for name, node in stated.approaches
@@ -195,7 +195,7 @@ def _limit(law: Law, box: Box, stated: tree.LimitNode, signs: Signs) -> Verdict:
     if value is None:
         return undecided(f"the limit of {text(e)} as {approach} is not known")
     varying = [t for t in sp.Add.make_args(e) if t.free_symbols & set(targets)]
-    used = Signs(box, valued=True)
+    used = SignCalculus(box, valued=True)
     pairs = [(t, to) for t in varying if (to := limit(used, t, targets)) is not None]
     term_limits = [
         (text(t.xreplace(box.meaning)), text(to.xreplace(box.meaning))) for t, to in pairs
@@ -214,7 +214,7 @@ def _limit(law: Law, box: Box, stated: tree.LimitNode, signs: Signs) -> Verdict:
     return refuted(witness, description)
 
 
-def _reduction(law: Law, box: Box, stated: tree.Reduction, signs: Signs) -> Verdict:
+def _reduction(law: Law, box: Box, stated: tree.Reduction, signs: SignCalculus) -> Verdict:
     target = Law(law.declarations.laws[stated.law])
     e = law.to_sympy(stated.formula)
     assignment = reduce_to(signs, e, law, target)
@@ -224,7 +224,7 @@ def _reduction(law: Law, box: Box, stated: tree.Reduction, signs: Signs) -> Verd
     return refuted(*counterexample) if counterexample else undecided(assignment)
 
 
-def _is_limit_point(signs: Signs, symbol: sp.Symbol, to: sp.Expr) -> bool:
+def _is_limit_point(signs: SignCalculus, symbol: sp.Symbol, to: sp.Expr) -> bool:
     """Whether a value is a limit point of a symbol's range."""
     domain = signs.box.range(symbol)
     if symbol in signs.box.slack:

@@ -25,7 +25,7 @@ from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box
 from lawdsl.proof.counterexample import Point, WitnessQuery, certain_sign, find_point
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import DOMAINS, Sign
 
 Substitution = Mapping[sp.Symbol, sp.Expr]
@@ -57,7 +57,7 @@ class Doubt:
         """Why the claim is undecided while this part is in doubt."""
         return f"{self.text} may have no value"
 
-    def proved(self, signs: Signs) -> bool:
+    def proved(self, signs: SignCalculus) -> bool:
         """Whether it has a value on the whole box."""
         return signs.sign(signs.box.independent(self.argument)).within(self.allowed)
 
@@ -106,7 +106,7 @@ class PowerDoubt:
         """Why the claim is undecided while this part is in doubt."""
         return f"{self.text} may have no value"
 
-    def proved(self, signs: Signs) -> bool:
+    def proved(self, signs: SignCalculus) -> bool:
         """Whether it has a value on the whole box."""
         box = signs.box
         under = signs.sign(box.independent(self.base))
@@ -159,7 +159,7 @@ class SlopeDoubt:
         """Why the claim is undecided while this part is in doubt."""
         return f"{self.text} may have no value"
 
-    def proved(self, signs: Signs) -> bool:
+    def proved(self, signs: SignCalculus) -> bool:
         """Whether it has a value on the whole box."""
         kinks = [signs.sign(signs.box.independent(kink)) for kink in self.kinks]
         slopes = [signs.finite(signs.box.independent(slope)) for slope in self.slopes]
@@ -226,7 +226,7 @@ class ProvedParts:
 
 def unproved(
     parts: Sequence[AnyDoubt],
-    signs: Signs,
+    signs: SignCalculus,
     seconds: float = math.inf,
     defined: ProvedParts | None = None,
 ) -> list[AnyDoubt]:
@@ -259,7 +259,7 @@ def unproved(
     return remaining
 
 
-def doubts(law: Law, formulas: Sequence[tree.Formula], signs: Signs) -> list[AnyDoubt]:
+def doubts(law: Law, formulas: Sequence[tree.Formula], signs: SignCalculus) -> list[AnyDoubt]:
     """The parts of formulas, with their lets and laws, that are not proved to have a value on the
     box.
 

@@ -16,7 +16,7 @@ from lawdsl.law.law import Bound, Law
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box, Endpoint, Relation, SymbolRange, settings_sign
 from lawdsl.proof.implied_bounds import implied_bounds
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
 Settings = Mapping[sp.Symbol, Fraction]
@@ -198,7 +198,7 @@ class _BoxBuilder:
     def _needed(self, bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
         """The bounds without those that another one on their side surely implies."""
         box = self.box()
-        signs = Signs(box)
+        signs = SignCalculus(box)
         needed = list(bounds)
         for bound in bounds:
             side = 1 if bound.lower else -1
@@ -219,7 +219,7 @@ class _BoxBuilder:
             return None
         so_far = self.box()
         room = so_far.independent(merge_powers(upper[0].limit - lower[0].limit))
-        return (lower[0], upper[0]) if Signs(so_far).sign(room) == Sign.POSITIVE else None
+        return (lower[0], upper[0]) if SignCalculus(so_far).sign(room) == Sign.POSITIVE else None
 
     def _share(self, symbol: sp.Symbol, lower: Bound, upper: Bound) -> None:
         """A quantity between two bounds, as lower + (upper - lower)·s with s in [0, 1]."""
@@ -254,7 +254,7 @@ class _BoxBuilder:
         """A let as a symbol: at least of its formula's sign, and within the claim's conditions.
         That of a share is known, while the sign of 1 minus many others takes long to find."""
         so_far = self.box()
-        sign = Sign.REAL if share else Signs(so_far).sign(so_far.independent(formula))
+        sign = Sign.REAL if share else SignCalculus(so_far).sign(so_far.independent(formula))
         stated = tuple(_relation(formula, bound) for bound in bounds)
         self.relations[symbol] = self.relations.get(symbol, ()) + stated
         self.lets[symbol] = formula

@@ -17,7 +17,7 @@ from lawdsl.language.differences import ZERO, Difference, contradiction, implied
 from lawdsl.law.quantities import Bound
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box, Relation
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
 Stated = Mapping[sp.Symbol, Iterable[Bound]]
@@ -80,7 +80,9 @@ def exclusion(box: Box) -> str | None:
     if cycle is not None:
         numbers = list(edges.values())
         return _exclusion_text([(stated[numbers[k]][0], bounds[numbers[k]]) for k in cycle])
-    signs = Signs(replace(box, tied=False), valued=True)  # by ranges: the relations say anything
+    signs = SignCalculus(
+        replace(box, tied=False), valued=True
+    )  # by ranges: the relations say anything
     for i, (s, one) in enumerate(stated):
         for k in range(i):
             if stated[k][0] == s and bounds[i].lower != bounds[k].lower:

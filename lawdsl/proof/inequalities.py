@@ -16,7 +16,7 @@ from lawdsl.proof.counterexample import Point, WitnessQuery, certain_sign, find_
 from lawdsl.proof.definedness import AnyDoubt
 from lawdsl.proof.goals import SignGoal
 from lawdsl.proof.signs.boundary import equality_locus
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.conditions import condition_for
 from lawdsl.proof.signs.sign import Sign
 from lawdsl.proof.verdict import Verdict, proved, refuted, undecided
@@ -36,10 +36,12 @@ class _GoalForm:
     valued: bool = False
     values_text: str | None = None
 
-    def signs(self, *, pieces: int = 0, thorough: bool = True) -> Signs:
+    def signs(self, *, pieces: int = 0, thorough: bool = True) -> SignCalculus:
         """The sign calculus on the box of the form."""
         explained = sp.Mul.make_args(self.larger)
-        return Signs(self.box, explained, valued=self.valued, pieces=pieces, thorough=thorough)
+        return SignCalculus(
+            self.box, explained, valued=self.valued, pieces=pieces, thorough=thorough
+        )
 
 
 class CounterexampleSearch:
@@ -174,9 +176,9 @@ def _inside(
     """The verdict for an expression that is 0 at a point, if it is positive except on a face of the
     domain."""
     for form in forms:
-        signs: list[Signs] = []
+        signs: list[SignCalculus] = []
 
-        def proves(box: Box, form: _GoalForm = form, signs: list[Signs] = signs) -> bool:
+        def proves(box: Box, form: _GoalForm = form, signs: list[SignCalculus] = signs) -> bool:
             signs.append(replace(form, box=box).signs(pieces=PIECES_PER_LOOK))
             return _holds(signs[-1], form.larger, True, seconds)
 
@@ -214,12 +216,12 @@ def _coverage(form: _GoalForm, seconds: float) -> Coverage:
     """The goal piece by piece; nothing is known where it takes too long."""
     try:
         with time_limit(seconds):
-            return cover(form.box, form.larger)
+            return cover(form.signs(), form.larger)
     except OutOfTime:
         return Coverage(Sign.REAL, 0)
 
 
-def _holds(signs: Signs, e: sp.Expr, strict: bool, seconds: float) -> bool:
+def _holds(signs: SignCalculus, e: sp.Expr, strict: bool, seconds: float) -> bool:
     """Whether the calculus of signs shows e > 0 (not strict: e >= 0) in the time given."""
     try:
         with time_limit(seconds):

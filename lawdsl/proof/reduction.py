@@ -20,7 +20,7 @@ from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box
 from lawdsl.proof.counterexample import Point, WitnessQuery, find_point
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.monomials import expanded, powers
 from lawdsl.proof.signs.sign import Sign
 
@@ -53,7 +53,7 @@ class _Term:
     variables: frozenset[sp.Symbol]
 
 
-def reduce_to(signs: Signs, e: sp.Expr, law: Law, target: Law) -> ParameterAssignment | str:
+def reduce_to(signs: SignCalculus, e: sp.Expr, law: Law, target: Law) -> ParameterAssignment | str:
     """The parameters of the target that give e, or the part that fits no term of it.
 
     Args:
@@ -83,7 +83,7 @@ def reduce_to(signs: Signs, e: sp.Expr, law: Law, target: Law) -> ParameterAssig
 
 
 def _admissible_assignment(
-    signs: Signs, e: sp.Expr, shape: sp.Expr, law: Law, target: Law, values: Values
+    signs: SignCalculus, e: sp.Expr, shape: sp.Expr, law: Law, target: Law, values: Values
 ) -> ParameterAssignment | str:
     """The choice, if the target has these values of its parameters, and they give the law."""
     for q in target.parameters:
@@ -165,7 +165,7 @@ def _in_symbols_of(law: Law, target: Law, e: sp.Expr) -> sp.Expr:
     return e.xreplace(substitution)
 
 
-def _terms(signs: Signs, e: sp.Expr, shared: frozenset[sp.Symbol]) -> list[_Term] | str:
+def _terms(signs: SignCalculus, e: sp.Expr, shared: frozenset[sp.Symbol]) -> list[_Term] | str:
     """A sum as terms in powers of the shared variables; or the text of a part without that form."""
     product_form = expanded(signs, e)
     if product_form is None or product_form[0] != 1:
@@ -219,7 +219,7 @@ def _solve(
     return unknown[0] not in rest.free_symbols
 
 
-def _vanishes(signs: Signs, e: sp.Expr) -> bool:
+def _vanishes(signs: SignCalculus, e: sp.Expr) -> bool:
     product_form = expanded(signs, e)
     return product_form is not None and not product_form[1]
 
@@ -238,7 +238,7 @@ def structural_counterexample(
     """
     shared = [law.symbols[q.name] for q in target.variables if q.name in law.symbols]
     target_terms = _terms(
-        Signs(box), _in_symbols_of(law, target, target.expression), frozenset(shared)
+        SignCalculus(box), _in_symbols_of(law, target, target.expression), frozenset(shared)
     )
     others = [q.symbol for q in law.variables if q.symbol not in shared]
     properties = [

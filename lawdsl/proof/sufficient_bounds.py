@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.law.algebra import merge_powers
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign
 
 MAX_BOUND_CHOICES = 8  # each needs a proof of the claim

@@ -54,7 +54,7 @@ from lawdsl.proof.box import Box
 from lawdsl.proof.counterexample import WitnessQuery, find_point
 from lawdsl.proof.domain import domain_of
 from lawdsl.proof.goals import goal_of
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 from lawdsl.proof.verdict import Verdict
 from lawdsl.reporting.terminal import show_rows
@@ -139,12 +139,12 @@ def _answer(sign: Sign, strict: bool) -> Answer:
 
 def signs_alone(problem: Problem) -> Answer:
     with time_limit(SECONDS):
-        return _answer(Signs(problem.box, valued=True).sign(problem.larger), problem.strict)
+        return _answer(SignCalculus(problem.box, valued=True).sign(problem.larger), problem.strict)
 
 
 def boxes_alone(problem: Problem) -> Answer:
     with time_limit(SECONDS):
-        return _answer(sign_by_boxes(problem.box, problem.larger), problem.strict)
+        return _answer(sign_by_boxes(SignCalculus(problem.box), problem.larger), problem.strict)
 
 
 def search_alone(problem: Problem) -> Answer:
@@ -167,7 +167,7 @@ def assumptions(problem: Problem) -> Answer:
 
 
 def _known(problem: Problem, symbol: sp.Symbol) -> dict[str, bool]:
-    sign = Signs(problem.box, valued=True).sign(symbol)
+    sign = SignCalculus(problem.box, valued=True).sign(symbol)
     words = {"positive": Sign.POSITIVE, "negative": Sign.NEGATIVE}
     words |= {"nonnegative": Sign.NONNEGATIVE, "nonpositive": Sign.NONPOSITIVE}
     return {word: True for word, signs in words.items() if sign.within(signs)}

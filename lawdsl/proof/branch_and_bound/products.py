@@ -32,7 +32,7 @@ from lawdsl.compiling.intervals import (
 )
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.proof.box import Box
-from lawdsl.proof.signs.calculus import MAX_RULE_DEPTH, Signs
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.monomials import log_slope, powers
 from lawdsl.proof.signs.sign import Sign
 
@@ -144,9 +144,9 @@ class Factor:
 class Factors:
     """The factors of all products on one box, each stored once."""
 
-    def __init__(self, box: Box) -> None:
-        self.box = box
-        self.signs = Signs(box, valued=True, depth=MAX_RULE_DEPTH - 1)  # the deepest level
+    def __init__(self, signs: Signs) -> None:
+        self.box = signs.box
+        self.signs = signs.deepest()  # more would cost too much for so many factors
         self.all: list[Factor] = []
         self.missing: dict[sp.Symbol, list[Any]] = {}  # open ends of ranges
         self._numbers: dict[sp.Expr, int] = {}

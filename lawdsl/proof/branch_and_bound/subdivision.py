@@ -31,11 +31,12 @@ from lawdsl.compiling.intervals import (
 )
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.law.algebra import derivative
-from lawdsl.proof.box import Box, Endpoint
+from lawdsl.proof.box import Endpoint
 from lawdsl.proof.branch_and_bound.double_roots import double_root
 from lawdsl.proof.branch_and_bound.enclosures import EnclosedSum
 from lawdsl.proof.branch_and_bound.log_enclosures import LogEnclosure
 from lawdsl.proof.branch_and_bound.products import Enclosure, Factors
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign
 
 ENCLOSURE_BITS = 80  # precision of end points
@@ -67,45 +68,45 @@ class Coverage:
     point: Mapping[sp.Symbol, Fraction] | None = None
 
 
-def cover(box: Box, e: sp.Expr, *, limit: int = MAX_PIECES) -> Coverage:
+def cover(signs: Signs, e: sp.Expr, *, limit: int = MAX_PIECES) -> Coverage:
     """Prove that an expression is positive, or nonnegative, on a box, by subdivision.
 
     Args:
-        box: the domain; settings have their values.
+        signs: the signs on the box; settings have their values.
         e: finite on the whole box, in independent symbols.
         limit: the greatest number of pieces.
     """
-    if len(e.free_symbols - set(box.settings)) > MAX_CUT_SYMBOLS:
+    if len(e.free_symbols - set(signs.box.settings)) > MAX_CUT_SYMBOLS:
         return Coverage(Sign.REAL, 0)
     with precision(ENCLOSURE_BITS):
         try:
-            return _Subdivision(box, e).run(limit)
+            return _Subdivision(signs, e).run(limit)
         except (NoInterval, LawdslError):
             return Coverage(Sign.REAL, 0)
 
 
-def sign_by_boxes(box: Box, e: sp.Expr, *, limit: int = MAX_PIECES) -> Sign:
+def sign_by_boxes(signs: Signs, e: sp.Expr, *, limit: int = MAX_PIECES) -> Sign:
     """The sign of an expression on a box, by subdivision alone, of e and then of -e.
 
     Args:
-        box: the domain; settings have their values.
+        signs: the signs on the box; settings have their values.
         e: finite on the whole box, in independent symbols.
         limit: the greatest number of pieces for either.
     """
-    return sign_and_pieces(box, e, limit=limit)[0]
+    return sign_and_pieces(signs, e, limit=limit)[0]
 
 
-def sign_and_pieces(box: Box, e: sp.Expr, *, limit: int) -> tuple[Sign, int]:
+def sign_and_pieces(signs: Signs, e: sp.Expr, *, limit: int) -> tuple[Sign, int]:
     """The sign of an expression on a box by subdivision alone, and the number of pieces examined.
 
     Args:
-        box: the domain; settings have their values.
+        signs: the signs on the box; settings have their values.
         e: finite on the whole box, in independent symbols.
         limit: the greatest number of pieces for e and for -e.
     """
     total = 0
     for sense in (1, -1):
-        coverage = cover(box, sense * e, limit=limit)
+        coverage = cover(signs, sense * e, limit=limit)
         total += coverage.pieces
         if coverage.sign != Sign.REAL:
             return coverage.sign if sense == 1 else -coverage.sign, total
@@ -115,12 +116,12 @@ def sign_and_pieces(box: Box, e: sp.Expr, *, limit: int) -> tuple[Sign, int]:
 class _Subdivision:
     """One expression on the pieces of one box."""
 
-    def __init__(self, box: Box, e: sp.Expr) -> None:
-        self.box, self.factors = box, Factors(box)
+    def __init__(self, signs: Signs, e: sp.Expr) -> None:
+        self.box, self.factors = signs.box, Factors(signs)
         self.form = EnclosedSum(self.factors, e)
         self.range = {s: self._range(s) for s in self.factors.varying(e)}
         for s, interval in self.range.items():
-            domain = box.range(s)
+            domain = self.box.range(s)
             ends = ((domain.lower, interval.low), (domain.upper, interval.high))
             self.factors.missing[s] = [bound for end, bound in ends if end and not end.closed]
         self._double_root: tuple[sp.Expr | None, EnclosedSum] | None = None

@@ -11,15 +11,12 @@ negative term.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.monomials import log_slope, merged
 from lawdsl.proof.signs.sign import Sign
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 # number of terms in a mean -> of how many positive terms they may be chosen: the choices are
 # combinations, and each is a system of linear equations

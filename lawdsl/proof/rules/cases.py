@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from lawdsl.law.algebra import merge_powers
-from lawdsl.proof.box import Endpoint, SymbolRange
+from lawdsl.proof.box import Box, Endpoint, SymbolRange
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign, largest
-
-if TYPE_CHECKING:
-    from lawdsl.proof.box import Box
-    from lawdsl.proof.signs.calculus import Signs
 
 KINKED = (sp.Max, sp.Min, sp.Abs)
 MAX_SIGN_SPLITS = 3  # symbols of unknown sign; there are 3^n cases

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign, add
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 MAX_PAIRED_RELATIONS = 12  # relations that are added in pairs: the pairs grow with the square
 

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from lawdsl.law.algebra import merge_powers
 from lawdsl.law.text import text
 from lawdsl.proof.rules.am_gm import am_gm
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import at_infinity, at_zero
 from lawdsl.proof.signs.monomials import expanded, log_slope, merged
 from lawdsl.proof.signs.sign import Sign
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 MAX_AM_GM_DEPTH = 2  # nesting of rules on sums down to which `am_gm` is tried: its systems are slow
 

@@ -6,8 +6,6 @@ of Mathematical Analysis, 3rd ed., theorem 5.11), so inf f and sup f are its lim
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import sympy as sp
 
 from lawdsl.law.algebra import derivative, merge_powers
@@ -16,12 +14,10 @@ from lawdsl.law.text import text
 from lawdsl.proof.box import Endpoint
 from lawdsl.proof.rules.scaling import rescaled
 from lawdsl.proof.signs.boundary import closed_faces
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import at_infinity
 from lawdsl.proof.signs.monomials import merged, powers
 from lawdsl.proof.signs.sign import Sign
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 
 def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:

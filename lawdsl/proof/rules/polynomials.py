@@ -14,18 +14,15 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING
 
 import sympy as sp
 from flint import fmpq
 
 from lawdsl.law.text import text
+from lawdsl.proof.box import Box, SymbolRange
 from lawdsl.proof.rules.orderings import Orthant, Polynomial, context, sign_on
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign, multiply
-
-if TYPE_CHECKING:
-    from lawdsl.proof.box import Box, SymbolRange
-    from lawdsl.proof.signs.calculus import Signs
 
 MAX_SHARE_RULE_DEPTH = 2  # nesting of rules down to which shares are tried first
 MAX_GENERATORS = 7  # of one sum; more variables than can be ordered help only where all terms agree

@@ -8,15 +8,11 @@ x_i = 1 (w_i ≠ 0). The weights solve linear equations, as in dimensional analy
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import sympy as sp
 
 from lawdsl.law.algebra import merge_powers
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.monomials import powers
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 Weights = dict[sp.Symbol, sp.Expr]
 

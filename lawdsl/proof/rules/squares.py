@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import sympy as sp
 
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign, multiply
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 MAX_FACTORED_DEGREE = 8  # of a polynomial that is factored
 MAX_FACTORED_SYMBOLS = 6

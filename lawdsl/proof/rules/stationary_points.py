@@ -8,17 +8,14 @@ f(x0) has one symbol less.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.law.text import text
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.monomials import expanded, powers
 from lawdsl.proof.signs.sign import Sign
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 MAX_STATIONARY_OPERATIONS = 80  # operations of a sum whose stationary point is sought
 MAX_SLOPE_TERMS = 12  # of a slope

@@ -9,8 +9,6 @@ polynomial beside an exponential loses a degree each time, and in the end it van
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import sympy as sp
 
 from lawdsl.law.algebra import derivative
@@ -18,12 +16,10 @@ from lawdsl.law.text import text
 from lawdsl.proof.box import Endpoint
 from lawdsl.proof.rules.monotone import between_bounds, isolated_zeros
 from lawdsl.proof.rules.stationary_points import KINKED, without_content
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import at_infinity, limit
 from lawdsl.proof.signs.monomials import expanded
 from lawdsl.proof.signs.sign import Sign, add
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 MAX_DERIVATIVES = 10
 MAX_TAYLOR_OPERATIONS = 80  # operations of a sum

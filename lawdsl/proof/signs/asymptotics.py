@@ -8,16 +8,13 @@ every power: exp(x), exp(-x).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.law.functions import LIKE_ITS_ARGUMENT, ROWS, limit_at
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 MAX_DERIVATIVE_DEPTH = 2  # nested uses of l'Hôpital's rule, each of which may double a sum
 

@@ -18,88 +18,23 @@ from lawdsl.law.algebra import merge_powers
 from lawdsl.law.functions import RANGES, ROWS, SYMPY
 from lawdsl.law.text import text
 from lawdsl.proof.box import Box, Endpoint, SymbolRange
-from lawdsl.proof.rules.cases import by_cases, by_sign_split, by_symbol_order
-from lawdsl.proof.rules.declared_inequalities import by_declared_inequalities, relations_of
-from lawdsl.proof.rules.dominance import dominated
-from lawdsl.proof.rules.monotone import (
-    between_bounds,
-    between_ends,
-    by_common_factor,
-    by_end_points,
-    by_end_points_univariate,
-    by_exponential,
-    by_logarithm,
-    by_scale,
-)
-from lawdsl.proof.rules.polynomials import by_simplex_shares, by_successive_differences
-from lawdsl.proof.rules.squares import by_factors, by_square
-from lawdsl.proof.rules.stationary_points import by_stationary_point
-from lawdsl.proof.rules.taylor import by_repeated_derivatives
+from lawdsl.proof.branch_and_bound.subdivision import sign_and_pieces
+from lawdsl.proof.rules import AFFINE_RULES, MAX_RULE_DEPTH, RULES, Rule
+from lawdsl.proof.rules.declared_inequalities import relations_of
+from lawdsl.proof.rules.polynomials import by_simplex_shares
 from lawdsl.proof.sign_sampling import SignSampler
 from lawdsl.proof.signs.boundary import Face, closed_faces, without_faces
 from lawdsl.proof.signs.sign import DOMAINS, Sign, above, add, below, largest, multiply
 from lawdsl.proof.signs.trigonometry import PERIODIC, by_half_turns
 
 MAX_EXPRESSIONS = 3000  # expressions examined for one claim
-MAX_RULE_DEPTH = 3  # nesting of rules on sums: each level multiplies the work
 MAX_PIECES_OF_SUM = 400  # pieces of a box, for one sum
 MAX_REMOVED_FACES = 2  # faces removed from a box, one after another
 MAX_SUBDIVIDED_VARIABLES = 3  # symbols of a sum that is enclosed piece by piece
 
-Rule = Callable[["Signs", sp.Expr], Sign | None]
 
-AFFINE_RULES: tuple[Rule, ...] = (
-    by_simplex_shares,
-    by_declared_inequalities,
-    between_ends,
-    between_bounds,
-)
-SUM_RULES: tuple[tuple[Rule, int], ...] = (
-    (by_common_factor, 3),
-    (by_cases, 3),
-    (by_exponential, 2),
-    (by_end_points_univariate, 3),
-    (dominated, 3),
-    (by_end_points, 3),
-    (by_scale, 2),
-    (by_square, 2),
-    (by_logarithm, 2),
-    (by_factors, 1),
-    (by_successive_differences, 2),
-    (by_stationary_point, 2),
-    (by_repeated_derivatives, 2),
-    (by_symbol_order, 1),
-    (by_sign_split, 1),
-)
-"""The rules for sums whose terms differ in sign: first all affine rules, whose signs are
-intersected, then the others in this order, each down to a depth of nested rules, until one gives a
-sign."""
-
-EXPENSIVE_RULES = frozenset(
-    {
-        by_successive_differences,
-        by_stationary_point,
-        by_repeated_derivatives,
-        by_symbol_order,
-        by_sign_split,
-    }
-)
-"""Rules on sums that may take most of a claim's time; `thorough=False` omits them."""
-
-DISPLACING_RULES = {
-    between_ends,
-    dominated,
-    by_end_points,
-    by_end_points_univariate,
-    by_scale,
-    by_stationary_point,
-    by_repeated_derivatives,
-}
-"""Rules that vary one symbol through its range while the others stay."""
-
-
-class Signs:
-    """Signs on one box.
+class SignCalculus:
+    """SignCalculus on one box.
 
     Attributes:
         box: the domain.
@@ -308,20 +243,20 @@ class Signs:
                 sign &= self._attempt(rule, e) or Sign.REAL
             if sign != Sign.REAL or self._sampler.both_signs(e):
                 return sign
-            for rule, max_depth in SUM_RULES:
-                if rule in EXPENSIVE_RULES and not self.thorough:
+            for rule in RULES:
+                if rule.expensive and not self.thorough:
                     continue
-                stronger = self._attempt(rule, e) if self.depth <= max_depth else None
+                stronger = self._attempt(rule, e) if self.depth <= rule.max_depth else None
                 if stronger is not None:
                     return stronger
             return self._by_pieces(e) if self.pieces > 0 else sign
         finally:
             self.depth -= 1
 
-    def off(self, faces: list[Face]) -> Signs:
-        """Signs on the box without some of its faces, by rules at the deepest level only."""
+    def off(self, faces: list[Face]) -> SignCalculus:
+        """SignCalculus on the box without some of its faces, by rules at the deepest level only."""
         box, removed_faces = without_faces(self.box, faces), self.removed_faces + len(faces)
-        inner = Signs(
+        inner = SignCalculus(
             box,
             valued=bool(self.evaluated),
             depth=MAX_RULE_DEPTH - 1,
@@ -331,11 +266,18 @@ class Signs:
         inner.displacing = self.displacing
         return inner
 
-    def inside(self, box: Box) -> Signs:
-        """Signs on a part of the box, with the rules available at this depth."""
-        inner = Signs(box, valued=bool(self.evaluated), depth=self.depth, thorough=self.thorough)
+    def inside(self, box: Box) -> SignCalculus:
+        """SignCalculus on a part of the box, with the rules available at this depth."""
+        inner = SignCalculus(
+            box, valued=bool(self.evaluated), depth=self.depth, thorough=self.thorough
+        )
         inner.displacing = self.displacing
         return inner
+
+    def deepest(self) -> SignCalculus:
+        """Signs on the same box with settings at their values, by rules at the deepest level
+        only."""
+        return SignCalculus(self.box, valued=True, depth=MAX_RULE_DEPTH - 1)
 
     def _off_its_faces(self, e: sp.Expr, weak: Sign) -> Sign:
         """A sum of terms of one sign is not 0 if they vanish on different faces: x and 1 - x."""
@@ -356,8 +298,6 @@ class Signs:
 
     def _by_pieces(self, e: sp.Expr) -> Sign:
         """The sign by branch and bound, where there are few symbols, all of which vary."""
-        from lawdsl.proof.branch_and_bound.subdivision import sign_and_pieces
-
         varying = e.free_symbols - self.evaluated
         max_symbols = MAX_SUBDIVIDED_VARIABLES if self.depth == 1 else 1
         ends = {s for r in map(self.box.range, varying) for s in _symbols_of(r)}
@@ -365,7 +305,7 @@ class Signs:
             return Sign.REAL
         if e not in self._cut:
             limit = min(self.pieces, MAX_PIECES_OF_SUM // self.depth**2)
-            sign, pieces = sign_and_pieces(self.box, e, limit=limit)
+            sign, pieces = sign_and_pieces(self, e, limit=limit)
             self.pieces -= pieces
             self._cut[e] = sign
             if sign != Sign.REAL and e in self.explained:
@@ -378,12 +318,11 @@ class Signs:
     def _attempt(self, rule: Rule, e: sp.Expr) -> Sign | None:
         """A rule's sign; one that fails leaves no symbols recorded as used."""
         before = set(self._used[-1])
-        displaces = rule in DISPLACING_RULES
-        self.displacing += displaces
+        self.displacing += rule.displaces
         try:
-            sign = rule(self, e)
+            sign = rule.sign(self, e)
         finally:
-            self.displacing -= displaces
+            self.displacing -= rule.displaces
         if sign is None:
             self._used[-1] = before
         return sign

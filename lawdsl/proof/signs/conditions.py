@@ -17,7 +17,7 @@ import sympy as sp
 from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.law.text import text
 from lawdsl.proof.rules.dominance import supremum
-from lawdsl.proof.signs.calculus import Signs
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.monomials import expanded, powers
 from lawdsl.proof.signs.sign import Sign, multiply

@@ -13,7 +13,6 @@ A value is a finite expression, or SymPy's oo or -oo, or None where no rule appl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import sympy as sp
 
@@ -21,10 +20,8 @@ from lawdsl.core.functions import Function
 from lawdsl.law.algebra import merge_powers
 from lawdsl.law.functions import ROWS, limit_at
 from lawdsl.proof.signs.asymptotics import limit_of
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 Targets = Mapping[sp.Symbol, sp.Expr]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import sympy as sp
 
 from lawdsl.law.algebra import derivative, merge_powers
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 MAX_MONOMIALS = 200  # of one expanded sum
 MAX_EXPONENT_OPERATIONS = 60  # operations of an exponent that is written as one fraction

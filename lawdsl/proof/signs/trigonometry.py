@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import sympy as sp
 
+from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign, multiply
-
-if TYPE_CHECKING:
-    from lawdsl.proof.signs.calculus import Signs
 
 MAX_HALF_TURNS = 4  # half turns from 0, in either direction, among which an angle is located
 
