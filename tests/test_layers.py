@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,17 +38,26 @@ def room(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+@cache
+def import_statements(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """All of them: also those within functions and under TYPE_CHECKING."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return tuple(node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)))
+
+
 def imports(path: Path) -> list[str]:
-    found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found += [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-    return found
+    names = []
+    for node in import_statements(path):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif node.module:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
 
 
-MODULES = sorted(p for p in ROOT.rglob("*.py") if p.name not in ("__init__.py", "__main__.py"))
+MODULES = sorted(
+    p for p in ROOT.rglob("*.py") if p.name != "__main__.py" and p != ROOT / "__init__.py"
+)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -92,13 +102,13 @@ RUNNER_MODULES = sorted(p for p in RUNNERS.rglob("*.py") if p.name != "__init__.
 def of_runners(path: Path) -> list[str]:
     """The rooms and modules of runners/ that a module of it imports."""
     inside = path.relative_to(RUNNERS).parts[:-1]
-    found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tops = []
+    for node in import_statements(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             above = inside[: len(inside) - node.level + 1]
             names = [node.module] if node.module else [alias.name for alias in node.names]
-            found += [(*above, *name.split("."))[0] for name in names]
-    return found
+            tops += [(*above, *name.split("."))[0] for name in names]
+    return tops
 
 
 @pytest.mark.parametrize("path", RUNNER_MODULES, ids=lambda p: str(p.relative_to(RUNNERS)))
@@ -114,3 +124,76 @@ def test_imports_of_the_runner_go_one_way(path: Path):
 def test_the_engine_does_not_know_the_runner():
     knowing = {room(p) for p in MODULES if any(n.startswith("lawdsl.runners") for n in imports(p))}
     assert knowing == {"cli"}
+
+
+# Modules that import each other, each circle with the reason why it is one.
+CIRCLES = {
+    # declarations of an instance name it; an instance has its declarations
+    frozenset({"lawdsl.language.instances.instance", "lawdsl.language.symbols"}),
+    # the grounding of a law applies what its identities tie, which is found by grounding
+    frozenset({"lawdsl.language.instances.grounding", "lawdsl.language.instances.identities"}),
+    # a law has the algebra of its index sets, which is computed from the law
+    frozenset({"lawdsl.law.indexed", "lawdsl.law.law"}),
+    # averages report what they lack; what they lack is described by what they read
+    frozenset({"lawdsl.data.averaging", "lawdsl.data.measure_findings"}),
+    # a problem asks which of its rows are affine; a certificate is that of a problem
+    frozenset({"lawdsl.solving.nlp.certificates", "lawdsl.solving.nlp.problem"}),
+}
+
+
+def module_name(path: Path) -> str:
+    parent, folder = (
+        (RUNNERS, "lawdsl.runners") if path.is_relative_to(RUNNERS) else (ROOT, "lawdsl")
+    )
+    parts = path.relative_to(parent).with_suffix("").parts
+    return ".".join((folder, *parts)).removesuffix(".__init__")
+
+
+def imported_modules() -> dict[str, set[str]]:
+    """Module -> the modules of this project that it imports, anywhere in its text."""
+    paths = {module_name(p): p for p in (*ROOT.rglob("*.py"), *RUNNERS.rglob("*.py"))}
+    graph: dict[str, set[str]] = {}
+    for module, path in paths.items():
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        names = []
+        for node in import_statements(path):
+            if isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+                continue
+            start = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                start = ".".join((*above, start)).rstrip(".")
+            submodules = [f"{start}.{alias.name}" for alias in node.names]
+            names += [name if name in paths else start for name in submodules]
+        graph[module] = {name for name in names if name in paths} - {module}
+    return graph
+
+
+def reachable(graph: dict[str, set[str]], module: str) -> set[str]:
+    reached: set[str] = set()
+    waiting = [module]
+    while waiting:
+        new = graph[waiting.pop()] - reached
+        reached |= new
+        waiting += new
+    return reached
+
+
+def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
+    """The largest sets of modules each of which imports all others of its set, if indirectly."""
+    below = {module: reachable(graph, module) for module in graph}
+    return {
+        frozenset(other for other in below[module] if module in below[other])
+        for module in graph
+        if module in below[module]
+    }
+
+
+def test_no_modules_import_each_other():
+    assert circles(imported_modules()) == CIRCLES
+
+
+def test_a_circle_is_noticed():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a", "e"}, "e": set[str]()}
+    assert circles(graph) == {frozenset({"b", "c"})}
