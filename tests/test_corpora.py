@@ -167,9 +167,9 @@ def test_a_long_document_is_made_tokens_in_pieces(
     tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     whole = text(*range(300)) + "ж" * 500
-    monkeypatch.setattr(tokenizing, "PIECE", 100)
+    monkeypatch.setattr(tokenizing, "PIECE_CHARACTERS", 100)
     encoder = load_tokenizer(tokenizer)
-    (tokens,) = tokenizing.encoded(encoder, [whole], offsets=True)
+    (tokens,) = tokenizing.encode_texts(encoder, [whole], offsets=True)
     assert tokens.offsets is not None
 
     assert encoder.inner.decode(tokens.ids.tolist()) == whole
@@ -669,7 +669,7 @@ def test_a_tokenizer_learns_from_each_input_alike(tmp_path: Path):
 @given(whole=st.integers(1, 60), data=st.data())
 def test_what_is_learnt_from_lies_at_even_distances(whole: int, data: st.DataObject):
     part = data.draw(st.integers(0, whole))
-    chosen = [int(t) for t in tokenizing._spread(map(str, range(whole)), part, whole)]
+    chosen = [int(t) for t in tokenizing._evenly_spaced(map(str, range(whole)), part, whole)]
 
     gaps = np.diff([-1, *chosen])
     assert len(chosen) == part

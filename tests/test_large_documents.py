@@ -201,7 +201,7 @@ def test_a_tokenizer_that_panics_is_named_with_its_pattern(tmp_path: Path, capfd
     tokenizer = tokenizing.load_tokenizer(failing(tmp_path / "tokenizer.json"))
     for offsets in (True, False):
         with pytest.raises(LawdslError) as caught:
-            list(tokenizing.encoded(tokenizer, ["short", LONG], offsets))
+            list(tokenizing.encode_texts(tokenizer, ["short", LONG], offsets))
         (found,) = caught.value.diagnostics
         assert found.code == "R0216" and found.place == str(tmp_path / "tokenizer.json")
         assert "retry-limit" in found.message
@@ -226,9 +226,9 @@ def test_a_corpus_by_a_tokenizer_that_panics_is_not_made(tmp_path: Path):
 
 
 def test_interrupts_are_no_failures_of_a_tokenizer():
-    with pytest.raises(KeyboardInterrupt), tokenizing.no_panic(Path("tokenizer.json"), b"{}"):
+    with pytest.raises(KeyboardInterrupt), tokenizing.library_errors(Path("tokenizer.json"), b"{}"):
         raise KeyboardInterrupt
-    with pytest.raises(MemoryError), tokenizing.no_panic(Path("tokenizer.json"), b"{}"):
+    with pytest.raises(MemoryError), tokenizing.library_errors(Path("tokenizer.json"), b"{}"):
         raise MemoryError
 
 
@@ -246,10 +246,10 @@ def test_patterns_are_found_wherever_they_stand():
 
 def test_patterns_are_read_from_the_file_after_a_failure_only(tmp_path: Path):
     path = tmp_path / "tokenizer.json"
-    with tokenizing.no_panic(path):
+    with tokenizing.library_errors(path):
         pass
     path.write_text(json.dumps({"pattern": {"Regex": "(a|b)*"}}))
-    with pytest.raises(LawdslError) as caught, tokenizing.no_panic(path):
+    with pytest.raises(LawdslError) as caught, tokenizing.library_errors(path):
         raise RuntimeError("stack overflow")
     (found,) = caught.value.diagnostics
 

@@ -1,4 +1,7 @@
-"""The main job on data that ship: a law, its claims, runs, fits to them, shares held out, an answer."""
+"""Shipped runs -> a law with its claims, fits, predictions of shares held out, and an answer.
+
+This is the whole of a decision on real data: what `lawdsl demo` prints.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,13 @@ if TYPE_CHECKING:
 
 LAW = "dcpt.l3"
 TABLE = "python_from_manuals.csv"
-LOSSES = ("general", "code")  # of English manuals, and of Python source
-FROM = "step >= 200"  # before, the models still find their way into the new text
-SMALLEST = {"D_min": 204_800e-9}  # Gtoken: D after 200 steps of 8 rows of 128 tokens
-HELD_OUT = (0.2, 0.67)  # shares of code
-WITHIN = 0.06  # relative: how near the losses held out the predictions must come
+LOSSES = ("general", "code")  # on English manuals, and on Python source
+FITTED_ROWS = "step >= 200"  # before, the loss still falls by adaptation to the new text
+D_MIN = {"D_min": 204_800e-9}  # Gtoken: D after 200 steps of 8 rows of 128 tokens
+HELD_OUT_SHARES = (0.2, 0.67)  # of code
+MAX_RELATIVE_ERROR = 0.06  # of the predictions of losses held out
 QUESTION = "dcpt.tradeoff"
-RISE = 0.02  # of the general loss that is tolerated
+TOLERATED_RISE = 0.02  # of the general loss, relative
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class HeldOut:
     predicted: float
 
     @property
-    def off(self) -> float:
+    def relative_error(self) -> float:
         """The relative error of the prediction: predicted/measured - 1."""
         return self.predicted / self.measured - 1
 
@@ -72,36 +75,39 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
     """Fit the D-CPT Law to both losses of runs that ship, and predict those of other shares.
 
     Args:
-        out: where to show it; nowhere when None.
+        out: the console to print to; None prints nothing.
 
     Returns:
-        What was found as plain data, and whether every prediction came near what was measured.
+        The results as plain data, and whether every prediction is within MAX_RELATIVE_ERROR of the
+        measured loss.
     """
     data = read_table(shipped_folder() / "data" / TABLE)
-    law = load(LAW).with_settings(**SMALLEST)
+    law = load(LAW).with_settings(**D_MIN)
     verdicts = check(law)
     observed = {name: trends(LAW, data, columns=_columns(name)) for name in LOSSES}
-    fits = {name: _fitted(law, data, name, [FROM]) for name in LOSSES}
-    rows = [row for name in LOSSES for row in _held_out(law, data, name)]
+    fits = {name: _fit(law, data, name, [FITTED_ROWS]) for name in LOSSES}
+    rows = [row for name in LOSSES for row in _predict_held_out(law, data, name)]
     tradeoff = _tradeoff(data, fits)
     if out is not None:
         _heading(out, "the law")
         show_law(law, out)
         _heading(out, "what it promises")
         show_check(verdicts, out, proofs=False)
-        _heading(out, f"what was measured: {_described(data)}")
+        _heading(out, f"what was measured: {_table_summary(data)}")
         for name in LOSSES:
             out.print(f"{name} loss: ", end="")
             show_trends(observed[name], out, details=False)
         for name in LOSSES:
-            _heading(out, f"fitted to the {name} loss, where {FROM}")
+            _heading(out, f"fitted to the {name} loss, where {FITTED_ROWS}")
             show_fit(fits[name], out)
         _heading(out, "what it promises, for the fitted values")
         _show_claims(fits, out)
         _heading(out, "losses after the last step at shares that no fit has seen")
         headers = ("loss", "model", "share of code", "measured", "predicted", "off by")
-        show_rows(headers, [(*asdict(row).values(), f"{row.off:+.2%}") for row in rows], out)
-        _heading(out, f"how much code, if the general loss may rise by {RISE:.0%}")
+        show_rows(
+            headers, [(*asdict(row).values(), f"{row.relative_error:+.2%}") for row in rows], out
+        )
+        _heading(out, f"how much code, if the general loss may rise by {TOLERATED_RISE:.0%}")
         show_answer(question(QUESTION)[0], tradeoff.answer, out, details=False)
         low, high = tradeoff.between
         passing = f"the runs themselves pass that limit between {low:g} and {high:g}"
@@ -112,33 +118,33 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
         "claims": verdicts.to_json()["claims"],
         "trends": {name: part.to_json()["trends"] for name, part in observed.items()},
         "fits": {name: part.to_json() for name, part in fits.items()},
-        "held_out": [asdict(row) | {"relative_error": row.off} for row in rows],
+        "held_out": [asdict(row) | {"relative_error": row.relative_error} for row in rows],
         "answer": tradeoff.answer.to_json(),
         "measured": {"r_d": tradeoff.measured, "between": list(tradeoff.between)},
     }
-    good = all(abs(row.off) < WITHIN for row in rows) and tradeoff.answer.ok
-    return result, good
+    near = all(abs(row.relative_error) < MAX_RELATIVE_ERROR for row in rows) and tradeoff.answer.ok
+    return result, near
 
 
 def _columns(loss: str) -> dict[str, str]:
     return {"L": f"L_{loss}", "r": f"r_{loss}"}
 
 
-def _fitted(law: Law, data: Table, loss: str, where: list[str], *, claims: bool = True) -> Fit:
+def _fit(law: Law, data: Table, loss: str, where: list[str], *, claims: bool = True) -> Fit:
     fitted = fit(law, data, where=where, columns=_columns(loss), claims=claims)
     assert isinstance(fitted, Fit)  # the law has no index sets
     return fitted
 
 
-def _held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
-    """What a fit that has not seen these shares predicts for each model."""
+def _predict_held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
+    """Predictions for each model by a fit to the other shares, beside the measured losses."""
     columns = _columns(loss)
-    others = [FROM, *(f"r_code != {share}" for share in HELD_OUT)]
-    training_fit = _fitted(law, data, loss, others, claims=False)
+    others = [FITTED_ROWS, *(f"r_code != {share}" for share in HELD_OUT_SHARES)]
+    training_fit = _fit(law, data, loss, others, claims=False)
     last = f"step = {np.max(data.numbers('step')):g}"
     names = [q.name for q in law.variables]
     held_out: list[HeldOut] = []
-    for share in HELD_OUT:
+    for share in HELD_OUT_SHARES:
         for model in dict.fromkeys(data.texts("model")):
             where = [last, f"r_code = {share}", f"model = {model}"]
             rows = bind(law, data, columns, where=where)
@@ -150,40 +156,42 @@ def _held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
 
 
 def _tradeoff(data: Table, fits: dict[str, Fit]) -> Tradeoff:
-    """The largest share of code that keeps the general loss of the largest model, at the end."""
+    """The largest share of code that keeps the final general loss of the largest model within the
+    limit."""
     size, step = data.numbers("N"), data.numbers("step")
     last = (size == np.max(size)) & (step == np.max(step))
-    before = float(np.mean(data.numbers("L0_general")[last]))
+    initial = float(np.mean(data.numbers("L0_general")[last]))
     givens = {"N": np.max(size) / 1e9, "D": np.mean(data.numbers("D")[last]) / 1e9}
     tradeoff_question = Asked(QUESTION, general=fits["general"], domain=fits["code"])
-    answer = tradeoff_question.answer({**givens, "L0": before, "T": RISE}, proofs=False)
+    answer = tradeoff_question.answer({**givens, "L0": initial, "T": TOLERATED_RISE}, proofs=False)
     shares = np.unique(data.numbers("r_code")[last])
     last_runs = data.numbers("r_code")[last], data.numbers("L_general")[last]
     losses = np.array([np.mean(last_runs[1][last_runs[0] == share]) for share in shares])
-    above = int(np.argmax(losses > before * (1 + RISE)))
-    ends = float(shares[above - 1]), float(shares[above])
-    part = (before * (1 + RISE) - losses[above - 1]) / (losses[above] - losses[above - 1])
-    return Tradeoff(answer, float(ends[0] + part * (ends[1] - ends[0])), ends)
+    limit = initial * (1 + TOLERATED_RISE)
+    above = int(np.argmax(losses > limit))  # the first share whose loss exceeds the limit
+    low, high = float(shares[above - 1]), float(shares[above])
+    fraction = (limit - losses[above - 1]) / (losses[above] - losses[above - 1])
+    return Tradeoff(answer, float(low + fraction * (high - low)), (low, high))
 
 
 def _show_claims(fits: dict[str, Fit], out: Console) -> None:
     """The verdicts on the fitted values, a column a loss."""
     pairs = zip(*(fits[name].claims for name in LOSSES), strict=True)
-    rows = [(a.claim, *(_verdict(c.verdict, c.face) for c in (a, b))) for a, b in pairs]
+    rows = [(a.claim, *(_verdict_text(c.verdict, c.face) for c in (a, b))) for a, b in pairs]
     show_rows(("claim", *LOSSES), rows, out)
 
 
-def _verdict(word: str, face: str | None) -> str:
-    return f"{word} but for {face}" if face else word
+def _verdict_text(verdict: str, face: str | None) -> str:
+    return f"{verdict} but for {face}" if face else verdict
 
 
-def _described(data: Table) -> str:
-    """How many runs of what, of a table."""
+def _table_summary(data: Table) -> str:
+    """The numbers of runs, models, shares and evaluations of a table."""
     runs, shares = (len(set(data.texts(name))) for name in ("run", "r_code"))
     sizes = sorted(set(data.numbers("N")))
     models = f"{len(sizes)} models of {sizes[0]:,.0f} to {sizes[-1]:,.0f} parameters"
     return f"{runs} runs of {models}, {shares} shares, {len(data):,} evaluations"
 
 
-def _heading(out: Console, words: str) -> None:
-    out.print(f"\n== {words} ==\n", style="bold")
+def _heading(out: Console, title: str) -> None:
+    out.print(f"\n== {title} ==\n", style="bold")

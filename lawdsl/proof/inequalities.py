@@ -115,7 +115,9 @@ def compare(
             search.repeat(doubted, near)
     point = search.witness
     if point is not None and doubted:
-        return search.refuted()  # what else is values_text of it supposes that it has a value
+        return (
+            search.refuted()
+        )  # other statements about the point presuppose that the claim has a value at it
     if point is not None and certain_sign(box, goal.larger, point) == 0:
         verdict = _inside(goal, forms, point, seconds / 4)
         if verdict is not None:

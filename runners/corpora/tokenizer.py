@@ -21,13 +21,13 @@ from lawdsl.core.files import parse_json
 from .documents import Progress, end_of_piece, find_files, part_of, read_documents
 
 END_OF_TEXT = "<|endoftext|>"
-ENDS = (END_OF_TEXT, "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>")
-"""What tokenizers call the token that ends a document."""
-CHARACTERS = 8_000_000
-"""That are read of each input to train a tokenizer, spread over all of it; more changes little."""
-PIECE = 1 << 20
-"""Characters that are made tokens at once: an encoding takes some hundred bytes for each."""
-AT_ONCE = 2 * PIECE
+END_TOKENS = (END_OF_TEXT, "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>")
+"""Usual names of the token that ends a document."""
+SAMPLE_CHARACTERS = 8_000_000
+"""Sampled from each input to train a tokenizer; merges change little with more text."""
+PIECE_CHARACTERS = 1 << 20
+"""Encoded in one call: an encoding takes some hundred bytes for each."""
+BATCH_CHARACTERS = 2 * PIECE_CHARACTERS
 
 
 @dataclass(frozen=True)
@@ -62,19 +62,20 @@ class Tokenizer:
             LawdslError: the tokenizer fails on them (R0216).
         """
         encode = self.inner.encode_batch if offsets else self.inner.encode_batch_fast
-        with no_panic(self.path, self.content):
+        with library_errors(self.path, self.content):
             return encode(list(texts), add_special_tokens=False)
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """The tokens of a text; `offsets` (tokens, 2) are the characters that each stands for."""
+    """The tokens of a text; `offsets`, shape (tokens, 2), are the first character of each token and
+    the one after its last."""
 
     ids: NDArray[Any]
     offsets: NDArray[np.int64] | None
 
 
-def encoded(tokenizer: Tokenizer, texts: Iterable[str], offsets: bool) -> Iterator[Encoded]:
+def encode_texts(tokenizer: Tokenizer, texts: Iterable[str], offsets: bool) -> Iterator[Encoded]:
     """Yield the tokens of texts, one after another; very long texts are encoded in pieces.
 
     Args:
@@ -87,37 +88,38 @@ def encoded(tokenizer: Tokenizer, texts: Iterable[str], offsets: bool) -> Iterat
     """
     batch: list[str] = []
     for text in texts:
-        if len(text) > PIECE or sum(map(len, batch)) + len(text) > AT_ONCE:
-            yield from _arrays(tokenizer, batch, offsets)
+        if len(text) > PIECE_CHARACTERS or sum(map(len, batch)) + len(text) > BATCH_CHARACTERS:
+            yield from _encode_batch(tokenizer, batch, offsets)
             batch = []
-        if len(text) > PIECE:
-            yield _long(tokenizer, text, offsets)
+        if len(text) > PIECE_CHARACTERS:
+            yield _encode_in_pieces(tokenizer, text, offsets)
         else:
             batch.append(text)
-    yield from _arrays(tokenizer, batch, offsets)
+    yield from _encode_batch(tokenizer, batch, offsets)
 
 
-def _arrays(tokenizer: Tokenizer, texts: Sequence[str], offsets: bool) -> Iterator[Encoded]:
+def _encode_batch(tokenizer: Tokenizer, texts: Sequence[str], offsets: bool) -> Iterator[Encoded]:
     for encoding in tokenizer.encode(texts, offsets):
         ids = np.array(encoding.ids, dtype=tokenizer.dtype)
-        where = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) if offsets else None
-        yield Encoded(ids, where)
+        spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2) if offsets else None
+        yield Encoded(ids, spans)
 
 
-def _long(tokenizer: Tokenizer, text: str, offsets: bool) -> Encoded:
-    ids, where = [], []
+def _encode_in_pieces(tokenizer: Tokenizer, text: str, offsets: bool) -> Encoded:
+    """Encode a text that is too long for one call; see `end_of_piece`."""
+    ids, spans = [], []
     start = 0
     while start < len(text):
-        end = end_of_piece(text, start, PIECE)
-        (piece,) = _arrays(tokenizer, [text[start:end]], offsets)
+        end = end_of_piece(text, start, PIECE_CHARACTERS)
+        (piece,) = _encode_batch(tokenizer, [text[start:end]], offsets)
         ids.append(piece.ids)
-        where += [] if piece.offsets is None else [piece.offsets + start]
+        spans += [] if piece.offsets is None else [piece.offsets + start]
         start = end
-    return Encoded(np.concatenate(ids), np.concatenate(where) if where else None)
+    return Encoded(np.concatenate(ids), np.concatenate(spans) if spans else None)
 
 
 @contextmanager
-def no_panic(path: Path, content: bytes | None = None) -> Iterator[None]:
+def library_errors(path: Path, content: bytes | None = None) -> Iterator[None]:
     """Turn every error of the library `tokenizers` into one message.
 
     Panics of its Rust code derive from BaseException and can be recognised by their name only.
@@ -146,13 +148,13 @@ def no_panic(path: Path, content: bytes | None = None) -> Iterator[None]:
                 "R0216",
                 f"the tokenizer fails: {message}",
                 place=str(path),
-                notes=tuple(f"its pattern: {_short(p)}" for p in _patterns(document)),
+                notes=tuple(f"its pattern: {_abbreviated(p)}" for p in _patterns(document)),
                 help="give it a pattern that does not backtrack so far, or take another tokenizer",
             )
         ) from None
 
 
-def _short(text: str) -> str:
+def _abbreviated(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
@@ -187,7 +189,7 @@ def load_tokenizer(source: str | Path, end_of_text: str | None = None) -> Tokeni
 
     Args:
         source: the file or the folder.
-        end_of_text: the token that ends a document, if it is not one of `ENDS`.
+        end_of_text: the token that ends a document, if it is not one of `END_TOKENS`.
 
     Returns:
         The tokenizer.
@@ -197,36 +199,38 @@ def load_tokenizer(source: str | Path, end_of_text: str | None = None) -> Tokeni
     """
     path = Path(source)
     path = path / "tokenizer.json" if path.is_dir() else path
-    inner, content = _inner(path)
+    inner, content = _load(path)
     inner.no_truncation()
     inner.no_padding()
     inner.encode_special_tokens = True  # else a document could end itself
     vocabulary = inner.get_vocab(with_added_tokens=True)
     size = max(vocabulary.values(), default=-1) + 1
-    names = (end_of_text,) if end_of_text else ENDS
+    names = (end_of_text,) if end_of_text else END_TOKENS
     end = next((vocabulary[name] for name in names if name in vocabulary), None)
     if end is None:
         message = f"the tokenizer has no token {' or '.join(names)} to end a document with"
-        raise _bad(message, path, "name one that it has with --end-of-text")
+        raise _invalid_tokenizer(message, path, "name one that it has with --end-of-text")
     return Tokenizer(inner, path, size, end, content)
 
 
-def _inner(path: Path) -> tuple[Any, bytes]:
-    """What the library makes of a file, and what is in it."""
+def _load(path: Path) -> tuple[Any, bytes]:
+    """The tokenizer that the library loads from a file, and the bytes of the file."""
     from tokenizers import Tokenizer as Inner
 
     help = "give the path of a tokenizer.json, or of a model's folder that has one"
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise _bad(f"the tokenizer cannot be read: {error.strerror}", path, help) from None
+        raise _invalid_tokenizer(
+            f"the tokenizer cannot be read: {error.strerror}", path, help
+        ) from None
     try:
-        with no_panic(path, content):
+        with library_errors(path, content):
             return Inner.from_buffer(content), content
     except LawdslError as error:
         (diagnostic,) = error.diagnostics
-        why = diagnostic.message.partition(": ")[2]
-        raise _bad(f"this is not a tokenizer: {why}", path, help) from None
+        reason = diagnostic.message.partition(": ")[2]
+        raise _invalid_tokenizer(f"this is not a tokenizer: {reason}", path, help) from None
 
 
 def train_tokenizer(texts: Iterator[str], size: int) -> str:
@@ -257,27 +261,26 @@ def train_tokenizer(texts: Iterator[str], size: int) -> str:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    with no_panic(Path("tokenizer.json"), b"{}"):
+    with library_errors(Path("tokenizer.json"), b"{}"):
         inner.train_from_iterator(texts, trainer)
     return inner.to_str(pretty=True)
 
 
 def sample(
     inputs: Sequence[str | Path],
-    characters: int = CHARACTERS,
+    characters: int = SAMPLE_CHARACTERS,
     *,
     glob: str = "*",
     text_field: str = "text",
     progress: Progress | None = None,
 ) -> Iterator[str]:
-    """Sample documents of each input at even intervals, of about a given number of characters in
-    all.
+    """Sample documents of each input at even intervals, of about a given number of characters.
 
     Each input is read twice, since its size must be known first.
 
     Args:
         inputs: files and folders of text.
-        characters: of all samples together.
+        characters: of the sample of each input.
         glob, text_field, progress: see `documents.read_documents` and `documents.find_files`.
 
     Returns:
@@ -288,26 +291,24 @@ def sample(
     """
     groups = [find_files([path], glob) for path in inputs]
     sizes = [sum(path.stat().st_size for path in files) for files in groups]
-    before, total = 0, 2 * sum(sizes)
+    position, total = 0, 2 * sum(sizes)
     for source, files, size in zip(inputs, groups, sizes, strict=True):
-        counted, reread = (
-            part_of(progress, position, total) for position in (before, before + size)
-        )
+        counted, reread = (part_of(progress, start, total) for start in (position, position + size))
         text_size = sum(len(d.text) for d in read_documents(files, text_field, counted))
         if not text_size:
             message, help = "there is not text to train a tokenizer on", "give more text"
             raise LawdslError(Diagnostic("R0204", message, place=str(source), help=help))
         texts = (document.text for document in read_documents(files, text_field, reread))
-        yield from _spread(texts, min(characters, text_size), text_size)
-        before += 2 * size
+        yield from _evenly_spaced(texts, min(characters, text_size), text_size)
+        position += 2 * size
 
 
-def _spread(texts: Iterable[str], part: int, total: int) -> Iterator[str]:
-    """`part` of every `whole` texts, at even distances."""
+def _evenly_spaced(texts: Iterable[str], part: int, total: int) -> Iterator[str]:
+    """`part` of every `total` texts, at even intervals."""
     for number, text in enumerate(texts):
         if (number + 1) * part // total > number * part // total:
             yield text
 
 
-def _bad(message: str, path: Path, help: str) -> LawdslError:
+def _invalid_tokenizer(message: str, path: Path, help: str) -> LawdslError:
     return LawdslError(Diagnostic("R0206", message, place=str(path), help=help))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .corpus import FACTS, HASHED, SCHEMA, file_hash, fingerprint
 from .deduplication import Made
-from .tokenizer import Encoded, Tokenizer, encoded
+from .tokenizer import Encoded, Tokenizer, encode_texts
 
 RAW = "paragraphs.raw"  # the keys of the paragraphs of each document, as they come
 
@@ -42,7 +42,7 @@ class Writer:
             documents: the documents.
             longest: of a document with more tokens, a piece at a random position is written.
         """
-        texts = encoded(self.tokenizer, (d.text for d in documents), longest is not None)
+        texts = encode_texts(self.tokenizer, (d.text for d in documents), longest is not None)
         pairs = zip(documents, texts, strict=True)
         self.write((document, *_piece(document, encoding, longest)) for document, encoding in pairs)
 

@@ -23,7 +23,7 @@ from tokenizers import Tokenizer as Inner
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..corpora.corpus import file_hash
-from ..corpora.tokenizer import ENDS, no_panic
+from ..corpora.tokenizer import END_TOKENS, library_errors
 from ..spec import canonical
 from ..training import models
 from ..training.distributed import ParallelContext
@@ -119,7 +119,7 @@ def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
     rows: list[NDArray[np.int64]] = []
     for begin in range(0, len(texts), BATCH):
         batch = texts[begin : begin + BATCH]
-        with no_panic(judge.folder / TOKENIZER):
+        with library_errors(judge.folder / TOKENIZER):
             encodings = judge.inner.encode_batch(batch, add_special_tokens=False)
         for encoding in encodings:
             ids = [*judge.start, *encoding.ids[: judge.length + 1]]
@@ -245,7 +245,7 @@ def _tokenizer(folder: Path, name: str) -> Any:
     if not path.is_file():
         raise _no_tokenizer(f"the model {name} has no {TOKENIZER}", path)
     try:
-        with no_panic(path, b""):
+        with library_errors(path, b""):
             inner = Inner.from_file(str(path))
     except LawdslError as error:
         message = error.diagnostics[0].message.partition(": ")[2]
@@ -259,7 +259,7 @@ def _tokenizer(folder: Path, name: str) -> Any:
 
 
 def _start(inner: Any, folder: Path) -> tuple[int, ...]:
-    with no_panic(folder / TOKENIZER):
+    with library_errors(folder / TOKENIZER):
         with_special = inner.encode("a", add_special_tokens=True)
     before = itertools.takewhile(
         lambda pair: pair[1], zip(with_special.ids, with_special.special_tokens_mask, strict=True)
@@ -267,7 +267,7 @@ def _start(inner: Any, folder: Path) -> tuple[int, ...]:
     start = tuple(token for token, _ in before)
     if start and len(start) < len(with_special.ids):
         return start
-    token_ids = (inner.token_to_id(end) for end in ENDS)
+    token_ids = (inner.token_to_id(end) for end in END_TOKENS)
     return next(((token,) for token in token_ids if token is not None), ())
 
 
