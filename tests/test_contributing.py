@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 
 import lawdsl
+from lawdsl.fitting.intervals.method import IntervalMethod
+from lawdsl.fitting.intervals.methods import method_of
+from lawdsl.fitting.options import METHODS
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -202,6 +205,16 @@ def test_a_format_is_two_files_and_messages_name_it(answers: dict[str, Any], tmp
     assert answers["swapped"] == ("share.tsv is a table; write `lawdsl fit dcpt.share share.tsv`")
     assert "tables end in .csv, .parquet, .sqlite or .tsv, not .ods" in answers["refused"]
     assert "saved as CSV, Parquet, SQLite or TSV" in answers["refused"]
+
+
+def test_an_interval_method_is_a_module_and_a_row():
+    named = [path for kind, path, *_ in BLOCK.findall(RECIPES["An interval method"]) if kind]
+    assert named == ["lawdsl/fitting/intervals/wald.py", "lawdsl/fitting/options.py"]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_module_of_an_interval_method_has_it(name: str):
+    assert isinstance(method_of(name), IntervalMethod)
 
 
 def test_the_objective_is_minimised(answers: dict[str, Any]):

@@ -212,10 +212,9 @@ def _known(
     if copied:
         problem = with_copies_as_one(problem)
     if first is None:
-        determined = intervals_of(task.law, problem, theta, on_bound, open_ones, options, groups)
+        determined = intervals_of(problem, theta, on_bound, open_ones, options, groups)
     else:
         determined = intervals_of(
-            first.law,
             problem,
             first.also(theta, first.value),
             first.also(on_bound, False),

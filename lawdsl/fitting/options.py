@@ -19,8 +19,12 @@ OBJECTIVES = tuple(f"{name}({scale})" for name in LOSSES for scale in ("log", "r
 SHORT = {name: f"{name}({row.scale})" for name, row in LOSSES.items()}
 """Objectives by their loss alone."""
 
-METHODS = ("delta", "profile", "bootstrap")
-"""Methods of intervals."""
+METHODS: Mapping[str, str] = {
+    "delta": "lawdsl.fitting.intervals.delta",
+    "profile": "lawdsl.fitting.intervals.profile",
+    "bootstrap": "lawdsl.fitting.intervals.bootstrap",
+}
+"""Methods of intervals -> the modules that have them as METHOD, loaded when asked for."""
 
 AUTO = "auto"
 
@@ -129,7 +133,7 @@ class FitOptions:
         "how they are found: `delta` from the slopes at the fit, `profile` from how far each "
         "parameter can go, `bootstrap` from fits to rows, or runs, that are drawn again.",
         "How the intervals of the parameters are found.",
-        choices=METHODS,
+        choices=tuple(METHODS),
         shown=True,
     )
     level: float = _option(

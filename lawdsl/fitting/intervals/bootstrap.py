@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.distributions import chi2_cdf, chi2_quantile, normal_cdf, student_quantile
 from lawdsl.fitting.intervals.covariance import MOST, RANK, Covariance
 from lawdsl.fitting.intervals.delta import endless
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
+from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.transforms import Transforms, keeps, relaxed, to_free, to_parameters
@@ -29,6 +31,9 @@ SETTLED = 1e-9  # relative: an end of an interval is not needed to the last digi
 LEAST_LEFT = 1e-3  # of a row's error, after the fit
 NEAREST = 0.9  # of the resamples: the share whose covariance is taken
 ROUNDS = 10  # concentration steps towards that share
+SPARE = 3  # rows or runs that resamples need beyond the parameters
+COLLINEAR = 1e-7  # inverse condition number below which normal equations are singular
+FAILED = 0.05  # of the resamples: if more do not converge, a warning says so
 TOGETHER = 3_000_000  # numbers in the Jacobians of the resamples fitted at once: bounds memory
 
 
@@ -216,3 +221,40 @@ def _fitted(
         own, to_free(own.transforms, start), fixed, settled_at=SETTLED
     )
     return to_parameters(own.transforms, free), settled
+
+
+def _resampled(task: IntervalTask) -> IntervalEnds | Diagnostic:
+    options, first = task.options, task.first
+    if first is None and not task.undetermined.any() and task.scatter.narrowest < COLLINEAR:
+        return _collinear(task.scatter.narrowest)
+    count, seed = options.resamples, options.seed
+    drawn = bootstrap(task.problem, task.theta, count, seed, task.groups, options.progress, first)
+    failed = int(np.sum(~drawn.settled))
+    notes: tuple[Diagnostic, ...] = ()
+    if failed > FAILED * count:
+        message = f"{failed} of {count} resamples did not end in a minimum"
+        help = "believe the intervals less: compare them with --intervals profile"
+        notes = (Diagnostic("F0121", message, "warning", help=help),)
+    return IntervalEnds(
+        drawn.errors(),
+        *drawn.ends(options.level, task.free),
+        covariance=None if first is None else drawn.spread(task.names, task.free),
+        resamples=count,
+        failed=failed,
+        notes=notes,
+    )
+
+
+def _collinear(narrowest: float) -> Diagnostic:
+    """Why there are no intervals by a bootstrap: the refits would not leave their starts."""
+    message = (
+        f"the effects of the parameters are collinear to {narrowest:.1g}: resamples cannot be fitted "
+        "to that precision"
+    )
+    help = (
+        "ask for --intervals delta or profile, or count the variables from a value among the rows"
+    )
+    return Diagnostic("F0122", message, "warning", help=help)
+
+
+METHOD = IntervalMethod(_resampled, spare=SPARE, repeats_choice=True)

@@ -6,13 +6,12 @@ Student's t; its ends are mapped to the parameters (Seber and Wild (1989), Nonli
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.intervals.covariance import decomposed, leaving_out_runs, lengths
 from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of
+from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask, Scatter
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
@@ -20,34 +19,6 @@ Array = NDArray[np.float64]
 
 ENDLESS = 1e100  # times the value, or 1: ends further out are overflow, not information in the data
 NAMED = 1e-2  # share of a direction below which a parameter does not take part in it
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """Standard errors and intervals of the parameters, from the linearised fit.
-
-    Attributes:
-        free: the free numbers of the fit, shape (parameters,).
-        covariance: of the free numbers, shape (parameters, parameters); nan for parameters on a
-            bound or undetermined, and where rounding hides what the rows determine.
-        inflation: for each parameter, the variance with independent runs over that with independent
-            rows, shape (parameters,); 1 without runs. Below 1 for a parameter that is determined
-            within each run, whose rows share most of their error.
-        errors: standard errors of the parameters, shape (parameters,).
-        low, high: ends of the intervals, shape (parameters,); nan for parameters without one.
-        far: the half width of the intervals, in standard errors of the free numbers.
-        narrowest: the smallest singular value of the scaled Jacobian that is above rounding,
-            relative to the largest: the inverse of its condition number.
-    """
-
-    free: Array
-    covariance: Array
-    inflation: Array
-    errors: Array
-    low: Array
-    high: Array
-    far: float
-    narrowest: float
 
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
@@ -124,3 +95,11 @@ def _by_run(noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64])
     alone = np.any(np.abs(directions) > NAMED, axis=0)
     covariance[alone, alone] = np.inf
     return covariance
+
+
+def _ends(task: IntervalTask) -> IntervalEnds:
+    scatter = task.scatter
+    return IntervalEnds(scatter.errors, scatter.low, scatter.high)
+
+
+METHOD = IntervalMethod(_ends)

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.covariance import Covariance, spread
 from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.m_estimator import Groups
-from lawdsl.fitting.intervals.profile import profile
-from lawdsl.fitting.options import FitOptions
+from lawdsl.fitting.intervals.method import IntervalMethod, IntervalTask
+from lawdsl.fitting.options import METHODS, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals
 from lawdsl.fitting.transforms import Transforms, relaxed
 from lawdsl.fitting.two_step import Straightest
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-SPARE = 3  # rows or runs that a bootstrap needs beyond the parameters
 NO_ROOM = 1e-100  # distance of an end from a bound below which the data do not determine that end
-COLLINEAR = 1e-7  # inverse condition number below which normal equations are singular
-FAILED = 0.05  # of the resamples: if more do not converge, a warning says so
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,6 @@ class Known:
 
 
 def intervals(
-    law: Law,
     problem: Problem,
     theta: Array,
     on_bound: NDArray[np.bool_],
@@ -58,8 +53,7 @@ def intervals(
     """Compute intervals of the parameters of a fit, and their covariance.
 
     Args:
-        law: the law.
-        problem: its fit.
+        problem: the fit.
         theta: the fitted parameters, shape (parameters,).
         on_bound: those that lie on a bound, shape (parameters,): they stay there and have no
             interval.
@@ -69,70 +63,56 @@ def intervals(
         groups: the training run of each row, shape (rows,).
         first: how a parameter is chosen before the others are fitted.
     """
-    loose = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
-    names = [q.name for q in law.parameters]
+    method = method_of(options.intervals)
+    names = tuple(t.name for t in problem.transforms)
     free = int(np.sum(~on_bound))
-    doubt, together = _too_few(problem, free, options, groups), None
-    if first is None and _too_few(problem, free, FitOptions(intervals="delta"), groups) is None:
+    doubt, together = _too_few(problem, free, method.spare, groups), None
+    if first is None and _too_few(problem, free, 0, groups) is None:
         together = spread(problem, theta, names, free, groups)
     unit = "rows" if groups is None else "runs"
-    if doubt is None and first is not None and options.intervals != "bootstrap":
+    if doubt is None and first is not None and not method.repeats_choice:
         doubt = [_chosen_before(problem, free, first, groups)]
+    without_ends = Intervals(options.intervals, options.level, unit, {}, {})
     if doubt is not None:
-        return Known(
-            Intervals(options.intervals, options.level, unit, {}, {}), together, None, tuple(doubt)
-        )
-    lower, notes, failed = None, list[Diagnostic](), 0
+        return Known(without_ends, together, None, tuple(doubt))
+    loose = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
     scatter = delta(_along(problem, on_bound), theta, on_bound, options.level, groups)
-    errors, low, high = scatter.errors, scatter.low, scatter.high
-    if options.intervals == "profile":
-        profiled = profile(loose, theta, on_bound, options.level, groups, problem)
-        low, high, lower = profiled.low, profiled.high, profiled.lower
-        if profiled.left_out:
-            message = (
-                f"{profiled.left_out:,} sets of active bounds were not tried: intervals by profile may "
-                "be too narrow"
-            )
-            help = (
-                "compare them with --intervals bootstrap, or let fewer bounds depend on parameters"
-            )
-            notes.append(Diagnostic("F0122", message, "warning", help=help))
-    elif options.intervals == "bootstrap":
-        if first is None and not undetermined.any() and scatter.narrowest < COLLINEAR:
-            none = Intervals(options.intervals, options.level, unit, {}, {})
-            return Known(none, together, None, (_collinear(scatter.narrowest),))
-        drawn = bootstrap(
-            problem, theta, options.resamples, options.seed, groups, options.progress, first
-        )
-        low, high = drawn.ends(options.level, free)
-        errors = drawn.errors()
-        if first is not None:
-            together = drawn.spread(names, free)
-        failed = int(np.sum(~drawn.settled))
-        if failed > FAILED * options.resamples:
-            message = f"{failed} of {options.resamples} resamples did not end in a minimum"
-            help = "believe the intervals less: compare them with --intervals profile"
-            notes.append(Diagnostic("F0121", message, "warning", help=help))
-    low, high = _in_domain(problem, low, high)
-    excluded = undetermined if options.intervals == "profile" else on_bound | undetermined
+    task = IntervalTask(
+        problem, loose, theta, names, on_bound, undetermined, options, scatter, groups, first
+    )
+    ends = method.ends(task)
+    if isinstance(ends, Diagnostic):
+        return Known(without_ends, together, None, (ends,))
+    low, high = _in_domain(problem, ends.low, ends.high)
+    excluded = undetermined if method.on_bounds else on_bound | undetermined
     listed = [
         i for i in range(len(names)) if not (excluded[i] or np.isnan(low[i]) or np.isnan(high[i]))
     ]
     has_end = np.isfinite(low) | np.isfinite(high)
-    notes += _undetermined(
-        [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_end))], groups
-    )
-    resamples = options.resamples if options.intervals == "bootstrap" else 0
+    endless = [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_end))]
     result = Intervals(
         options.intervals,
         options.level,
         unit,
-        {names[i]: float(errors[i]) for i in listed if np.isfinite(errors[i])},
+        {names[i]: float(ends.errors[i]) for i in listed if np.isfinite(ends.errors[i])},
         {names[i]: (float(low[i]), float(high[i])) for i in listed},
-        resamples,
-        failed,
+        ends.resamples,
+        ends.failed,
     )
-    return Known(result, together, lower, tuple(notes))
+    covariance = together if first is None else ends.covariance
+    notes = (*ends.notes, *_undetermined(endless, groups))
+    return Known(result, covariance, ends.lower, notes)
+
+
+def method_of(name: str) -> IntervalMethod:
+    """Load a method of intervals.
+
+    Args:
+        name: one of METHODS.
+    """
+    method = import_module(METHODS[name]).METHOD
+    assert isinstance(method, IntervalMethod)
+    return method
 
 
 def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
@@ -146,7 +126,7 @@ def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
 
 
 def _too_few(
-    problem: Problem, parameters: int, options: FitOptions, groups: Groups
+    problem: Problem, parameters: int, spare: int, groups: Groups
 ) -> list[Diagnostic] | None:
     """Why there can be no intervals; empty where another finding says so, None where there can be
     some."""
@@ -159,23 +139,11 @@ def _too_few(
         message = "all rows are of one training run: how far another would lie is not known"
         help = "leave --run out, and read intervals as those of this run; or measure another run"
         return [Diagnostic("F0122", message, "warning", help=help)]
-    if options.intervals == "bootstrap" and units < parameters + SPARE:
+    if spare and units < parameters + spare:
         message = f"{units} {what} are too few to draw from for {parameters} parameters"
         help = "ask for --intervals profile, or measure more"
         return [Diagnostic("F0122", message, "warning", help=help)]
     return None
-
-
-def _collinear(narrowest: float) -> Diagnostic:
-    """Why there are no intervals by a bootstrap: the refits would not leave their starts."""
-    message = (
-        f"the effects of the parameters are collinear to {narrowest:.1g}: resamples cannot be fitted "
-        "to that precision"
-    )
-    help = (
-        "ask for --intervals delta or profile, or count the variables from a value among the rows"
-    )
-    return Diagnostic("F0122", message, "warning", help=help)
 
 
 def _undetermined(names: list[str], groups: Groups) -> list[Diagnostic]:
@@ -197,7 +165,7 @@ def _chosen_before(
     message = (
         f"{name} is chosen before the fit: only a bootstrap, which repeats both, gives intervals"
     )
-    few = _too_few(problem, parameters, FitOptions(intervals="bootstrap"), groups)
+    few = _too_few(problem, parameters, method_of("bootstrap").spare, groups)
     help = "measure more, and ask" if few else "ask"
     return Diagnostic("F0122", message, "warning", help=f"{help} for --intervals bootstrap")
 

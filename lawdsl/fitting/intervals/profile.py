@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.intervals.constrained_profile import SETTLED, Constrained, opened
 from lawdsl.fitting.intervals.delta import delta, endless
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
+from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.transforms import room, to_free, to_parameters
@@ -247,3 +249,20 @@ class _Ends:
         away = np.where(bracketed, between, near * further)
         away = np.where(~bracketed & (near == 0), self.away[going] * FARTHEST, away)
         self.away[going] = np.clip(away, -self.widest[going], self.widest[going])
+
+
+def _profiled(task: IntervalTask) -> IntervalEnds:
+    level, groups = task.options.level, task.groups
+    ends = profile(task.loose, task.theta, task.on_bound, level, groups, task.problem)
+    notes: tuple[Diagnostic, ...] = ()
+    if ends.left_out:
+        message = (
+            f"{ends.left_out:,} sets of active bounds were not tried: intervals by profile may be "
+            "too narrow"
+        )
+        help = "compare them with --intervals bootstrap, or let fewer bounds depend on parameters"
+        notes = (Diagnostic("F0122", message, "warning", help=help),)
+    return IntervalEnds(task.scatter.errors, ends.low, ends.high, ends.lower, notes=notes)
+
+
+METHOD = IntervalMethod(_profiled, on_bounds=True)

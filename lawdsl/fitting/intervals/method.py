@@ -1,0 +1,123 @@
+"""What a method of intervals gets and returns: the interface of the modules in METHODS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.intervals.covariance import Covariance
+from lawdsl.fitting.intervals.m_estimator import Groups
+from lawdsl.fitting.options import FitOptions
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.two_step import Straightest
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Standard errors and intervals of the parameters, from the linearised fit.
+
+    Attributes:
+        free: the free numbers of the fit, shape (parameters,).
+        covariance: of the free numbers, shape (parameters, parameters); nan for parameters on a
+            bound or undetermined, and where rounding hides what the rows determine.
+        inflation: for each parameter, the variance with independent runs over that with independent
+            rows, shape (parameters,); 1 without runs. Below 1 for a parameter that is determined
+            within each run, whose rows share most of their error.
+        errors: standard errors of the parameters, shape (parameters,).
+        low, high: ends of the intervals, shape (parameters,); nan for parameters without one.
+        far: the half width of the intervals, in standard errors of the free numbers.
+        narrowest: the smallest singular value of the scaled Jacobian that is above rounding,
+            relative to the largest: the inverse of its condition number.
+    """
+
+    free: Array
+    covariance: Array
+    inflation: Array
+    errors: Array
+    low: Array
+    high: Array
+    far: float
+    narrowest: float
+
+
+@dataclass(frozen=True)
+class IntervalTask:
+    """The fit whose intervals are computed.
+
+    Attributes:
+        problem: the fit.
+        loose: the fit without the bounds that depend on other parameters.
+        theta: the fitted parameters, shape (parameters,).
+        names: of the parameters.
+        on_bound: those that lie on a bound, shape (parameters,).
+        undetermined: those that the data do not determine, shape (parameters,).
+        options: of the fit: level, resamples, seed and progress.
+        scatter: errors and intervals of the linearised fit.
+        groups: the training run of each row, shape (rows,).
+        first: how a parameter is chosen before the others are fitted.
+    """
+
+    problem: Problem
+    loose: Problem
+    theta: Array
+    names: tuple[str, ...]
+    on_bound: Mask
+    undetermined: Mask
+    options: FitOptions
+    scatter: Scatter
+    groups: Groups = None
+    first: Straightest | None = None
+
+    @property
+    def free(self) -> int:
+        """The number of parameters that do not lie on a bound."""
+        return int(np.sum(~self.on_bound))
+
+
+@dataclass(frozen=True)
+class IntervalEnds:
+    """Standard errors and ends of intervals.
+
+    Attributes:
+        errors: standard errors of the parameters, shape (parameters,).
+        low, high: ends of the intervals, shape (parameters,); nan for parameters without one.
+        lower: parameters with a lower objective than the fit, if the method met some.
+        covariance: of the parameters, where the method computes one that replaces that of the
+            linearised fit.
+        resamples: how many fits the method has repeated.
+        failed: how many of them did not end in a minimum.
+        notes: diagnostics.
+    """
+
+    errors: Array
+    low: Array
+    high: Array
+    lower: Array | None = None
+    covariance: Covariance | None = None
+    resamples: int = 0
+    failed: int = 0
+    notes: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True)
+class IntervalMethod:
+    """A method of intervals; its module has it under the name METHOD.
+
+    Attributes:
+        ends: computes the intervals, or says why there are none.
+        spare: how many rows or runs it needs beyond the parameters.
+        on_bounds: whether parameters that lie on a bound have intervals.
+        repeats_choice: whether it repeats the choice of a parameter before the fit.
+    """
+
+    ends: Callable[[IntervalTask], IntervalEnds | Diagnostic]
+    spare: int = 0
+    on_bounds: bool = False
+    repeats_choice: bool = False
