@@ -1,9 +1,9 @@
 """Fits + folds -> scores of laws in draws of a paired bootstrap over units of rows.
 
 Units of rows are drawn with replacement (Efron and Tibshirani (1993), An Introduction to the
-Bootstrap, chapter 8), the same for all laws and folds, for fit and test at once: part of a law's
-score is due to the noise of the rows that it was fitted to. Rows of one training run are not
-independent, so they are one unit. The laws are not refitted: with unit k drawn c_k times, a fit
+Bootstrap). One draw serves all laws and folds, fit and test alike: part of a law's score is due to
+the noise of the rows that it was fitted to. Rows of one training run are not independent, so they
+are one unit. The laws are not refitted: with unit k drawn c_k times, a fit
 takes one Newton step theta* - H⁻¹·Σ (c_k - 1)·g_k towards the weights of the draw, g_k being the
 gradient from unit k (the infinitesimal jackknife to first order; Jaeckel (1972)).
 """

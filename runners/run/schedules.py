@@ -83,7 +83,7 @@ def areas(training: Training, step: int, decay: float = 0.999) -> tuple[float, f
     S1 = sum of lr_i, and S2 = sum over updates i of sum over k <= i of (lr_(k-1) - lr_k)
     decay^(i-k): a falling rate counts up, a warm-up counts down. The first update has no
     difference: the learning rate of an earlier training is not known here. Tissue et al. (2024),
-    arXiv:2408.11029; Wang et al. (2025), CPT dynamics, equation 4, which has these two of the
+    arXiv:2408.11029; Wang et al. (2025), arXiv:2505.07796, equation 4, which has these two of the
     continual pre-training beside those of the pre-training.
 
     The first call for a schedule computes all of its updates, in one order, so the same numbers

@@ -3,7 +3,7 @@
 Where C > C0 and C0 depends on other parameters, the constraint is either inactive at the
 constrained minimum or active. So the minimum is computed without the constraint, and on it (C =
 C0), and the best feasible point is taken: enumeration of active sets (Nocedal and Wright (2006),
-Numerical Optimization, chapter 16).
+Numerical Optimization, section 15.2).
 """
 
 from __future__ import annotations

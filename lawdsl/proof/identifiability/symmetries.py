@@ -1,8 +1,9 @@
 """Law -> the symmetries of its parameters, and how many directions no data can determine.
 
-A vector field f is a symmetry where Σ f_i·∂L/∂θ_i = 0 for all variables (Bellman and Åström (1970),
-"On structural identifiability", Mathematical Biosciences 7). Its directions are null vectors of the
-matrix ∂L/∂θ at random points.
+A vector field f is a symmetry where Σ f_i·∂L/∂θ_i = 0 for all variables: moving the parameters along
+it changes no value of the law, so no data can determine them (structural identifiability: Bellman
+and Åström (1970), Mathematical Biosciences 7). Its directions are null vectors of the matrix ∂L/∂θ
+at random points.
 """
 
 from __future__ import annotations

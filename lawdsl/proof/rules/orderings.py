@@ -1,9 +1,10 @@
 """Polynomial on the nonnegative orthant -> its sign, one order of the variables at a time.
 
-Successive difference substitution (Yang, Hou and Zeng (2009), "Successive difference substitution
-based on column stochastic matrix"): where x1 >= x2 >= … >= xn >= 0, write xn = vn and x(i) = x(i+1)
-+ vi with v >= 0. If no coefficient in v is negative in any of the n! orders, p(x) >= 0 for all x >=
-0. In orders where some are negative, the substitution is repeated on the v.
+Successive difference substitution (L. Yang's method; Yao (2009), "Successive difference substitution
+based on column stochastic matrix and mechanical decision for positive semi-definite forms",
+arXiv:0904.4030): where x1 >= x2 >= … >= xn >= 0, write xn = vn and x(i) = x(i+1) + vi with v >= 0.
+If no coefficient in v is negative in any of the n! orders, p(x) >= 0 for all x >= 0. In orders where
+some are negative, the substitution is repeated on the v.
 
 All of it is exact arithmetic on polynomials with rational coefficients.
 """

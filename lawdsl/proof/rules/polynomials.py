@@ -98,7 +98,7 @@ def by_successive_differences(signs: Signs, e: sp.Expr) -> Sign | None:
     """e = p/q in its generators has the sign of p times that of q, each by its factors.
 
     For a factor f: f(x) >= 0 for all x >= 0 if no coefficient is negative after x(i) = v(i) + … +
-    v(n) in every order of the variables (Yang, Hou and Zeng (2009); see `orderings`).
+    v(n) in every order of the variables (Yao (2009); see `orderings`).
 
     Args:
         signs: the signs on the box.

@@ -3,7 +3,7 @@
 All symbols go to their targets at once: the limit is that along every path within the box, and so
 also that of iterated limits. Each rule preserves this, because its operation is continuous at
 finite values, or is an arithmetic rule of the extended reals (Rudin (1976), Principles of
-Mathematical Analysis, 3rd ed., section 1.23).
+Mathematical Analysis, 3rd ed., definition 1.23).
 
 For one symbol alone, the forms oo - oo and 0·oo are resolved by leading terms (`asymptotics`).
 
