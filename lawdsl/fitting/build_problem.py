@@ -175,6 +175,7 @@ def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:
     for step in tape.instructions:
         number = step.value if step.op == "input" else None
         if isinstance(number, int) and number >= count:
+            # repr gives the decimal that was written, which is exact as a rational
             step = replace(step, op="constant", value=sp.Rational(repr(values[number - count])))
         steps.append(step)
     return Tape(tuple(steps), count, tape.outputs)

@@ -85,6 +85,7 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
     breaks = inflections(law, table, runs, options.run) if options.claims else ()
     task = _Task(law, problem, runs, unknowable, options, first, tuple(breaks))
     claims = (options.claims or options.enforce) and not is_large(law)
+    # a bound that keeps one claim may break another, so the new fit is checked again
     for further in reversed(range(ROUNDS)):
         fit = _fit_to(task, claims)
         changed = enforced(task.law, fit.claims) if options.enforce and further else None
@@ -207,6 +208,7 @@ def _known(
     """The intervals and covariance of the parameters, with one that was chosen before the fit."""
     options, groups, first = task.options, task.runs.groups, task.first
     problem = task.problem if first is None else first.problem
+    # by runs, copies within a run are already one unit
     copied = groups is None and any(d.code == "D0114" for d in task.runs.warnings)
     copied = copied and are_mostly_copies(problem)
     if copied:
@@ -248,6 +250,7 @@ def _of_the_rows(task: _Task, best: Optimum, earlier: Sequence[Diagnostic]) -> l
     far = far_values(problem.target)
     if not named and (few := unjudged(problem, runs, far)):
         return [*findings, *few]
+    # a robust loss already ignores single rows: a second fit would say the same
     if named or is_robust(problem) or not (failed or far.any()):
         return findings
     starts = task.options.starts if isinstance(task.options.starts, int) else AUTO

@@ -147,6 +147,7 @@ class Problem:
     def exact(self) -> float:
         """The objective of a fit that is exact up to rounding: losses below it do not differ."""
         size = 1.0 if self.objective.log else float(np.max(np.abs(self.target)))
+        # one loss counts as often as the rows that it is summed over
         total = self.rows if self.weights is None else float(np.sum(self.weights))
         return total * float(rho(np.array(ROUNDING * size), self.objective))
 
@@ -172,6 +173,7 @@ class Problem:
             count: how many rows.
             seed: of the sample.
         """
+        # all rows: a sample would be a copy
         if self.rows <= count:
             return self
         rows = np.random.default_rng(seed).choice(self.rows, count, replace=False)
@@ -311,6 +313,7 @@ class Problem:
         residual = (np.log(value) if self.takes_log else value) - self.goal
         cost, slope = value_and_slope(residual, objective)
         loss = np.add.reduce(cost if self.weights is None else cost * self.weights, 1)
+        # nan has no order: inf loses every comparison
         loss[~np.isfinite(loss)] = np.inf
         return ResidualState(value, residual, slope, loss, objective)
 
@@ -381,6 +384,7 @@ class ResidualState:
             if problem.takes_log:
                 inverse = 1 / self.value
                 if exact:
+                    # d²(log f)/df² = -1/f², times rho': both are divided by f² below
                     curvature -= gradient
                 gradient = gradient * inverse
                 curvature *= inverse
@@ -409,6 +413,7 @@ class ResidualState:
         """Overwrite the states of some starts, given by number or mask, in place."""
         self.value[starts], self.residual[starts] = other.value, other.residual
         self.slope[starts], self.loss[starts] = other.slope, other.loss
+        # the cached derivatives are those of the former values
         self.cache.clear()
 
 
@@ -423,6 +428,7 @@ class Evaluation:
 
     def __init__(self, problem: Problem, theta: Array, order: int) -> None:
         self.problem, self.theta, self.order = problem, theta, order
+        # a Jacobian has a number for each start, row and parameter
         self.slices = list(problem.pieces(len(theta) * problem.parameters))
         self.whole: Values | ArrayValues | None = None
         if len(self.slices) == 1:

@@ -30,6 +30,7 @@ def refitted(problem: Problem, theta: Array) -> tuple[Array, float]:
         Parameters, shape (parameters,), and their weighted sum of squares.
     """
     root = np.ones(problem.rows) if problem.weights is None else np.sqrt(problem.weights)
+    # further out the slope by the free number vanishes, and the search could not leave the bound
     start = np.clip(to_free(problem.transforms, theta[None])[0], -30.0, 30.0)
     if not np.all(np.isfinite(problem.residuals(start[None]))):
         start = to_free(problem.transforms, theta[None])[0]

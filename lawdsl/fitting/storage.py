@@ -74,6 +74,7 @@ def check_schema(content: Any, schema: int | str) -> None:
         ValueError, TypeError, LookupError: it has another schema, or none.
     """
     stored = content["schema"]
+    # True == 1 and 2.0 == 2
     if type(stored) is not type(schema) or stored != schema:
         raise ValueError(f"schema {stored!r}")
 
@@ -86,6 +87,7 @@ def read(path: Path) -> str:
         ValueError: it is too large, or not UTF-8.
     """
     with path.open("rb") as file:
+        # one byte more shows that a file is too large, whatever size the file system states
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise ValueError(f"larger than {LARGEST // 2**20} MiB")
@@ -126,6 +128,7 @@ def save(path: str | Path, content: Mapping[str, Any]) -> None:
     Raises:
         LawdslError: the file cannot be written.
     """
+    # NaN and Infinity are not JSON: a record must have replaced them
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         write(Path(path), text)
@@ -199,6 +202,7 @@ def declarations(law: FittedLaw) -> Declarations:
     def find(name: str) -> Declarations:
         if name not in law.texts:
             raise altered(f"it lacks the law `{name}`")
+        # texts in a file may be edited into a circle
         if name in path:
             raise altered(f"its laws are built on each other: {' -> '.join([*path, name])}")
         if name not in done:

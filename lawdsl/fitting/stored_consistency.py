@@ -46,6 +46,7 @@ def check_stored(fit: FitRecord, law: Law) -> None:
         *_ends(fit),
         *_level(fit),
     ]
+    # predictions are the costly check: only where nothing else is wrong
     if not found:
         found = [*_predictions(fit, law)]
     if found:
@@ -78,6 +79,7 @@ def _limit(bound: Bound, point: Mapping[sp.Symbol, float]) -> float | None:
 def _keeps(bound: Bound, value: float, limit: float) -> bool:
     """Whether a value satisfies a bound, or lies on it up to rounding."""
     inwards = value - limit if bound.lower else limit - value
+    # at 0 a relative tolerance is none: a rounded value keeps its sign
     if limit == 0 and bound.relation in (">", "<"):
         return inwards > 0
     return inwards >= -AT_BOUND * abs(limit)
@@ -111,6 +113,7 @@ def _sums(fit: FitRecord, law: Law) -> Iterator[str]:
         or not 0 <= fit.agreement.agreed <= fit.agreement.starts
     ):
         yield "its counts of rows or starts are impossible"
+    # refused already; a product with such a count may overflow
     if data.rows > MOST_ROWS:
         return
     totals = (objective, objective.log, objective.raw)
@@ -203,6 +206,7 @@ def _at_ends(fit: FitRecord, law: Law, ends: tuple[float, float]) -> list[float]
     theta = np.array([[fit.values[q.name] for q in law.parameters]])
     problem = problem_of(law, np.array([ends]), np.ones(2), law.objective)
     found = [float(y) for y in problem.predictions(theta)[0]]
+    # every comparison with nan is false, so a law without a value accuses nobody
     return found if all(map(math.isfinite, found)) else [math.nan]
 
 

@@ -97,6 +97,7 @@ class Transforms(tuple[Transform, ...]):
         self.above = bool(np.all(self.sign > 0))
         self.where = slice(None) if len(self.one) == len(self) else self.one
         self.bounded = np.sort(np.r_[self.one, np.array(self.others, dtype=int)])
+        # asked at every step of every search, so computed once
         self.from_zero = np.array([_from_zero(t) for t in self], dtype=np.bool_)
 
     def plain(self, chosen: list[int]) -> bool:
@@ -180,6 +181,7 @@ def to_parameters(transforms: Transforms, free: Array) -> Array:
         return _one_sided(transforms, free)[0]
     with np.errstate(all="ignore"):
         theta, _ = _one_sided(transforms, free)
+        # in the order of the parameters: a limit depends only on parameters before its own
         for i in transforms.others:
             low, high = _limits(transforms[i], theta)
             theta[:, i] = _forward(transforms[i], low, high, free[:, i])
@@ -191,13 +193,16 @@ def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
     derivatives."""
     where, sign = transforms.where, transforms.sign
     grown = np.exp(np.minimum(np.maximum(free[:, where], -WIDEST), WIDEST))
+    # all limits are lower ones, the usual case: neither signs nor a choice between ends
     if transforms.above:
+        # limit + exp(u) rounds to the limit itself for small exp(u); a strict bound excludes that
         own = np.maximum(transforms.limit + grown, transforms.least)
     else:
         grown = sign * grown
         x = transforms.limit + grown
         least = transforms.least
         own = np.where(sign > 0, np.maximum(x, least), np.minimum(x, least))
+    # all parameters have one limit, the usual case: no copy
     if len(sign) == free.shape[1]:
         return own, grown
     theta = free.copy()
@@ -388,6 +393,8 @@ def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Arr
         free[:, one] = np.log(np.maximum(away, least))
         if not transforms.others:
             return free
+        # limits of the others are evaluated at the parameters that the free numbers give back, not
+        # at those given
         theta[:, one] = _one_sided(transforms, free)[0][:, one]
         for i in transforms.others:
             transform = transforms[i]

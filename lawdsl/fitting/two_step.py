@@ -91,6 +91,8 @@ class Straightest:
         best = int(np.argmin(self.unexplained(places, weights)))
         if self.choice.count is not None or best in (0, len(places) - 1):
             return float(places[best])
+        # by the logarithm of the distance: candidates are as dense in it as they are towards the
+        # top
         ends = np.log(self.top - places[[best + 1, best - 1]])
 
         def share(distance: float) -> float:
@@ -107,6 +109,7 @@ class Straightest:
             weights: of the rows, in place of their own.
         """
         root = np.sqrt(self.weights if weights is None else weights)[:, None]
+        # the top itself is no candidate: its logarithm is -inf
         logs = np.log(self.target[:, None] - values)
         explained, _ = np.linalg.qr(root * self.basis)
         mean, _ = np.linalg.qr(root)

@@ -88,8 +88,10 @@ def ties(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
             x, y = logs[k], logs[i]
             if not (np.all(np.isfinite(x + y)) and np.ptp(x) > TIED and np.ptp(y) > TIED):
                 continue
+            # centred, so that slope and height are not collinear
             slope, height = np.polyfit(x - x.mean(), y, 1)
             off = float(np.max(np.abs(y - height - slope * (x - x.mean()))))
+            # 1.0: over many decades a percent of the range would be a factor
             if off < TIED * min(np.ptp(y), 1.0):
                 power = f"^{slope:.3g}" if abs(slope - 1) > TIED else ""
                 factor = np.exp(height - slope * x.mean())

@@ -101,6 +101,7 @@ def _effective_rows(weights: Array | None, rows: int) -> float:
     """Kish's effective sample size of weighted rows, (Σw)²/Σw²."""
     if weights is None:
         return float(rows)
+    # squares of large weights overflow
     shares = weights / np.max(weights)
     return float(np.sum(shares) ** 2 / np.sum(shares**2))
 
@@ -151,6 +152,7 @@ def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:
     residual = problem.slopes(theta[None])[0][0]
     r_squared = 1 - float(np.sum(residual**2) / np.sum((values - np.mean(values)) ** 2))
     usual = float(np.median(np.abs(values - np.median(values))))
+    # medians, too, since one outlier makes R² negative
     if r_squared >= 0 or np.median(np.abs(residual)) <= CLEARLY * usual:
         return []
     message = f"the law describes these data worse than their mean does: R² = {r_squared:.3g}"
@@ -188,6 +190,7 @@ def at_bounds(law: Law, problem: Problem, theta: Array) -> tuple[list[Diagnostic
             there = problem.predictions(moved[None])[0]
             return float(np.max(np.abs(there - base))) if np.all(np.isfinite(there)) else np.inf
 
+        # the distance is a difference of rounded numbers
         on_it = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
         # a parameter without any effect is not pushed to its bound
         idle = change(inwards * (1 + abs(theta[i]))) <= BOUND**2 * size
@@ -219,10 +222,12 @@ def on_bounds(problem: Problem, free: Array, loss: float) -> Array:
         if abs(settled[i]) <= RUN_OFF or transform.lower is transform.upper:
             continue
         both = transform.lower is not None and transform.upper is not None
+        # with one limit only small exp(u) leads to it; large ones are large parameters
         for extreme in (-ROUNDING_ENDS, ROUNDING_ENDS) if both else (-ROUNDING_ENDS,):
             trial, inside = settled.copy(), settled.copy()
             trial[i], inside[i] = extreme, 0.0
             kept, other = problem.losses(np.stack([trial, inside]))
+            # the second condition leaves a parameter without any effect where it is
             if kept <= loss * (1 + 1e-10) and abs(other - kept) > 1e-12 * abs(kept):
                 settled = trial
                 break

@@ -120,8 +120,10 @@ def unseen(
     jacobian = np.nan_to_num(jacobian)
     spread = np.sqrt(problem.rows) * _spread(problem)
     noise, most = _noise(problem, residual)
+    # a linear parameter may take any size, so it is dead only if its column is 0
     reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
     with np.errstate(all="ignore"):
+        # not (>): 0 times infinity is nan, which means dead
         dead = ~(np.linalg.norm(jacobian, axis=0) * reach > DEAD * spread)
     size = np.abs(theta)
     for i, (_, distance) in _rooms(problem, theta).items():
@@ -217,6 +219,7 @@ class _Box:
             return True
         with np.errstate(all="ignore"):
             change = np.abs(self.slopes @ direction.step) * max(noise, self.rounding)
+        # not (<=): a change of nan counts as open
         return not bool(np.max(change, initial=0.0) <= WIDE * _spread(self.compared))
 
 
@@ -280,6 +283,7 @@ def _step(columns: _Columns, move: Array, width: float, count: int) -> Array:
 
 def _directions(columns: Array) -> tuple[Array, Array, Array]:
     """The singular value decomposition of a tall matrix, without its left vectors."""
+    # R has the singular values of the tall matrix, and is small
     return np.linalg.svd(np.linalg.qr(columns, mode="r"))
 
 
@@ -301,6 +305,8 @@ def _nowhere_seen(
         _, widths, rows = _directions(scaled)
         exact = rows[widths < EXACT * max(widths[0], 1.0)]
         found = [{names[k] for k in np.flatnonzero(np.abs(row) > SHARE_EXACT)} for row in exact]
+        # a direction that some point sees is identified; the fewest over all points are the
+        # structural ones
         if len(found) <= fewest:
             involved = [*involved, *found] if len(found) == fewest else found
             fewest = len(found)

@@ -51,6 +51,7 @@ def masked(
     part = problem.subset(seen.rows)
     core, own = _core(seen), theta
     size = int(np.sum(core))
+    # the law itself takes turns with its linearisation, which may be poor far from the first fit
     for _ in range(ROUNDS):
         own, squares = refitted(part.subset(np.flatnonzero(core)), own)
         if not np.isfinite(squares):
@@ -65,6 +66,7 @@ def masked(
     about = view(law, problem, own, seen.rows)
     _, whole = refitted(part, theta)
     far = outliers(about, total, chosen, whole)
+    # without a gap the trimmed rows are merely the largest residuals of ordinary noise
     return None if far is None or not far.apart else (about, far)
 
 
@@ -79,8 +81,10 @@ def _sizes(problem: Problem, theta: Array) -> Array:
 def _core(seen: View) -> Mask:
     """The half of the rows that the law, linearised at the fit, describes best."""
     rows, rank = seen.basis.shape
+    # the size of the half with the highest breakdown point
     size = (rows + rank + 1) // 2
     count = int(np.clip(WORK / (rows * rank**2), 30, SUBSETS))
+    # a fixed seed: the diagnosis of a table is the same at every call
     rng = np.random.default_rng(0)
     drawn = np.argsort(rng.random((count, rows)), axis=1)[:, :rank]
     step = _solved(seen.basis[drawn], seen.residual[drawn])
@@ -97,4 +101,5 @@ def _core(seen: View) -> Mask:
 
 def _solved(columns: Array, values: Array) -> Array:
     """Least-squares solutions of one system or of many."""
+    # a pseudo-inverse, since a random subset may be singular
     return np.asarray((np.linalg.pinv(columns) @ values[..., None])[..., 0])

@@ -90,6 +90,7 @@ def limit(seen: View, total: int) -> float:
         seen: the residuals.
         total: how many rows there are in all.
     """
+    # by the lower tail, since 1 - p loses the digits of a small p
     return _spread(seen, _robust(seen)) * -float(normal_quantile(ALARM / 2 / total))
 
 
@@ -113,8 +114,10 @@ def _candidates(seen: View) -> Mask:
 
 def _robust(seen: View) -> Array:
     """Residuals of the fit by least absolute residuals, the law being linear near the fit."""
+    # iteratively reweighted least squares: weights 1/|r| turn squares into absolute values
     off = seen.residual
     for _ in range(ROUNDS):
+        # a residual of 0 would have an infinite weight
         floor = 1e-6 * float(np.max(np.abs(off)))
         if floor == 0:
             break
@@ -131,6 +134,7 @@ def _sizes(seen: View, chosen: Mask) -> Array:
     off = seen.residual - seen.basis @ step
     variance = np.sum(off[~chosen] ** 2) / (np.sum(~chosen) - rest.shape[1])
     leverage = np.sum((seen.basis @ np.linalg.pinv(rest.T @ rest)) * seen.basis, axis=1)
+    # an excluded row is a prediction, of variance 1 + h; a row of the fit has 1 - h
     factor = np.where(chosen, 1 + leverage, np.maximum(1 - leverage, 1e-3))
     with np.errstate(all="ignore"):
         return np.nan_to_num(off / np.sqrt(variance * factor))
@@ -155,8 +159,10 @@ def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float)
     """
     count = int(np.sum(chosen))
     freedom = seen.freedom - count
+    # the other rows agree exactly: nothing is too unlikely
     if rest <= 0:
         return -np.inf
+    # by logarithms, as the number of subsets overflows
     sets = special.gammaln(total + 1) - special.gammaln(count + 1)
     sets -= special.gammaln(total - count + 1)
     chance = f_sf(shift / count / (rest / freedom), count, freedom)
@@ -199,6 +205,7 @@ def clouds(seen: View) -> Mask | None:
     inside = np.diff(normal_cdf(seen.left[order] / spread))
     rows = len(seen)
     least = int(np.ceil(CLOUD * rows))
+    # both parts must be large enough for a cluster
     inside[: least - 1] = inside[rows - least :] = 0.0
     widest = int(np.argmax(inside))
     if np.log(rows) + (rows - 1) * np.log1p(-inside[widest]) > np.log(ALARM):

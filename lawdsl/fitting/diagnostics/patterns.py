@@ -101,6 +101,7 @@ def pattern(seen: View, inflation: float = 1.0) -> Pattern | None:
     for axes, columns, few in [*((*one, False) for one in looks), *((*one, True) for one in bends)]:
         added = judged(seen.basis, columns)
         worst, share = _explained(seen, added, seen.left, inflation)
+        # values and ranks must agree: heavy-tailed noise fails a test on values alone
         if not few:
             worst = max(worst, _explained(seen, added, seen.scores, inflation)[0])
         elif worst < UNLIKELY:
@@ -141,6 +142,7 @@ def _bends(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
             size = float(np.ptp(place))
             for degree in BENDS:
                 if degree < levels and 0 < size < np.inf:
+                    # divided first: twice the range may overflow
                     scaled = 2 * ((place - place.min()) / size) - 1
                     yield (i,), legendre.legvander(scaled, degree)[:, 1:]
 
@@ -151,6 +153,7 @@ def _looks(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
     for i, columns in enumerate(along):
         if columns.shape[1]:
             yield (i,), columns
+    # the last axis is the prediction, a function of the others
     for i, k in itertools.combinations(range(len(along) - 1), 2):
         products = [a * b for a in along[i].T[:2] for b in along[k].T[:2]]
         if products:
@@ -291,9 +294,11 @@ def scatter(seen: View, inflation: float = 1.0) -> Scatter | None:
             continue
         ratio = above / freedom_above / (below / freedom)
         each = freedom_above / inflation, freedom / inflation
+        # each tail by its own function: 1 - cdf loses small probabilities
         sides = f_sf(ratio, *each), f_cdf(ratio, *each)
         sizes = np.abs(seen.left) / spread
         ranked = rank_sum_pvalue(sizes[~low], sizes[low])
+        # dependent rows carry less evidence: the normal score shrinks by the root of their number
         ranked = 2 * normal_cdf(normal_quantile(ranked / 2) / np.sqrt(inflation))
         corrected = min(1.0, max(2 * min(sides), float(ranked)) * len(halves))
         if corrected < ALARM and (best is None or corrected < best.chance):

@@ -100,9 +100,11 @@ def _ends(transform: Transform, theta: Array, i: int, half: float) -> tuple[floa
     if limit is None:
         return None
     distance = value - limit
+    # near a bound other than 0 a logarithm of the distance says nothing about the value
     size = abs(distance) if limit == 0 else max(abs(distance), abs(value))
     if not half > WIDE * size:
         return None
+    # exp overflows beyond 709
     factor = np.exp(min(half / abs(distance), 700.0))
     ends = sorted((limit + distance / factor, limit + distance * factor))
     return ends[0], ends[1]
@@ -125,6 +127,7 @@ def open_predictions(fitted: Fitted) -> list[Diagnostic]:
     at_rows = factor * spread.errors(problem.slopes(fitted.theta[None])[1][0])
     half = factor * spread.errors(corners.slopes(fitted.theta[None])[1][0])
     values = corners.predictions(fitted.theta[None])[0]
+    # a point where the law has no value has no open prediction
     half = np.where(np.isfinite(values), half, 0.0)
     compared = np.log(problem.target) if problem.objective.log else problem.target
     worst = int(np.argmax(half))

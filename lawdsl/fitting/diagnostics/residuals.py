@@ -173,6 +173,7 @@ def without(basis: Array, columns: Array) -> Array:
         basis: Q, orthonormal, shape (rows, rank).
         columns: shape (rows, columns) or (rows,).
     """
+    # once leaves a part along the basis where most of a column cancels
     once = columns - basis @ (basis.T @ columns)
     left: Array = once - basis @ (basis.T @ once)
     return left

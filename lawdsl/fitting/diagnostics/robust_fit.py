@@ -48,6 +48,7 @@ def far_values(target: Array) -> Mask:
     Returns:
         Which values, shape (rows,).
     """
+    # on both scales: values over decades are far apart on one of them only
     return np.logical_and.reduce(_apart_on_scales(target))
 
 
@@ -62,8 +63,10 @@ def _apart(values: Array) -> Mask:
     far = np.zeros(len(values), dtype=bool)
     order = np.argsort(values)
     ordered = values[order]
+    # two values at least remain, whose range is the unit
     for k in range(1, min(max(1, int(FEW * len(values))), len(values) - 2) + 1):
         low, high = ordered[:-k], ordered[k:]
+        # equal values have no range, and anything would be far from them
         if ordered[-k] - low[-1] > FAR * (low[-1] - low[0]) > 0:
             far[order[-k:]] = True
         if high[0] - ordered[k - 1] > FAR * (high[-1] - high[0]) > 0:
@@ -124,6 +127,7 @@ def rows_that_spoil(
         problem.objective, loss=HUBER.name, delta=DELTA * usual, log=log, choice=None
     )
     other = problem_of(law, runs.columns, problem.target, objective, problem.weights)
+    # the search sees the other rows only; the far values are judged by their residuals afterwards
     best = optimum(law, other.subset(np.flatnonzero(~far)), starts, seed)
     with np.errstate(all="ignore"):
         if not np.all(np.isfinite(other.slopes(best.theta[None])[0])):

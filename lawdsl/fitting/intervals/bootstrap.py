@@ -104,8 +104,11 @@ class Resamples:
         for _ in range(ROUNDS):
             centred = away - np.mean(away[nearest], axis=0)
             _, widths, directions = np.linalg.svd(centred[nearest], full_matrices=False)
+            # resamples on a bound may span fewer directions than there are parameters
             wide = widths > RANK * widths[0]
+            # Mahalanobis distances by singular values: the covariance itself could be singular
             far = np.linalg.norm(centred @ (directions[wide].T / widths[wide]), axis=1)
+            # stable, so that ties do not depend on the sorting method of a platform
             nearest = np.argsort(far, kind="stable")[:count]
         rank = int(np.sum(wide))
         trimmed = (
@@ -162,12 +165,16 @@ def bootstrap(
     else:
         units, copies, within = groups, np.ones(int(groups.max()) + 1), rows
     count = len(copies)
+    # a stream of its own, so that resamples are independent of the starts of the same seed
     rng = np.random.default_rng([seed, 0xB007])
     width = max(1, TOGETHER // (problem.rows * problem.parameters))
+    # fits without the bounds between parameters settle faster; the few that violate one are
+    # repeated
     loose = relaxed(problem.transforms)
     found, settled = np.empty((resamples, len(theta))), np.zeros(resamples, dtype=bool)
     for first in range(0, resamples, width):
         last = min(first + width, resamples)
+        # gamma of shape w is the sum of w exponential weights: a row of weight w stands for w rows
         weights = rng.gamma(copies, size=(last - first, count))[:, units] * within
         some = slice(first, last)
         found[some], settled[some] = _fitted(problem, theta, weights, loose, before)
@@ -198,6 +205,7 @@ def _short(problem: Problem, theta: Array, rows: Array) -> Array:
     noise = noise_of(own, residual, len(theta))
     drawing = noise.curvature / problem.objective.row.max_curvature
     leverage = np.sum(influence * scaled, axis=1) / np.maximum(rows, 1e-300)
+    # a row that the fit follows exactly would divide by 0
     left = np.maximum(1 - drawing * leverage, LEAST_LEFT)
     seen = np.sum(influence**2, axis=0)
     with np.errstate(all="ignore"):
@@ -214,6 +222,8 @@ def _fitted(
     own = replace(problem, weights=weights, transforms=transforms or problem.transforms)
     start, fixed = np.repeat(theta[None], len(weights), axis=0), None
     if before is not None:
+        # the parameter chosen before the fit is chosen anew in each resample: that is its
+        # uncertainty
         start[:, before.number] = [before.value(w) for w in weights]
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[:, before.number] = True

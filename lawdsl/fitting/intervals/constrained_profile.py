@@ -73,6 +73,7 @@ class Constrained:
         def changed(chosen: tuple[float | None, ...]) -> int:
             return sum((u is not None) != at_fit[i] for i, u in zip(coupled, chosen, strict=True))
 
+        # with many bounds the product is too long even to sort
         tried = islice(product(*states), ENUMERATED)
         for chosen in nsmallest(MOST, tried, key=changed):
             on = {i: u for i, u in zip(coupled, chosen, strict=True) if u is not None}
@@ -94,6 +95,7 @@ class Constrained:
         """
         best, losses = free.copy(), np.full(len(free), np.inf)
         for way in self.ways:
+            # a parameter cannot be fixed at its value and on its bound at once
             rows = np.flatnonzero(~np.isin(numbers, list(way.on)))
             if not len(rows):
                 continue
@@ -107,6 +109,7 @@ class Constrained:
                 to_free(self.problem.transforms, theta[better]),
                 reached[better],
             )
+            # the mapping there and back rounds, but the fixed number must not move
             best[won, numbers[won]] = free[won, numbers[won]]
         return best, losses
 

@@ -91,6 +91,7 @@ class Covariance:
             errors = np.linalg.norm(gradient @ self.sqrt_factor.T, axis=1)
             scaled = gradient * self.scale
             missed = np.linalg.norm(scaled @ self.null_space.T, axis=1)
+            # not (<=) rather than >: a gradient with nan has an infinite error, too
             errors[~(missed <= UNSEEN * np.linalg.norm(scaled, axis=1))] = np.inf
         return np.where(np.isfinite(errors), errors, np.inf)
 
@@ -115,6 +116,8 @@ class Covariance:
         Returns:
             Shape (count, p), in the law's units.
         """
+        # a stream of its own, so that draws of errors are independent of the starts of the same
+        # seed
         rng = np.random.default_rng([seed, 0x5B8E])
         normal = rng.normal(size=(count, len(self.sqrt_factor)))
         wide = np.sqrt(self.dof / rng.chisquare(self.dof, size=(count, 1)))
@@ -153,6 +156,7 @@ Spread = Covariance
 
 def _matrix(rows: Any, width: int) -> Array:
     """Rows of finite numbers, shape (rows, width)."""
+    # type, not isinstance: True is an int
     if any(type(x) not in (int, float) for row in rows for x in row):
         raise ValueError("no matrix of numbers")
     matrix = np.array(rows, dtype=np.float64).reshape(len(rows), width)
@@ -193,8 +197,10 @@ def spread(
         weights = 1.0 if problem.weights is None else np.sqrt(problem.weights)[:, None]
         changes, alone = leaving_out_runs(noise, root, weights * root, groups)
         unseen = _basis(alone)
+        # directions that one run alone determines have an infinite error and no part in the factor
         changes = changes - (changes @ unseen.T) @ unseen
         factor = (
+            # RᵀR is the same covariance in p rows instead of one per run
             np.linalg.qr(changes, mode="r") if len(changes) > len(names) else changes
         ) * unit_noise.scale
     return replace(unit_noise, sqrt_factor=factor, null_space=unseen, dof=float(noise.freedom))
@@ -261,6 +267,7 @@ def decomposed(root: Array) -> Decomposed:
     wide = len(root) < root.shape[1]
     left, widths, directions = np.linalg.svd(root, full_matrices=wide)
     rank = int(np.sum(widths > RANK * np.max(widths, initial=0.0)))
+    # FᵀF = V·S⁻²·Vᵀ, the inverse of JᵀJ on the directions that are determined
     factor = directions[:rank] / widths[:rank, None]
     narrowest = float(widths[rank - 1] / widths[0]) if rank else 1.0
     return Decomposed(left[:, :rank], factor, directions[rank:], narrowest)
@@ -271,6 +278,7 @@ def lengths(columns: Array) -> Array:
     divided by its largest absolute value first."""
     largest = np.max(np.abs(columns), axis=0, initial=0.0)
     unit = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    # squares overflow beyond 1e154
     norms: Array = unit * np.linalg.norm(columns / unit, axis=0)
     return norms
 

@@ -93,6 +93,7 @@ def _by_run(noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64])
     moved, directions = leaving_out_runs(noise, slopes, root, groups)
     covariance = moved.T @ moved
     alone = np.any(np.abs(directions) > NAMED, axis=0)
+    # the diagonal alone: its covariance with others stays unknown
     covariance[alone, alone] = np.inf
     return covariance
 

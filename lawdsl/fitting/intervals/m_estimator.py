@@ -79,6 +79,7 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
         curvature = rho_curvature(residual, problem.objective, exact=True)
         mean_curvature = max(float(np.sum(weights * curvature)) / float(np.sum(weights)), 1e-300)
     drawing = mean_curvature / row.max_curvature  # the share of the rows with leverage
+    # a Huber fit draws only rows within delta, so it costs fewer degrees of freedom than parameters
     mean = float(np.sum(weights * slope**2)) / max(rows - drawing * parameters, 1.0)
     return Noise(weights * slope, mean, mean_curvature, max(freedom, 1))
 
@@ -97,7 +98,9 @@ def _share_within(residual: Array, weights: Array, delta: float, parameters: int
     size, weights = size[order], weights[order]
     total = float(np.sum(weights))
     left = max(total - parameters, 1.0)
+    # the median of the residuals that the fit does not draw to 0
     middle = int(np.searchsorted(np.cumsum(weights) - parameters, left / 2))
+    # 1.4826 makes a median absolute residual a standard deviation of Gaussian noise
     scale = max(1.4826 * float(size[min(middle, len(size) - 1)]), 1e-6 * delta)
     window = max(delta, SILVERMAN * scale * total**-0.2)
     inside = float(np.sum(weights[size <= window]))

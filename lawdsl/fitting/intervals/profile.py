@@ -74,8 +74,10 @@ def profile(
     base = float(problem.losses(spread.free[None])[0])
     residual = problem.residuals(spread.free[None])[0]
     rise = noise_of(problem, residual, int(np.sum(~held)), groups).rise(level)
+    # bounds between parameters were relaxed for the search, but an interval must not leave them
     coupled = whole if whole and any(t.coupled for t in whole.transforms) else None
     bounds = None if coupled is None else Constrained(problem, coupled, theta)
+    # where the delta method puts the ends: the first guess of the search
     width = np.sqrt(np.diag(spread.covariance))
     search = _Ends(problem, spread.free, width, base, rise * spread.inflation, bounds)
     kept = np.flatnonzero(~held)
@@ -98,6 +100,7 @@ def profile(
         low[j], high[j] = (bound, side.high[j]) if inwards > 0 else (side.low[j], bound)
         best.append((side.lowest, side.lowest_theta))
     lowest, lower = min(best, key=lambda pair: pair[0])
+    # a profile that falls below the fit has met a better minimum, which is reported
     better = lowest < base * (1 - LOWER) - problem.exact
     left_out = 0 if bounds is None else bounds.left_out
     return Profile(low, high, lower if better else None, left_out)
@@ -122,6 +125,8 @@ def _from_bound(
     """The search for the end of an interval that begins on a bound."""
     free = to_free(own.transforms, theta[None])
     near = own.local_model(free, exact=False)
+    # on a bound the objective rises with a slope, not only with a curvature: the nearer of the two
+    # ends
     slope = abs(float(near.gradient[0, number])) / rise
     bend = max(float(near.hessian[0, number, number]), 0.0) / rise
     width = 1 / max(slope, np.sqrt(bend / 2), 1e-300)
@@ -197,6 +202,7 @@ class _Ends:
             row[j] = self.end[k]
             value = to_parameters(self.problem.transforms, row[None])[0, j]
             low, high = endless(value, value, fitted[j])
+            # fmin and fmax ignore the nan of ends that are not known yet
             self.low[j], self.high[j] = np.fmin(self.low[j], low), np.fmax(self.high[j], high)
 
     def step(self) -> bool:
@@ -212,6 +218,7 @@ class _Ends:
             self.lowest, self.lowest_free = float(np.min(losses)), reached[np.argmin(losses)]
         with np.errstate(all="ignore"):
             root = np.sqrt(np.maximum(losses - self.base, 0.0) / self.rise[going])
+        # no value there counts as far beyond the end, so the bracket closes towards the fit
         root = np.where(np.isfinite(root), root, 1e6)
         usable = np.isfinite(losses)
         self.free[going[usable]] = reached[usable]
@@ -221,6 +228,7 @@ class _Ends:
         self.inside_root[going[small]] = root[small]
         self.outside[going[~small]] = self.away[going[~small]]
         self.outside_root[going[~small]] = root[~small]
+        # the last secant through the fit costs nothing and gains the remaining digits
         done = np.abs(root - 1) <= CLOSE
         self.end[going[done]] = self.centre[going[done]] + self.away[going[done]] / root[done]
         unbounded = small & (np.abs(self.away[going]) >= self.widest[going])
@@ -243,8 +251,10 @@ class _Ends:
         low, high = self.inside_root[going], self.outside_root[going]
         bracketed = np.isfinite(far)
         with np.errstate(all="ignore"):
+            # at least a tenth of the bracket goes in each round, however curved the profile is
             share = np.clip((1 - low) / (high - low), 0.1, 0.9)
             between = near + share * (far - near)
+            # 2 % beyond the secant, so that the end is bracketed if the profile is slightly concave
             further = np.where(low > 1 / FARTHEST, 1.02 / low, FARTHEST)
         away = np.where(bracketed, between, near * further)
         away = np.where(~bracketed & (near == 0), self.away[going] * FARTHEST, away)

@@ -85,6 +85,8 @@ def _lifted(problem: Problem, free: Array) -> Array:
     model = problem.local_model(free, exact=False)
     with np.errstate(all="ignore"):
         room = np.exp(free)
+        # derivatives by the distance from the bound, d/d(exp u): by u they vanish far out, and no
+        # step leads back
         gradient, curvature = model.gradient / room, np.einsum("sii->si", model.hessian) / room**2
         optimal = room - gradient / curvature
         return np.where(out & (curvature > 0) & (optimal > 2 * room), np.log(optimal), free)
@@ -93,6 +95,7 @@ def _lifted(problem: Problem, free: Array) -> Array:
 def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:
     """Starts that are worth going on with, those of like predictions together, the best first."""
     order = np.argsort(losses, kind="stable")
+    # an exact fit has a loss near 0, of which no multiple is a useful limit
     order = order[losses[order] <= NEAR * losses[order[0]] + problem.exact]
     order = order[np.isfinite(losses[order])]
     basins: list[list[int]] = []
@@ -151,6 +154,7 @@ def _gauss_newton(problem: Problem, u: Array) -> Array | None:
     r, slopes = problem.residuals_and_slopes(u[None])
     if not (np.all(np.isfinite(slopes)) and np.all(np.isfinite(r))):
         return None
+    # unit columns, since the test of the triangle below is absolute
     scale = np.linalg.norm(slopes[0], axis=0)
     if not np.all(scale > 0):
         return None

@@ -163,6 +163,7 @@ class _Irls:
     ) -> None:
         """Move to the points with a lower loss."""
         weights = self._reweighted(state)
+        # the usual case needs no masked copies
         if better.all():
             accepted = self.going
             self.weights, self.held, self.gradient, self.hessian = (
@@ -185,11 +186,14 @@ class _Irls:
         going = self.going
         loss, fall, damping = self.losses[going], self.fall[going], self.damping[going]
         settled = better & (fall <= self.enough * loss) & (damping < CRAWLING)
+        # steps this short change the loss by rounding only
         settled |= ~better & (damping > 1e6)
+        # an exact fit: further decreases are rounding
         settled |= loss <= self.problem.exact
         hopeless = np.zeros_like(settled)
         if number >= PATIENCE and len(self.losses) > 1:
             best = np.min(self.losses)
+            # only starts that moved: a rejected step says nothing of where a start leads
             hopeless = better & (loss - best > HOPE * fall) & (loss > NEAR * best)
             self.losses[going[hopeless]] = np.inf
         self._go_on(~(settled | hopeless))
@@ -210,6 +214,8 @@ class _Irls:
         """The damped step of the nonlinear parameters; the linear ones follow afterwards."""
         if not self.moving.any():
             return np.zeros_like(self.gradient)
+        # a unit diagonal, since parameters may differ in size by any power; a column of zeros stays
+        # 0
         size = np.sqrt(np.maximum(diagonal(self.hessian), 1e-300))
         scaled = self.hessian / (size[:, :, None] * size[:, None, :])
         gradient = self.gradient / size
@@ -218,6 +224,8 @@ class _Irls:
             scaled[self.held[:, :, None] | self.held[:, None, :]] = 0.0
             diagonal(scaled)[...] += self.held
             gradient[self.held] = 0.0
+        # the linear parameters are solved for afterwards: their damping only keeps the system
+        # regular
         diagonal(scaled)[...] += np.where(self.moving, damping[:, None], 1e-12) + 1e-14
         if not np.isfinite(scaled).all() or not np.isfinite(gradient).all():
             scaled, gradient = np.nan_to_num(scaled), np.nan_to_num(gradient)

@@ -94,6 +94,8 @@ def optimum(
     Raises:
         LawdslError: the law has no value on the data at any start.
     """
+    # tried first: a minimum without the bounds between parameters that satisfies them is the
+    # minimum
     free = relaxed(problem.transforms)
     if free is not None:
         looser = replace(problem, transforms=free)
@@ -116,6 +118,8 @@ def _optimum(
     if isinstance(starts, np.ndarray):
         reached = trust_region(sample, to_free(sample.transforms, starts[None]), ALONE)
     elif isinstance(starts, Mapping):
+        # no other start can correct this one, so the slower solver follows it, which reported no
+        # wrong minimum
         reached = trust_region(sample, given_start(law, sample, starts)[:1], ALONE)
     elif isinstance(starts, str) and starts == "declared":
         free, outside = declared_starts(law, sample)
@@ -132,6 +136,7 @@ def _optimum(
     if not best.converged:
         best = _followed(sample, best)
     if sample is not problem:
+        # the minimum on the sample is only near that on all rows
         points, _, settled, _ = newton_batch(problem, best.point[None])
         loss = problem.losses(points)
         best = replace(best, point=points[0], loss=float(loss[0]), converged=bool(settled[0]))

@@ -97,11 +97,14 @@ def newton_batch(
         free, losses, settled, steps = _by_newton(
             problem, free, problem.objective, fixed, settled_at, limit
         )
+        # without a parameter a loss cannot be widened: another round is a plain restart without
+        # damping
         rounds = AGAIN if problem.objective.row.parameters else 1
         for _ in range(rounds if limit >= STEPS else 0):
             unsettled = np.flatnonzero(~settled & np.isfinite(losses))
             if not len(unsettled):
                 break
+            # a step from kink to kink of a narrow Huber loss is short; a wider delta smooths them
             wide = replace(problem.objective, delta=problem.objective.delta * WIDENED)
             points, loss, done, more = _by_newton(
                 problem.of_starts(unsettled),
@@ -152,6 +155,7 @@ class _Newton:
             self.local_model, self.damping[self.going], self.longest, self.moving
         )
         narrowing = self.now.delta > self.problem.objective.delta
+        # the minimum of a widened loss is not an end of the search
         if not narrowing:
             loss = self.local_model.loss
             tiny = foreseen <= self.settled_at * loss + EXACTLY_SETTLED * self.problem.exact
@@ -164,6 +168,8 @@ class _Newton:
         iterate = _Iterate(self.problem, self.free[going] + step, self.fixed)
         self.evaluations[going] += 1
         iterate.follow(self.now, ENOUGH * foreseen, before=self.state)
+        # close to the minimum two losses differ by rounding alone, and the step is right all the
+        # same
         better = iterate.state.loss <= self.local_model.loss * (1 + NOISE)
         accepted = going[better]
         self.free[accepted], self.losses[accepted] = (
@@ -171,6 +177,7 @@ class _Newton:
             iterate.state.loss[better],
         )
         damping = self.damping[going]
+        # convergence is quadratic only without damping, so it ends at exactly 0
         eased = np.where(damping < 1e-6, 0.0, damping * 0.1)
         self.damping[going] = np.where(better, eased, np.maximum(damping * 10, 1e-4))
         if narrowing:
@@ -187,6 +194,7 @@ class _Newton:
     def _settle(self, tiny: Mask, step: Array) -> None:
         """Take the last step of some starts, unless it is long and increases the loss."""
         done, step = self.going[tiny], step[tiny]
+        # a start at infinite loss may be among them: it stays where it is
         step[~np.isfinite(step)] = 0.0
         self.settled[done] = True
         far = np.max(np.abs(step), axis=1) > NEARBY
@@ -201,6 +209,7 @@ class _Newton:
         """Narrow Huber's delta towards that of the problem."""
         delta = max(self.now.delta * NARROWED, self.problem.objective.delta)
         self.now = replace(self.now, delta=delta)
+        # the damping was that of another objective
         self.damping[:] = 0.0
         iterate = _Iterate(self.problem, self.free, self.fixed)
         iterate.follow(self.now, np.zeros(len(self.free)))
@@ -246,6 +255,8 @@ class _Iterate:
         self.theta, on_bound, self.state = refined(
             problem, self.points, self.theta, now, enough, fixed_linear, share, before
         )
+        # solved parameters may lie closer to a bound than a start may: nothing but rounding is kept
+        # between
         free = to_free(problem.transforms, self.theta, inside=1e-16)
         self.free = free if self.fixed is None else np.where(self.fixed, self.free, free)
         if on_bound.any():
@@ -299,9 +310,11 @@ def newton_step(
     steep = np.abs(diagonal(hessian))
     # without curvature the step has the longest length
     steep = np.maximum(steep, np.abs(gradient) / longest)
+    # a relative floor: a direction without curvature or gradient must not divide by 0
     size = np.sqrt(np.maximum(steep, 1e-14 * np.max(steep, axis=1, keepdims=True) + 1e-300))
     scaled = hessian / (size[:, :, None] * size[:, None, :])
     pull = gradient / size
+    # eigh raises for the whole stack if one matrix has a number that is not finite
     if not (np.isfinite(scaled).all() and np.isfinite(pull).all()):
         scaled[~np.isfinite(scaled)] = 0.0
         pull[~np.isfinite(pull)] = 0.0
@@ -310,11 +323,13 @@ def newton_step(
     values, vectors = np.linalg.eigh(scaled)
     pull = (pull[:, None] @ vectors)[:, 0]
     stiff = np.abs(values)
+    # a flat direction gets a long step, which `longest` cuts, instead of an infinite one
     stiff = np.maximum(stiff, 1e-10 * stiff.max(axis=1, keepdims=True) + 1e-300)
     along = -pull / stiff
     step = (vectors @ along[:, :, None])[:, :, 0] / size
     if moving.any():
         over = np.max(np.abs(step[:, moving]) / longest[moving], axis=1)
+        # shortening all coordinates alike keeps it a descent direction
         step /= np.maximum(1.0, over)[:, None]
     step = np.minimum(np.maximum(step, -longest), longest)
     return step, -np.add.reduce(along * pull, 1) / 2

@@ -148,6 +148,8 @@ class _Reading:
         significant = widths > ALIKE * widths[0]
         draws, count = len(self.values), int(significant.sum())
         size = np.exp(self.rng.uniform(np.log(SMALL), np.log(MANY), (draws, 1)))
+        # singular vectors have length 1 over all rows: the root makes the spread of the sum that of
+        # `size`
         along = size * self.rng.normal(size=(draws, count)) * np.sqrt(len(basis) / count)
         values = (along / widths[significant]) @ directions[significant] / scale
         for symbol, value in zip(functions, values.T, strict=True):
@@ -167,6 +169,7 @@ class _Reading:
             size = np.exp(self.rng.uniform(np.log(SMALL), np.log(LARGE), len(spread)))
             with np.errstate(all="ignore"):
                 value = spread ** (-1 / order) * size ** np.sign(order)
+            # with an even power the term has one sign, whatever that of the factor
             if order % 2:
                 value = value * self.rng.choice([-1.0, 1.0], len(spread))
             self._settle(symbol, value)

@@ -56,8 +56,10 @@ def chosen_starts(law: Law, problem: Problem, count: int, seed: int) -> Array:
         sized = in_terms(law, problem.columns, theta, np.random.default_rng((seed, 1)))
         theta = theta if sized is None else np.concatenate([theta, sized])
     if problem.linear:
+        # so that draws are compared at their best linear parameters, as the search will see them
         theta, _ = solved(problem, Evaluation(problem, theta, 0), theta)
     free = to_free(problem.transforms, theta)
+    # a solved parameter may be infinite: its start begins at the free number 0 instead
     free[~np.isfinite(free)] = 0.0
     losses = problem.losses(free)
     order = np.argsort(losses, kind="stable")
@@ -196,6 +198,7 @@ def placed(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
         high = [float(b.limit.xreplace(substitutions)) for b in q.bounds if not b.lower]
         if q.name in point:
             x = float(point[q.name].xreplace(substitutions))
+            # equality is judged below, for strict bounds only
             if any(x < b for b in low) or any(x > b for b in high):
                 return None
             strict = [float(b.limit.xreplace(substitutions)) for b in q.bounds if b.strict]

@@ -57,6 +57,8 @@ def _from_one(problem: Problem, start: Array, options: SolverOptions) -> Solutio
 
     def residuals(free: Array) -> Array:
         values = problem.residuals(free[None])[0]
+        # least_squares refuses a start with residuals that are not finite; the square of 1e30 is
+        # finite
         return np.nan_to_num(values, nan=1e30, posinf=1e30, neginf=-1e30)
 
     def slopes(free: Array) -> Array:
@@ -83,6 +85,7 @@ def _from_one(problem: Problem, start: Array, options: SolverOptions) -> Solutio
         return Solution(start, np.inf, False, NO_VALUE)
     points, _, settled, steps = newton_batch(problem, search.x[None])
     loss = problem.losses(points)
+    # status 0: the limit of evaluations was reached
     converged = bool(settled[0] or search.status > 0)
     return Solution(
         points[0],

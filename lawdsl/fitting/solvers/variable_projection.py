@@ -88,6 +88,7 @@ def solved(
     weighted = columns * scale[:, None]
     gram = weighted @ np.swapaxes(columns, 1, 2)
     aim = (weighted @ (goal[:, None] if base is None else (goal - base)[:, :, None]))[:, :, 0]
+    # one sum per start is cheaper than a mask of all entries, and not finite if any entry is
     usable = np.isfinite(np.add.reduce(gram, (1, 2)) + np.add.reduce(aim, 1))
     if not usable.all():
         gram[~usable], aim[~usable] = np.eye(gram.shape[1]), 0.0
@@ -164,6 +165,7 @@ class _Refining:
         finished: tuple[Array, ResidualState] | None = None
         for _ in range(REFINEMENTS):
             step, foreseen = self._step(state, s, soft)
+            # a comparison with nan is false, so a start without a value stops here
             on = (foreseen > np.maximum(share_enough * state.loss, enough)) & (share >= SHORTEST)
             if not on.any():
                 break
@@ -270,6 +272,7 @@ def _held_step(
     stiff: Array, gradient: Array, s: Array, on_bound: Mask, fixed: Mask | None
 ) -> Array:
     """Newton's step where some parameters go to 0, and others are not changed."""
+    # 1e-150: its square is still above the smallest float
     size = np.sqrt(np.abs(diagonal(stiff))) + 1e-150
     scaled = stiff / (size[:, :, None] * size[:, None, :])
     aim = -gradient / size
@@ -282,6 +285,7 @@ def _held_step(
     gone = goes * size
     aim -= (scaled @ gone[:, :, None])[:, :, 0]
     scaled[on_bound[:, :, None] | on_bound[:, None, :]] = 0.0
+    # rows and columns of fixed parameters become those of the identity
     diagonal(scaled)[...] += on_bound + RIDGE
     step = solve_each(scaled, np.where(on_bound, gone, aim)) / size
     return np.where(on_bound, goes, step)
@@ -336,6 +340,7 @@ def _least(gram: Array, aim: Array, bounded: Mask) -> Array:
         diagonal(part)[...] += ~free
         solution[unfinished] = solve_each(part, aim[unfinished] * free)
         rise = aim[unfinished] - (gram[unfinished] @ solution[unfinished][:, :, None])[:, :, 0]
+        # a rise below the ridge is its own effect and would exchange a parameter for ever
         wrong = bounded & ((free & (solution[unfinished] < 0)) | (~free & (rise > RIDGE)))
         on_bound[unfinished] ^= wrong
         unfinished = unfinished[wrong.any(axis=1)]
@@ -346,9 +351,11 @@ def _least(gram: Array, aim: Array, bounded: Mask) -> Array:
 
 def _by_nnls(gram: Array, aim: Array, bounded: Mask) -> Array:
     values, vectors = np.linalg.eigh(gram)
+    # gram may be indefinite by rounding
     root = np.sqrt(np.maximum(values, RIDGE))
     square = root[:, None] * vectors.T
     goal = (vectors.T @ aim) / root
+    # nnls knows bounded parameters only: an unbounded one is a difference of two
     both = np.hstack([square, -square[:, ~bounded]])
     try:
         part, _ = nnls(both, goal)

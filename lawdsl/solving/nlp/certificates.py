@@ -110,6 +110,7 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
             bound = add(bound, multiply(slope, displacement))
         value = _require(results[tape.outputs[0]])
         gap = (value.high - bound.low).upper()
+        # rounding outwards may take a gap of 0 below 0
         return max(float(gap), 0.0) if gap.is_finite() else None
 
 
@@ -204,6 +205,8 @@ def _rounded_row(
     offset = _rounded(value)
     if value.low <= 0 <= value.high:  # 0.1 + 0.2 - 0.3
         size = max(abs(end) for part in parts for end in part if end.is_finite())
+        # an interval about 0 has no relative width: it counts as 0 where it is narrow beside its
+        # terms
         offset = 0.0 if value.high - value.low <= size * arb(2) ** -PRECISION_BITS else float("nan")
     return (
         (coefficients, offset) if np.isfinite(coefficients).all() and np.isfinite(offset) else None
@@ -253,6 +256,7 @@ def _violation(value: Interval | None, equality: bool) -> float:
     if value is None:
         return float("inf")
     most = max(float(value.high), -float(value.low)) if equality else float(value.high)
+    # nan compares unequal to itself
     return max(most, 0.0) if most == most else float("inf")
 
 
@@ -277,6 +281,7 @@ def _reverse_slopes(
     moving = _depends_on_unknowns(tape, count)
     for i in range(len(tape.instructions) - 1, -1, -1):
         step, adjoint = tape.instructions[i], adjoints[i]
+        # 0 times an unbounded partial derivative would be undecided
         if adjoint == ZERO or not moving[i]:
             continue
         if step.op == "input":
@@ -309,6 +314,7 @@ def _partial(
     if step.op == "multiply":
         product = ONE
         for k, factor in enumerate(arguments):
+            # not the result divided by the factor, which may contain 0
             product = multiply(product, factor) if k != position else product
         return product
     if step.op == "power":

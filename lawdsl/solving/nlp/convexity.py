@@ -107,6 +107,7 @@ def _step_curvature(
     value_range = apply(step.op, [x.range for x in arguments])
     if value_range is None:
         return Curvature(None)
+    # a part that takes one value on the whole box is a constant, whatever it is made of
     if value_range.low == value_range.high or all(x.fixed for x in arguments):
         return _constant_curvature(value_range)
     return RULES[step.op](value_range, arguments)

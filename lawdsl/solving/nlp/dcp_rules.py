@@ -76,6 +76,7 @@ def _product_rule(value_range: Interval, factors: list[Curvature]) -> Curvature:
         return Curvature(value_range, rest.convex, rest.concave, rest.log_convex)
     if sign < 0:
         return Curvature(value_range, convex=rest.concave, concave=rest.convex)
+    # a factor of unknown sign turns a convex part into either
     return Curvature(value_range, convex=rest.affine, concave=rest.affine)
 
 
@@ -124,6 +125,7 @@ def _power_shape(base: Interval, exponent: Interval) -> Shape:
         if p >= 0 and q <= 1:
             return RISING_CONCAVE
         return FALLING_CONVEX if q <= 0 else UNKNOWN_SHAPE
+    # a negative base has a value only for a whole exponent, and none at 0 for a negative one
     if p != q or not p.is_integer() or (p < 0 and base.high >= 0):
         return UNKNOWN_SHAPE
     even = bool((p / 2).is_integer())
@@ -169,6 +171,7 @@ def _abs_rule(value_range: Interval, arguments: list[Curvature]) -> Curvature:
         return Curvature(value_range, inner.convex, inner.concave, inner.log_convex)
     if inner.range.high <= 0:
         return Curvature(value_range, convex=inner.concave, concave=inner.convex)
+    # |convex| is not convex where the sign changes
     return Curvature(value_range, convex=inner.affine)
 
 

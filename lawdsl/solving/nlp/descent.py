@@ -44,6 +44,8 @@ class _SearchCoordinates:
 
     def of(self, x: Array) -> Array:
         up, down, both = self._open
+        # the inner choice: both branches of `where` are evaluated, and log of a value <= 0 would
+        # warn
         u = np.where(self.logs, np.log(np.where(self.logs, x, 1.0)), x / self.spans)
         u = np.where(up, np.log1p(np.where(up, x - self.low, 0.0) / self.spans), u)
         u = np.where(down, -np.log1p(np.where(down, self.high - x, 0.0) / self.spans), u)
@@ -90,6 +92,7 @@ def sqp_search(
     """
     low, high = problem.polytope.tightened
     inset = [np.where(steep, STEEP_BOUND_SHARE * problem.spans, 0.0) for steep in problem.steep]
+    # the insets may cross in a narrow range
     low, high = low + inset[0], np.maximum(low + inset[0], high - inset[1])
     x = np.clip(start, low, high)
     logs = problem.decades
@@ -100,6 +103,7 @@ def sqp_search(
     if not np.isfinite(values).all():
         return None
     lengths = np.abs(slopes * to.slopes(x))
+    # the median: one steep unknown must not make all others look flat to the tolerance
     scale = _usable_scale(float(np.median(lengths[0])) or float(np.max(lengths[0])))
 
     begin = to.of(x)
@@ -146,6 +150,7 @@ def _scipy_constraints(
 ) -> list[dict[str, Any]]:
     """The constraints that are no bounds, as SciPy takes them."""
     is_constraint = np.ones(len(problem.constraints), dtype=bool)
+    # rows with one coefficient are in the tightened bounds already
     is_constraint[problem.polytope.rows[~problem.polytope.several]] = False
     constraints = []
     for kind, sign, rows in (("eq", 1, problem.equality), ("ineq", -1, ~problem.equality)):
@@ -153,6 +158,7 @@ def _scipy_constraints(
         if len(number):
             factor = sign / scales[number]
 
+            # defaults bind the loop's values now, not at the call
             def values(u: Array, number: Any = number, factor: Array = factor) -> Array:
                 return factor * problem.functions.at(to.back(u))[0][1 + number]
 

@@ -91,6 +91,7 @@ class _Builder:
         """Replace the kinks that contain no others; False if no kink remains."""
         kinks = {k for e in self.problem.expressions for k in e.atoms(*KINKS)}
         innermost = [k for k in kinks if not any(inner.has(*KINKS) for inner in k.args)]
+        # a set of expressions has no order that is the same in every process
         for kink in sorted(innermost, key=sp.default_sort_key):
             self._replace(kink)
         return bool(innermost)
@@ -127,6 +128,7 @@ class _Builder:
         """Whether two branches have the same value, compared with what their difference varies by
         over the lengths of the unknowns."""
         difference = lead - other
+        # a constant difference varies by nothing that it could be compared with
         if not difference.free_symbols & set(self.problem.unknowns):
             return bool(abs(computed_at([difference], self.point)[0]) == 0)
         alone = replace(self.problem, constraints=[NlpConstraint("difference", difference)])

@@ -42,6 +42,7 @@ def is_infeasible(problem: NlpProblem, boxes: int = MAX_BOXES) -> bool:
     for _ in range(boxes):
         if not waiting:
             return True
+        # depth first: memory stays small, and a proof needs all boxes anyway
         box = waiting.pop()
         if _violates_constraint(problem, box):
             continue
@@ -58,6 +59,7 @@ def _violates_constraint(problem: NlpProblem, box: Box) -> bool:
     for constraint, terms in zip(problem.constraints, problem.terms, strict=True):
         of_constraint = [next(term_ranges) for _ in terms]
         finite_ranges = [term_range for term_range in of_constraint if term_range is not None]
+        # a constraint without a value somewhere on the box cannot exclude it
         if len(finite_ranges) < len(of_constraint):
             continue
         with precision(BITS):
@@ -74,6 +76,7 @@ def _bisect(box: Box) -> list[Box] | None:
     widest = max(widths, key=lambda symbol: widths[symbol])
     low, high = box[widest]
     cut = _bisection_point(low, high)
+    # neighbouring numbers have none between them
     if not low < cut < high:
         return None
     return [{**box, widest: (low, cut)}, {**box, widest: (cut, high)}]
@@ -95,5 +98,6 @@ def _bisection_point(low: float, high: float) -> float:
     if math.isinf(low):
         return -_bisection_point(-high, math.inf)
     if low > 0 and high > 16 * low:
+        # the root of each: the product of two large ends overflows
         return math.sqrt(low) * math.sqrt(high)
     return low + (high - low) / 2

@@ -92,6 +92,7 @@ def relative_violations(violation: Array, size: Array) -> Array:
     Returns:
         Shape (constraints,): 0 where the violation is 0, inf where only the size is 0.
     """
+    # a constraint without any terms is met or violated; it has no unit
     shares = np.divide(violation, size, out=np.full(len(size), np.inf), where=size > 0)
     return np.where(violation == 0, 0.0, shares)
 
@@ -178,6 +179,7 @@ def kkt_point(problem: NlpProblem, x: Array, ignored: Mask | None = None) -> Kkt
     active = ~problem.equality & (values[1:] >= -ACTIVE_RTOL * constraint_sizes(problem, x))
     at_low, at_high = at_bounds(problem, x)
     walled = (at_low & problem.steep[0]) | (at_high & problem.steep[1])  # beyond all other slopes
+    # one infinite slope would be all that the least squares see
     used = ~walled if ignored is None else ~(walled | ignored)
     m, low, high, residual = np.zeros(len(values) - 1), np.zeros(len(x)), np.zeros(len(x)), np.inf
     if np.isfinite(slopes[:, used]).all() and np.isfinite(values).all():
@@ -194,6 +196,7 @@ def kkt_point(problem: NlpProblem, x: Array, ignored: Mask | None = None) -> Kkt
             float(np.max(np.abs(slopes[0, used]) * lengths, initial=0.0)), problem.reference
         )
         residual = fitted[3] / (scale or 1.0)
+        # the multipliers of walled unknowns are not fitted, so their signs are checked here
         residual = residual if np.all(low >= 0) and np.all(high >= 0) else np.inf
     worst = float(np.max(violations(problem, x), initial=0.0))
     worst = worst if np.isfinite(worst) else np.inf
@@ -209,6 +212,7 @@ def _fit_multipliers(
     eye, free = np.eye(len(goal)), rows[equality]
     signed = np.vstack([rows[active], -eye[at_low], eye[at_high]])
     signed_multipliers = np.zeros(len(signed))
+    # multipliers of equalities have any sign: they are projected out, as nnls would bound them
     room = scipy.linalg.null_space(free) if len(free) else eye
     if len(signed) and room.shape[1]:
         size = np.maximum(np.linalg.norm(signed, axis=1), 1e-300)
@@ -261,6 +265,7 @@ def duality_gap(problem: NlpProblem, at_point: KktPoint) -> float | None:
     if not (np.isfinite(at_point.values).all() and np.isfinite(at_point.slopes).all()):
         return None
     smallest_gap = _duality_gap(problem, at_point, at_point.multipliers)
+    # another linear programme is worth it only where the first gap proves nothing
     if smallest_gap is None or smallest_gap > NEGLIGIBLE_GAP:
         other = _duality_gap(problem, at_point, _linear_multipliers(problem, at_point))
         smallest_gap = min((g for g in (smallest_gap, other) if g is not None), default=None)
@@ -270,6 +275,7 @@ def duality_gap(problem: NlpProblem, at_point: KktPoint) -> float | None:
 def _duality_gap(problem: NlpProblem, at_point: KktPoint, multipliers: Array) -> float | None:
     """The certain gap, in the units of the problem."""
     units = problem.units
+    # rounding may have made the multiplier of an inequality negative, for which no bound holds
     signed = np.where(problem.equality, multipliers, np.maximum(multipliers, 0.0))
     if units is None:
         return certain_gap(problem, at_point.x, signed)

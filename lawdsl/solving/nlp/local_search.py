@@ -152,6 +152,7 @@ def search(
             break
         x, given_up = reached[0] * start_lengths, reached[1]
         end = SearchEnd(x, start_lengths, float(problem.functions.at(x)[0][0]))
+        # a search that used up its evaluations gets nowhere in other units either
         if given_up:
             break
     return end
@@ -169,6 +170,7 @@ def _diverges(problem: NlpProblem, before: Units, after: Units) -> bool:
     low, high = problem.polytope.tightened
     grown = after.unknowns > before.unknowns * 2**MAX_UNIT_EXPONENT_CHANGE
     rises = after.goal > before.goal * 2**MAX_UNIT_EXPONENT_CHANGE
+    # searches in other units would only follow it outwards
     return bool(rises and np.any(grown & np.isinf(high - low)))
 
 
@@ -287,6 +289,7 @@ def _optimum_in_units(problem: NlpProblem, end: SearchEnd, *, descend: bool) -> 
         for optimum in optima
         for pushed in _moved_to_bounds(problem, optimum)
     ]
+    # an unknown that is small in its own unit may be 0: also tried there
     one = np.maximum(end.start_lengths, 1.0)
     near = np.isinf(high - low) & (distances > 0) & (distances < NEAR_BOUND_SHARE * one)
     near &= np.isfinite(low) | np.isfinite(high)
@@ -303,6 +306,7 @@ def _optimum_in_units(problem: NlpProblem, end: SearchEnd, *, descend: bool) -> 
     feasible = [optimum for optimum in feasible if nearly_feasible(problem, optimum.x)] or feasible
     least = min(feasible, key=lambda optimum: optimum.value)
     rounding = OPTIMUM_VALUE_RTOL * (least.units.goal + abs(least.value))
+    # the later candidates lie on bounds, which are preferred among equal values
     alike = (optimum for optimum in reversed(feasible) if optimum.value <= least.value + rounding)
     chosen = next(alike, least)  # nothing is alike where the value is infinite
     if chosen.point.residual <= CONVERGED_RESIDUAL or not descend:

@@ -84,6 +84,7 @@ def minimise(problem: NlpProblem, options: NlpOptions = DEFAULT_OPTIONS) -> NlpS
             problem, fixed, minimise(substitute_unknowns(problem, fixed), options)
         )
     starts, seed = options.starts, options.seed
+    # cheap, and a plain contradiction shows on a few boxes
     if is_infeasible(problem, PRESOLVE_BOXES):
         return explain_infeasibility(problem, best_feasible, seed)
     solution = best_feasible(problem, starts, seed)
@@ -117,6 +118,7 @@ def determined_unknowns(problem: NlpProblem) -> dict[sp.Symbol, float]:
     size = np.maximum(np.abs(low), np.abs(high))
     alike = np.isfinite(low) & np.isfinite(high)
     room = np.maximum(DETERMINED_RTOL * size, problem.polytope.rounding)
+    # only finite bounds are subtracted: oo - oo is nan
     alike[alike] = np.abs(high - low)[alike] <= room[alike]
     ends = zip(problem.unknowns, low.tolist(), alike.tolist(), strict=True)
     determined = {symbol: value for symbol, value, fixed in ends if fixed}
@@ -248,10 +250,12 @@ def _multistart(
     optima = _local_optima(problem, met, descend=descend)
     if not optima:
         return None
+    # a stationary point of a convex problem is no saddle
     if starts > 1 or not problem.convex:
         optima = _escape_saddles(problem, optima, length, seed)
     limit = min(optimum.value for optimum in optima) + _value_tolerance(optima)
     alike = [optimum for optimum in optima if optimum.value <= limit]
+    # of equal optima the one nearest 0 is reported, whatever the order of the searches
     lowest = min(alike, key=lambda optimum: float(np.linalg.norm(optimum.x)))
     more = [optimum.x for optimum in alike if optimum is not lowest]
     solution = _as_solution(lowest.problem, lowest.point)
@@ -297,11 +301,13 @@ def _local_optima(
             for optimum in optima
             if end.value <= least + RIVAL_VALUE_TOLERANCE * optimum.units.goal
         ]
+        # polishing costs more than the search: ends that cannot be the best are not polished
         if optima and (not near or len(optima) >= MAX_LOCAL_OPTIMA):
             continue
         optimum = local_optimum(problem, end, descend=descend)
         if optimum.point.violation > FEASIBILITY_RTOL or not is_feasible(problem, optimum.x):
             continue
+        # two ends apart may be polished to one optimum
         same = [k for k, other in enumerate(optima) if other.is_at(optimum.x, end.start_lengths)]
         if same:
             optima[same[0]] = replace(optima[same[0]], count=optima[same[0]].count + 1)
@@ -323,6 +329,7 @@ def _escape_saddles(
         start = lower * lowest.units.unknowns
         end = search(problem, start, length)
         value = float(problem.functions.at(start)[0][0])
+        # the lower point itself counts, as a search from it may go astray
         ends = [SearchEnd(start, lowest.end.start_lengths, value)]
         ends += _feasible_ends(problem, end) if end is not None else []
         reached = [optimum for end in ends for optimum in _local_optima(problem, [end])]
@@ -346,6 +353,8 @@ def _as_solution(problem: NlpProblem, end: KktPoint) -> NlpSolution:
     assert problem.units is not None
     units = problem.units
     at_low, at_high = at_bounds(problem, end.x)
+    # the bounds themselves, not `inner` ones, which stay a little inside where the slope is
+    # infinite
     x = np.where(at_low, problem.low, np.where(at_high, problem.high, end.x))
     value = float(problem.functions.at(x)[0][0])
     room = duality_gap(problem, replace(end, x=x)) if problem.convex else None

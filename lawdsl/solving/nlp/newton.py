@@ -84,8 +84,10 @@ def lagrangian_hessian(
     columns = np.arange(len(free))
     points[free, columns] += h
     points[free, columns + len(free)] -= h
+    # the difference of the rounded points, not 2 h
     width = points[free, columns] - points[free, columns + len(free)]
     slopes = functions.on(points)[1]
+    # a weight of 0 times an infinite slope is nan
     used = np.flatnonzero(at_point.weights)
     ahead = np.einsum("k,kbp->bp", at_point.weights[used], slopes[used])
     return (ahead[:, : len(free)] - ahead[:, len(free) :]) / width
@@ -110,9 +112,11 @@ def solve_kkt_system(second: Array, first: Array, slope: Array, values: Array) -
     size = np.max(np.abs(first), axis=1, initial=0.0)
     size = np.where(size > 0, size, 1.0)
     first, values = first / size[:, None], (values.T / size).T
+    # the Hessian by differences is symmetric up to rounding only
     matrix = np.block([[(second + second.T) / 2, first.T], [first, np.zeros((rows, rows))]])
     balance = 1 / np.sqrt(np.maximum(np.max(np.abs(matrix), axis=1, initial=0.0), 1e-300))
     right = (-np.concatenate([slope, values]).T * balance).T
+    # least squares, since dependent active constraints make the matrix singular
     scaled_solution = np.linalg.lstsq(matrix * balance * balance[:, None], right, rcond=1e-14)[0]
     return np.asarray((scaled_solution.T * balance).T)
 
@@ -161,6 +165,7 @@ def _limit_steep_steps(problem: NlpProblem, x: Array, step: Array) -> Array:
     for steep, distance, sign in zip(
         problem.steep, (x - problem.low, problem.high - x), (1, -1), strict=True
     ):
+        # a step in the logarithm of the distance: a straight one would overshoot the bound
         factor = np.exp(np.clip(sign * step / distance, -MAX_LOG_STEP, MAX_LOG_STEP))
         small = steep & (distance < STEEP_REGION_SHARE * problem.spans)
         step = np.where(
@@ -177,10 +182,12 @@ def _truncate_at_bounds(problem: NlpProblem, x: Array, step: Array) -> Array:
     shrinks |= (
         problem.steep[1] & (problem.high - x < STEEP_REGION_SHARE * problem.spans) & (step > 0)
     )
+    # these steps were made multiplicative already and cannot reach the bound
     room = np.where(shrinks, np.inf, room)
     steep = (problem.steep[0] & (step < 0)) | (problem.steep[1] & (step > 0))
     room = np.where(steep, 0.9 * room, room)  # its bound is not reached by a straight step
     share = min(1.0, float(np.min(room)))
     destination = np.clip(x + share * step, low, high)
     stopped = (room <= share) & ~steep
+    # exactly on the bound, which x + share * step would miss by rounding
     return np.where(stopped & (step < 0), low, np.where(stopped & (step > 0), high, destination))

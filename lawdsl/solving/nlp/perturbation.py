@@ -82,6 +82,7 @@ def explore_neighbourhood(
     goal = _objective(problem, points, base + EQUAL_OBJECTIVE + rounding)
     best = int(np.argmin(goal))
     lowest = points[:, best] if goal[best] < base - least - rounding else None
+    # measured after clipping: a step that a bound cuts may not lead away at all
     away = np.max(np.abs(points - at_point.x[:, None]), axis=0)
     alike = (
         (goal <= base + EQUAL_OBJECTIVE + rounding)
@@ -130,6 +131,7 @@ def _objective(problem: NlpProblem, points: Array, most: float) -> Array:
     """The objective at points, shape (points,); infinite where it is above `most`, has no value, or
     a constraint is violated. Constraints and slopes are evaluated only where it is not above."""
     goal = problem.functions.values_on(points)[0]
+    # few points are lower, and slopes cost several times a value
     low = np.flatnonzero(goal <= most)
     feasible = np.full(len(goal), np.inf)
     if len(low):

@@ -153,6 +153,7 @@ class Polytope:
         bounds = np.column_stack([self.low, self.high])
         if extra is not None:
             bounds = np.vstack([bounds, [0.0, np.inf]])
+        # HiGHS works to absolute tolerances of 1e-7: columns, rows and cost are scaled to about 1
         cost = objective * columns
         size = float(power_of_two(np.array([np.max(np.abs(cost), initial=0.0)]))[0])
         le, eq = ~self.equality, self.equality
@@ -194,12 +195,14 @@ class Polytope:
         )
         right = np.concatenate([b[use], -low[below], high[above]])
         equal = np.column_stack([a, np.zeros(len(a))])[self.equality]
+        # t is a share of the ranges: half of a range is the middle
         bounds = np.array([(-np.inf, np.inf)] * n + [(0.0, 0.5)])
         cost = np.append(np.zeros(n), -1.0)
         programme = _linear_programme(cost, matrix, right, equal, b[self.equality], bounds)
         if programme.status in (INFEASIBLE, UNBOUNDED):
             return None
         x = programme.x[:n] if programme.status == 0 else _point_between_bounds(low, high)
+        # bounds crossed by rounding: clip needs them in order
         return np.asarray(np.clip(x, low, np.maximum(low, high)) * columns)
 
     @cached_property
@@ -269,6 +272,7 @@ def _point_between_bounds(low: Array, high: Array) -> Array:
     """A point between bounds, near the one that is finite, or near 0."""
     low = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 1.0, -1.0))
     high = np.where(np.isfinite(high), high, low + 2.0)
+    # halved first: the sum of two large bounds overflows
     return np.asarray(low / 2 + high / 2)
 
 
@@ -278,11 +282,13 @@ def _tighten_bounds(low: Array, high: Array, slack: Array, row: Array, offset: f
     used = np.flatnonzero(row)
     least = np.where(row[used] > 0, row[used] * low[used], row[used] * high[used])
     finite = np.isfinite(least)
+    # two terms without a bound leave every other term without one
     if np.sum(~finite) > 1:
         return
     terms = [offset, *least[finite].tolist()]
     if not sum(map(abs, terms)) <= LARGEST_FLOAT:  # beyond the range of floats there is no bound
         return
+    # fsum rounds once, so the room for rounding depends on the terms only, not on their order
     total, size = math.fsum(terms), math.fsum(map(abs, terms))
     eps = (len(terms) + 4) * FLOAT_EPS
     for k, i in enumerate(used):
@@ -291,6 +297,7 @@ def _tighten_bounds(low: Array, high: Array, slack: Array, row: Array, offset: f
         elif not finite.all():
             continue
         elif len(used) <= MAX_SEPARATE_TERMS:
+            # subtracting a term from the total would cancel its digits
             rest = [term for j, term in enumerate(terms) if j != k + 1]
             others, rounding = math.fsum(rest), eps * math.fsum(map(abs, rest))
         else:
@@ -321,6 +328,7 @@ def least_violation(
         unknown. None where magnitudes differ too much for a linear programme.
     """
     equal = polytope.equality
+    # an equation is two inequalities, so that its violation counts in either direction
     a = np.vstack([polytope.slopes, -polytope.slopes[equal]])
     b = np.concatenate([polytope.offsets, -polytope.offsets[equal]])
     rows = np.concatenate([np.arange(len(equal)), np.flatnonzero(equal)])

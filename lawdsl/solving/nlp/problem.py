@@ -95,6 +95,7 @@ class NlpProblem:
         low, high = self.polytope.tightened
         n = len(x)
         points, each = np.repeat(x[:, None], 2 * n + 1, axis=1), np.arange(n)
+        # inside the bounds: beyond them a law may have no value
         points[each, each] = np.clip(x - CURVATURE_STEP * lengths, low, high)
         points[each, each + n] = np.clip(x + CURVATURE_STEP * lengths, low, high)
         values, slopes = self.functions.on(points)
@@ -171,6 +172,7 @@ class NlpProblem:
             affine_rows_at = [
                 one or other for one, other in zip(affine_rows_at, inside, strict=True)
             ]
+        # a row without certain coefficients stays a constraint, but no bound follows from it
         certain_rows = [
             (k, row) for k, row in zip(affine, affine_rows_at, strict=True) if row is not None
         ]
@@ -302,6 +304,8 @@ class NlpFunctions:
 
     def at(self, x: Array) -> tuple[Array, Array]:
         """Values, (1 + constraints,), and slopes, (1 + constraints, by), at unknowns (n,)."""
+        # SLSQP asks for the objective, each kind of constraint and their slopes at one point in
+        # turn; bytes tell -0.0 from 0.0 and compare nan
         key = x.tobytes()
         if self._last is None or self._last[0] != key:
             values, slopes = self.on(x[:, None])

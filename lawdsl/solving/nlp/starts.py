@@ -102,6 +102,7 @@ def largest_violations(problem: NlpProblem, values: Array) -> Array:
     finite = np.where(np.isfinite(over), np.abs(values[1:]), np.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a constraint without any value
+        # a median, since a few points of the cloud lie many decades out
         spread = np.nanmedian(finite, axis=1)
     spread = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0)
     largest: Array = np.max(over / spread[:, None], axis=0)
@@ -178,6 +179,7 @@ def _between_corners(problem: NlpProblem, centre: Array, count: int, seed: int) 
     corners = problem.polytope.corners(max(MIN_CORNERS, 2 * len(centre)), rng)
     if not corners:
         return []
+    # below 1: points near the corners, where linear trade-offs have their optima
     shares = rng.dirichlet(np.full(len(corners), 0.3), size=count)
     inside = rng.uniform(0.02, 0.5, size=(count, 1))
     return list((1 - inside) * (shares @ np.array(corners)) + inside * centre)
@@ -217,6 +219,7 @@ def repair(problem: NlpProblem, x: Array) -> Array:
         The point of smallest violation, shape (n,).
     """
     low, high = problem.polytope.tightened
+    # a step may make a violation larger, so the best point is remembered
     best, least = x, np.inf
     for _ in range(MAX_REPAIR_STEPS):
         scaled = problem.in_units_at(x)
