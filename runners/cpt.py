@@ -21,6 +21,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+# before transformers is imported, which reads it once
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # before CUDA starts
 
@@ -128,6 +129,7 @@ def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: 
             return _done(task, state)
         due_to_save = signalled or state.step % order.how.checkpoint_every == 0
         if due_to_save and state.saved != state.step:
+            # a checkpoint must never hold weights after a loss that is not finite
             if not finite(task, state):
                 return _diverged(task, state)
             save(task, state)
@@ -149,10 +151,12 @@ def _update(task: TrainingTask, state: TrainState) -> None:
     # of dropout, where there is any
     torch.manual_seed(_seed(task.order.run.seed, state.step, parallel.rank))
     tokens = [inputs.corpora[name].tokens for name in inputs.mixture.names]
+    # every process computes the whole batch and takes its rows, so they need not talk about it
     windows = streams.batch(inputs.mixture, tokens, training.sequence, state.step)
     batch = torch.from_numpy(windows[parallel.rank :: parallel.world])
     if parallel.device.type == "cuda":
         batch = batch.pin_memory()
+    # from pinned memory the copy is asynchronous: the host goes on meanwhile
     pieces = batch.to(parallel.device, non_blocking=True).split(task.micro)
     for number, piece in enumerate(pieces):
         with task.synced(number == len(pieces) - 1):
@@ -163,6 +167,7 @@ def _update(task: TrainingTask, state: TrainState) -> None:
     if training.clip is not None:
         nn.utils.clip_grad_norm_(task.model.parameters(), training.clip)
     for group in task.optimizer.param_groups:
+        # from the step alone: a scheduler would have a state to save
         group["lr"] = learning_rate(training, state.step)
     task.optimizer.step()
     task.optimizer.zero_grad()

@@ -188,6 +188,7 @@ def violated_constant_constraints(
     for condition in conditions:
         if condition.margin.free_symbols & free:
             continue
+        # the terms too, since rounding of the margin is relative to them
         margin, *terms = computed_at(
             [condition.margin, *sp.Add.make_args(condition.margin)], values
         )

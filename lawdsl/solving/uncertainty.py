@@ -78,6 +78,8 @@ class FitUncertainty:
                 spread, names = None, list(source.symbols)
             positions = slice(len(symbols), len(symbols) + len(names))
             symbols += [source.symbols[name] for name in names]
+            # errors of one fit are not independent of themselves: its uses add as gradients, not as
+            # variances
             earlier = [] if spread is None else [part.spread for part in parts]
             if spread not in earlier:
                 parts.append(FitErrors(spread, (positions,)))

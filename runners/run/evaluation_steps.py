@@ -132,4 +132,5 @@ def _refused(what: str) -> LawdslError:
 def _uniform(seed: int, x: int) -> float:
     """A number in [0, 1) for each x; by a hash, for streams of libraries change with versions."""
     digest = blake2b(f"{seed} {x}".encode(), digest_size=8, person=b"evaluation").digest()
+    # 53 bits: all that a float has, so 1.0 is never reached by rounding
     return (int.from_bytes(digest, "big") >> 11) / 2**53

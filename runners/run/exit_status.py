@@ -37,6 +37,7 @@ class ExitRequest:
     def __init__(self, world: int) -> None:
         self.signal = 0
         self.since = 0.0
+        # without /proc nothing tells whether the sweep is there, and every run would stop at once
         self.sweep = os.environ.get(SWEEP, "") if Path("/proc/self").exists() else ""
         self.alike = 1.0 if world > 1 else 0.0
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
@@ -53,6 +54,7 @@ class ExitRequest:
         if not self.signal:
             self.signal, self.since = number, now
         elif now - self.since >= self.alike:
+            # not sys.exit: a handler may interrupt code that would catch the exception
             os._exit(stopped(number))
 
 

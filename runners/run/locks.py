@@ -44,6 +44,7 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
     path = run_folder / "lock"
     with contextlib.ExitStack() as stack:
         try:
+            # "a": opened without truncating what another process has written there
             file = stack.enter_context(open(path, "a+b", buffering=0))
             _lock(file)
         except BlockingIOError:
@@ -51,12 +52,15 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
         except OSError as error:
             raise LawdslError(_no_lock(path, label, error)) from None
         last = _holder(file)
+        # after locking: between reading and locking the holder might change
         if last and last["host"] != socket.gethostname() and not steal:
             raise LawdslError(_elsewhere(path, label, last))
         _write(file, path, label)
         try:
             yield
         finally:
+            # emptied, never removed: a removed file could be locked by one process and made anew by
+            # another
             with contextlib.suppress(OSError):
                 file.truncate(0)
 
@@ -121,6 +125,7 @@ def _lock(file: BinaryIO) -> None:
 def _free(file: BinaryIO) -> bool:
     """Whether the process that is named has ended; its number may be another's by now."""
     try:
+        # shared: several processes may look at once without keeping each other out
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return False

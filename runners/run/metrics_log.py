@@ -48,6 +48,7 @@ class MetricsLog:
         try:
             remaining = memoryview(line)
             while remaining:
+                # an unbuffered write may write only a part, as on a disk that is nearly full
                 remaining = remaining[self._file.write(remaining) :]
             os.fsync(self._file.fileno())
             self.size += len(line)
@@ -87,6 +88,7 @@ def open_points(path: Path) -> MetricsLog:
         file = open(path, "ab", buffering=0)
         if new:
             sync(path.parent)
+        # a line without its end was being written when the process died
         size = content.rfind(b"\n") + 1
         if size < len(content):
             file.truncate(size)
@@ -168,6 +170,7 @@ def _written(value: Any) -> Any:
         return [_written(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return repr(float(value))
+    # it would be read back as a number
     if isinstance(value, str) and value in WORDS:
         raise ValueError(f"the word {value!r} stands for a number")
     return value

@@ -112,8 +112,10 @@ def drawn(mix: Mixture, step: int) -> tuple[int, ...]:
     """
     rows = step * mix.batch
     total = sum(mix.weights)
+    # whole numbers throughout: a rounded share would drift away from its quota
     counts = [(2 * w * rows + total) // (2 * total) for w in mix.weights]
     while (surplus := sum(counts) - rows) != 0:
+        # rounding misses the total by fewer rows than there are corpora
         late = [_due(mix, k, counts[k] - (surplus > 0)) for k in range(len(counts))]
         if surplus > 0:
             k = max((k for k in range(len(counts)) if counts[k]), key=lambda k: late[k])
@@ -196,6 +198,7 @@ def batch(
     tokens_of_batch = np.empty((mix.batch, sequence + 1), np.int64)
     for row, (corpus, window) in enumerate(rows(mix, step)):
         begin = window * sequence
+        # a window ends with the first token of the next, which is its last target
         tokens_of_batch[row] = tokens[corpus][begin : begin + sequence + 1]
     return tokens_of_batch
 
@@ -230,6 +233,7 @@ def permuted(positions: Windows, size: int, key: bytes) -> Windows:
         for salt in salts:
             low_half, high_half = high_half, low_half ^ (_mixed(high_half ^ salt) & mask)
         permuted_positions[outside] = (low_half << np.uint64(half)) | high_half
+        # the network is a permutation, so walking on from outside always comes back inside
         outside = permuted_positions >= np.uint64(size)
     return permuted_positions.astype(np.int64)
 

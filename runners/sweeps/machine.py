@@ -68,6 +68,7 @@ def at_once(
 
 
 def _cores() -> int:
+    # not cpu_count, which counts cores that a container or taskset has taken away
     cores = len(os.sched_getaffinity(0))
     with contextlib.suppress(OSError, ValueError):
         quota, _, period = QUOTA.read_text().partition(" ")

@@ -227,6 +227,7 @@ def carry_out(
 
     try:
         while working or (waiting and not stop.count and not why):
+            # a copy, as jobs are removed from the list meanwhile
             for job in list(waiting):
                 if stop.count or not engine.ready(job, working):
                     continue
@@ -253,6 +254,7 @@ def carry_out(
             why = engine.hopeless(waiting)
     finally:
         for job in working:
+            # also after an error here: no worker outlives its sweep unsaved
             engine.tell(job, signal.SIGTERM)
     return outcomes + [Outcome(job.run, "left", why) for job in waiting]
 

@@ -79,10 +79,12 @@ def keep_causal(model: PreTrainedModel) -> None:
         return
     tokens = some_tokens(model)
     training = model.training
+    # dropout would make any two passes differ
     model.eval()
     plain = _hidden(model, tokens)
     try:
         _switch(model, NAME)
+        # equal_nan: a model that gives nan either way is refused later, with a message of its own
         same = torch.allclose(_hidden(model, tokens), plain, RELATIVE, ABSOLUTE, equal_nan=True)
     except Exception:  # a family that cannot do without a mask fails in any way
         same = False

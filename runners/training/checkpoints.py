@@ -83,6 +83,7 @@ def save(
     try:
         if not folder.is_dir():
             folder.mkdir(parents=True)
+            # a new folder survives a crash only once its parent is synced
             sync(folder.parent)
         discard(temporary)  # of a process that had this number before
         temporary.mkdir()
@@ -200,6 +201,8 @@ def _fill(
         save_file(_apart(named), folder / name)
     (folder / STATE).write_text(canonical(state), encoding="utf-8")
     for name in (*names, STATE):
+        # data before the manifest that vouches for it, the manifest before the name of the
+        # checkpoint
         sync(folder / name)
     files = {name: _described(folder / name) for name in (*names, STATE)}
     manifest = {"schema": SCHEMA, "step": step, "files": files}
@@ -215,6 +218,7 @@ def _apart(named: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     for name, tensor in named.items():
         tensor = tensor.detach().contiguous()
         where = str(tensor.device), tensor.data_ptr()
+        # safetensors refuses tensors that share memory
         independent[name] = tensor.clone() if where in storages else tensor
         storages.add(where)
     return independent
@@ -232,6 +236,8 @@ def _publish(temporary: Path, target: Path) -> Path:
         old = target.with_name(f"{target.name}-old")
         if old.exists():
             _remove(old)
+        # rename does not replace a folder that has content; the old one keeps a valid name until
+        # then
         target.rename(old)
     temporary.rename(target)
     sync(target.parent)
@@ -263,6 +269,7 @@ def _found(folder: Path) -> list[tuple[Path, int]]:
     """All that have the name of a checkpoint, and their steps; the newest first."""
     matches = [(path, NAME.fullmatch(path.name)) for path in _entries(folder, "step-")]
     steps = [(path, int(match[1])) for path, match in matches if match]
+    # of one step the name without `-old` sorts first
     return sorted(steps, key=lambda entry: (-entry[1], entry[0].name))
 
 
@@ -278,6 +285,7 @@ def _examine(folder: Path, step: int) -> Checkpoint | str:
         files = {STATE: manifest["files"].pop(STATE), **manifest["files"]}
         for name, expected in files.items():
             actual = _described(folder / name)
+            # a torn file is told from a flipped bit, though the hash shows both
             if actual["bytes"] != expected["bytes"]:
                 return f"{name} has {actual['bytes']:,} bytes, not {expected['bytes']:,}"
             if actual != expected:
@@ -288,6 +296,7 @@ def _examine(folder: Path, step: int) -> Checkpoint | str:
         return f"{name} is missing"
     except OSError as error:
         return f"{name} cannot be read: {error.strerror}"
+    # a damaged manifest may be any JSON, or nested too deeply to be read
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return f"{name} is not what was written"
 

@@ -60,6 +60,7 @@ def join(how: ExecutionConfig) -> ParallelContext:
         )
     device = _device(how.device)
     if device.type == "cuda":
+        # before NCCL starts, which takes the current device of the process
         torch.cuda.set_device(device)
         torch.backends.cuda.matmul.allow_tf32 = not how.deterministic
         name = torch.cuda.get_device_name(device)
@@ -94,6 +95,7 @@ def any_of(parallel: ParallelContext, flag: int) -> int:
     """
     if parallel.world == 1:
         return flag
+    # on the CPU, and so over gloo: no synchronisation with the GPU
     flags = torch.tensor([flag])
     dist.all_reduce(flags, dist.ReduceOp.MAX)
     return int(flags)
@@ -170,12 +172,14 @@ def peak_memory(parallel: ParallelContext) -> int:
     """
     if parallel.device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(parallel.device))
+    # ru_maxrss is in kilobytes on Linux, in bytes on macOS
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def lost(error: BaseException) -> bool:
     """Whether an error says that another process of the run has ended."""
+    # gloo raises a plain RuntimeError; only its text tells
     message = str(error)
     gloo = "gloo" in message and (
         "by peer" in message or "peer closed" in message or "Broken pipe" in message
@@ -187,6 +191,7 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory did not suffice, the host's or a device's."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
+    # torch raises a plain RuntimeError for the host's memory; only its text tells
     message = str(error)
     return any(
         words in message for words in ("can't allocate memory", "out of memory", "bad_alloc")
@@ -219,6 +224,7 @@ def _device(name: str) -> torch.device:
             Diagnostic("R0501", f"there is no device {name!r}", help="cpu, cuda, cuda:1 or auto")
         )
     if device.type == "cuda":
+        # torchrun numbers the processes of each host: one GPU each
         number = int(os.environ.get("LOCAL_RANK", 0)) if device.index is None else device.index
         if number >= torch.cuda.device_count():
             raise LawdslError(

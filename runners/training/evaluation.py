@@ -72,7 +72,9 @@ def measure(
         tokens = np.zeros((rows, sequence + 1), np.int64)
         for row, window in enumerate(chosen):
             tokens[row] = corpus.tokens[window * sequence : (window + 1) * sequence + 1]
+        # rows beyond the last window stay 0: they go through the model and are cut off below
         each = loss(torch.from_numpy(tokens).to(parallel.device), each=True)
+        # summed in float64, so that the order in which processes share the windows hardly shows
         losses = each.double().cpu().numpy()[: len(chosen)]
         where = document[chosen].ravel()
         sums[0] += np.bincount(where, losses.ravel(), sums.shape[1])

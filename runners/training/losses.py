@@ -152,10 +152,12 @@ def _gradients(
     by_bias = new(0 if bias is None else len(bias))
     slopes_of = _slopes_in_place if on_cpu else _fused()
     with torch.autocast(hidden.device.type, enabled=False):
+        # once for all chunks: the weight is as large as several of them
         narrow = weight.to(product)
         for start in range(0, len(targets), chunk):
             part = slice(start, start + chunk)
             some, counted = hidden[part].to(product), targets[part] != IGNORED
+            # gather has no index -100: what is not counted gets any valid one and is masked below
             target = targets[part].where(counted, 0).unsqueeze(1)
             logits = _logits(some, narrow, bias, high)
             losses[part], slopes = slopes_of(logits, target, product)
@@ -168,6 +170,7 @@ def _gradients(
                 torch.addmm(by_weight, slopes.T, some, out_dtype=high, out=by_weight)
             if bias is not None:
                 by_bias += counted.to(high) @ slopes.to(high)
+    # not a product with 0: an overflowed logit times 0 is nan
     losses.masked_fill_(targets == IGNORED, 0.0)
     kind = high if bias is None else bias.dtype
     return losses.sum(), by_hidden, by_weight.contiguous().to(weight.dtype), by_bias.to(kind)
@@ -224,6 +227,8 @@ def _shapes(
 def _keep(ctx, inputs, output):  # type: ignore[no-untyped-def]
     ctx.with_bias = inputs[2] is not None
     ctx.save_for_backward(*output[1:])
+    # without this torch makes zeros of the size of the weight for outputs that nobody
+    # differentiates
     ctx.set_materialize_grads(False)
 
 

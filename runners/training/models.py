@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+# before transformers is imported, which reads it once
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch
@@ -78,6 +79,7 @@ def inspect(source: Source) -> ModelFacts:
     """
     config, weights = configuration(source), weights_of(source)
     random = without_randomness(config, source)
+    # on the meta device no memory is taken for the weights
     with understood(source, "R0302"), torch.device("meta"):
         model = _from_config(config)
     embedding = model.get_input_embeddings().weight
@@ -174,6 +176,7 @@ def _from_weights(source: Source, config: Any, weights: Weights) -> PreTrainedMo
     if unexpected := sorted(loading_info["unexpected_keys"]):
         why = f"its configuration has no place for the weights {_some(unexpected)}"
         raise refused("R0303", source, why, help="give the configuration they were trained with")
+    # transformers unties a head that differs from the embedding without an error
     if _count(model) != _count(expected):
         why = "its head and its input embedding are tied in the configuration, and differ"
         raise refused("R0303", source, why, help="set tie_word_embeddings as it was trained")

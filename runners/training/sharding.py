@@ -46,6 +46,7 @@ def placed(
         are reduced over the processes only with the last one of a step.
     """
     if how.compile or (how.compile is None and parallel.device.type == "cuda"):
+        # shapes never change, so no recompilation for others is prepared
         loss.compile(dynamic=False)
     if parallel.world == 1:
         return loss, lambda last: nullcontext()
@@ -135,6 +136,7 @@ def _blocks(loss: nn.Module) -> list[nn.Module]:
 def _buffers(model: nn.Module, saved: bool = True) -> dict[str, Tensor]:
     """Buffers that belong to the state of a model; others follow from its configuration."""
     parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    # tied weights appear in state_dict under both names, hence remove_duplicate=False above
     buffers = {n: t for n, t in model.state_dict().items() if n not in parameters}
     return {n: t.detach().cpu().contiguous() if saved else t for n, t in buffers.items()}
 

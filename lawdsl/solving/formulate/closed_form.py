@@ -37,6 +37,7 @@ def try_algebra(make: Callable[[], Result]) -> Result | None:
             return make()
     except (OutOfTime, MemoryError, ArithmeticError, ValueError):
         return None
+    # SymPy raises errors of many kinds; only those raised in its own code are swallowed
     except Exception as error:
         if is_of_sympy(error):
             return None

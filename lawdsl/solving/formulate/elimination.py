@@ -37,6 +37,7 @@ def eliminate(posed: FormulatedQuestion) -> ReducedProblem:
     """The question with one unknown, where its equations give the others as formulas of it."""
     complete = ReducedProblem(posed.unknowns, posed.goal, posed.conditions)
     equations = [c for c in posed.conditions if c.equality]
+    # only a question with one unknown left is certified, so a partial elimination is not used
     if len(posed.unknowns) - len(equations) > 1:
         return complete
     problem: ReducedProblem | None = complete

@@ -123,6 +123,7 @@ class _Formulation:
     def _labels(self, indices: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """All labels of some indices."""
         sets = [self.labels[self.question.indices[i].over] for i in indices]
+        # counted before anything is built: a file of a few lines may ask for billions
         self.element_count += math.prod(map(len, sets))
         if self.element_count > size_limits.TERMS:
             message = (
@@ -248,6 +249,7 @@ class _Formulation:
         for quantity in source.law.variables:
             constant = source.constant(quantity.name, labels)
             if constant is not None:
+                # the decimal that the float shows, exactly
                 substitution[quantity.symbol] = sp.Rational(repr(constant))
                 continue
             name, _, _ = quantity.name.partition("[")

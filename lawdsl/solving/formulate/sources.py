@@ -272,6 +272,7 @@ def finite_number(name: str, value: object) -> float:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.nan
+    # float() takes True and "2" too
     if isinstance(value, (bool, str)) or not math.isfinite(number):
         message = f"`{name}` is {value!r}, which is no number"
         raise LawdslError(Diagnostic("F0502", message, help=f"write {name}=2.5"))
@@ -331,4 +332,5 @@ def unit_factor(
         )
         help = "use a fit of the law that the question names"
         raise LawdslError(Diagnostic("F0501", message, help=help))
+    # exact: 1e9/1e6 in floats is a rounded factor that algebra cannot simplify
     return sp.Rational(repr(size)) / sp.Rational(repr(fitted_size))

@@ -159,6 +159,7 @@ class SeriesRing:
         parts = [(m, ball) for m, ball in parts if not ball == 0]
         if not parts:
             return None
+        # `_by_size` puts the fastest first, so min is the one that bounds the others
         first = min((m for m, _ in parts), key=self._by_size)
         total = arb(0)
         for monomial, ball in parts:

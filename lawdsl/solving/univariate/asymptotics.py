@@ -76,6 +76,7 @@ def sign_near_end(tape: Tape, values: Sequence[Fraction], approach: Approach) ->
         The sign and the point up to which it holds; None where that is not decided.
     """
     with precision(SERIES_BITS):
+        # a small T first: the sign then holds on more of the range, and less is left to bisect
         for bits in HALF_LINE_BITS:
             ring = SeriesRing(HalfLine(bits))
             try:
@@ -180,6 +181,7 @@ def power(ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries) 
         factor = ring.numbers.add(p, ring.numbers.rational(1 - k))
         factor = ring.numbers.multiply(factor, ring.numbers.rational(fmpq(1, k)))
         coefficients.append(ring.numbers.multiply(coefficients[-1], factor))
+    # the last coefficient belongs to the remainder
     last = ring.numbers.value(coefficients.pop())
     value = ring.numbers.value(p)
 

@@ -77,6 +77,7 @@ def zero_of(
         abs(evaluated(t, {**values, symbol: value}))
         for t in sp.Add.make_args(sp.expand_mul(expression))
     ]
+    # relative to its terms, which cancel at a root
     residual = abs(evaluated(expression, {**values, symbol: value}))
     return formula if residual <= ZERO_RTOL * max(terms, default=0.0) else None
 
@@ -177,6 +178,7 @@ def _quotient_law(
     """A law whose only claim is that a quotient is at least 1; None where it cannot be written."""
     parameters = {source.symbols[q.name]: q for q in source.law.parameters}
     given_symbols = sorted(quotient.free_symbols - set(parameters), key=str)
+    # the law is written with positive symbols, for which alone powers combine
     if any(values[s] <= 0 for s in given_symbols):
         return None
     used_names = {q.name for q in source.law.parameters}

@@ -82,6 +82,7 @@ class CoefficientArithmetic:
             return b if a.fraction == 0 else a
         if a.constant == b.constant:
             return self._short(Coefficient(a.fraction + b.fraction, a.constant))
+        # sorted, so that a + b and b + a are one constant and their difference is exactly 0
         key = ("+", *sorted((a, b), key=lambda n: (n.constant, str(n.fraction))))
         return self.named(key, self.value(a) + self.value(b))
 
@@ -105,6 +106,7 @@ class CoefficientArithmetic:
         p, q = int(a.fraction.p), int(a.fraction.q)
         if max(p.bit_length(), q.bit_length()) <= MAX_FRACTION_BITS:
             return a
+        # digits of fractions may double at every step; beyond the limit they become balls
         return self.named(("long", a), self.value(a))
 
     def negative(self, a: Coefficient) -> Coefficient:
@@ -179,6 +181,7 @@ class HalfLine:
         for _ in range(3):
             logs.append(logs[-1].log())
         self.logs = logs  # at T: t, log t, log log t, log log log t
+        # orders are asked for again and again by sorting
         self._signs: dict[Monomial, int] = {}
         self._dominant: dict[Monomial, tuple[Generator, Coefficient]] = {}
 

@@ -150,6 +150,7 @@ def _goal_slopes(
         )
         value = solution.values[symbol]
         rounding = value != 0 and abs(slope * value) <= COINCIDENCE_RTOL * size
+        # a slope that cancels to rounding would differ from that of the tied answer
         slopes.append(0.0 if rounding else float(slope))
     return slopes
 

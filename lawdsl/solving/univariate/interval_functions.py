@@ -38,6 +38,7 @@ class Formula:
     def slope(self) -> Formula:
         """Its derivative by the unknown, without the infinite slopes of step functions."""
         expression = derivative(self.expression, self.unknown)
+        # a step is cut at its kink anyway, so its infinite slope is on no smooth piece
         expression = expression.replace(sp.DiracDelta, lambda *_: sp.S.Zero)
         return Formula(flatten_powers(expression), self.unknown)
 
@@ -181,6 +182,7 @@ def approach(piece: Interval, *, lower: bool) -> Approach:
     side = 1 if lower else -1
     if not end.is_finite():
         size = max(0, _exponent(other) + 1) if other.is_finite() and other != 0 else 0
+        # a power of two: scaling by it is exact
         return Approach(Fraction(0), -side * Fraction(2) ** size, inverse=False)
     origin = _fraction(end)
     size = 0

@@ -172,6 +172,7 @@ class Kinks:
         def after(row: int) -> Array:
             changed: Array = evaluated[row] + changes @ gradients[row, 1 : 1 + count]
             for slope, part_change in zip(gradients[row, first:], part_changes, strict=False):
+                # 0 times an infinite change would be nan
                 if np.any(slope != 0):
                     changed = changed + slope * part_change
             return changed
@@ -217,6 +218,7 @@ def _extract_kinked_parts(formulas: Sequence[sp.Expr]) -> tuple[list[_KinkedPart
         inner = [p for p in kinked if not any(a.has(*KINKED) for a in p.args)]
         if not inner:
             return parts, remaining
+        # sorted, since the order of a set differs between processes
         symbols = {p: sp.Dummy(real=True) for p in sorted(inner, key=sp.default_sort_key)}
         for p, symbol in symbols.items():
             arguments = p.args if isinstance(p, (sp.Min, sp.Max)) else p.args[:1]

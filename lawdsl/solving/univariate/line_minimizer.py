@@ -151,6 +151,7 @@ class _LineMinimizer:
         cuts.sort(key=lambda c: interval_order(c.x))
         merged: list[_Cut] = []
         for cut in cuts:
+            # enclosures that overlap cannot be told apart: one cut with the properties of both
             if merged and cut.x.low <= merged[-1].x.high:
                 last = merged[-1]
                 merged[-1] = _Cut(
@@ -235,6 +236,7 @@ class _LineMinimizer:
         for s in self.segments:
             if s.allowed and s.slope == 0 and not s.doubtful:
                 point = middle(Interval(s.low, s.high))
+                # any point of a plateau is as good: a float is one that can be shown exactly
                 point = number(as_float(point)).low if s.low < as_float(point) < s.high else point
                 yield Candidate(Interval(point, point), "plateau")
 
@@ -268,6 +270,8 @@ class _LineMinimizer:
         value = self.goal.at_end(x)
         if value is not None and sign_of(value) is not None:
             return value
+        # the enclosures of coefficients are rounded when they are prepared, so the function is
+        # prepared anew
         with precision(EXACT_VALUE_BITS):
             more = IntervalFunction(self.goal.formula, self.goal.values).at_end(x)
         return value if more is None else more
@@ -295,6 +299,7 @@ class _LineMinimizer:
     def _is_equal(self, one: Valued, other: Valued) -> bool:
         """Whether it is proved that the goal has the same value at two candidates."""
         (a, v), (b, w) = one, other
+        # only values without any width are equal for certain
         if v.low == v.high == w.low == w.high:
             return True
         if a.kind != "stationary" or b.kind != "stationary":
@@ -331,6 +336,7 @@ class _LineMinimizer:
         for _ in range(MAX_BOUND_PARTS):
             if not waiting:
                 break
+            # breadth first: wide parts are the likeliest to be excluded as a whole
             part = waiting.pop(0)
             if self._is_worse(part, upper_bound):
                 continue

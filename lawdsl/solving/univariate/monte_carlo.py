@@ -123,6 +123,7 @@ def sample_answers(state: SolverState, solution: UnivariateSolution) -> MonteCar
         answers[np.abs(answers - solution.best.point) <= CENTRAL_ANSWER_RTOL * (high - low)] = (
             solution.best.point
         )
+    # a draw that ends where the grid of an open range does may lie anywhere beyond
     answers[(answers >= high) & (solution.domain.high > high)] = solution.domain.high
     answers[(answers <= low) & (solution.domain.low < low)] = solution.domain.low
     return MonteCarloSample(
@@ -164,8 +165,10 @@ def _grid(solution: UnivariateSolution, width: float | None) -> tuple[Array, tup
         coarse = np.linspace(low, high, COARSE_GRID_POINTS)
     reach = min(width, high - low) if width is not None else (high - low) / 20
     steps = np.linspace(-1, 1, FINE_GRID_POINTS)
+    # quadratic: densest at the answer, where most draws end
     fine = best + reach * FINE_GRID_HALF_WIDTHS * steps * np.abs(steps)
     inside = (fine >= low) & (fine <= high)
+    # the answer itself is on the grid, so the draw without noise can reproduce it
     x = np.unique(np.concatenate([coarse, fine[inside], [low, best, high]]))
     return x[x > domain.low] if domain.low_open else x, (low, high)
 
@@ -207,6 +210,7 @@ def best_of_draws(
     row, cell = np.nonzero(is_turn)
     fraction = _zero_fraction(slope[row, cell], slope[row, cell + 1])
     step = x[cell + 1] - x[cell]
+    # the integral of a slope that reaches 0 linearly at the turn
     lower = goal[row, cell] + 0.5 * fraction * step * slope[row, cell]
     _update_best(best, answers, row, lower, x[cell] + fraction * step)
     # where the feasible set begins or ends inside a cell
@@ -250,11 +254,13 @@ def _best_root_of_draws(x: Array, goal: Array, zero: Array, margins: Array) -> A
     (draws,).
     """
     best, answers = np.full(len(goal), np.inf), np.full(len(goal), np.nan)
+    # not a product of signs: a root on a point of the grid counts once
     row, cell = np.nonzero((zero[:, :-1] < 0) != (zero[:, 1:] < 0))
     fraction = _zero_fraction(zero[row, cell], zero[row, cell + 1])
     is_feasible = np.ones(len(row), dtype=bool)
     for margin in margins:
         margin_value = margin[row, cell] + fraction * (margin[row, cell + 1] - margin[row, cell])
+        # an active inequality is 0 up to the error of linear interpolation
         is_feasible &= margin_value >= -CENTRAL_ANSWER_RTOL * np.max(np.abs(margin), axis=1)[row]
     row, cell, fraction = row[is_feasible], cell[is_feasible], fraction[is_feasible]
     value = goal[row, cell] + fraction * (goal[row, cell + 1] - goal[row, cell])
@@ -274,6 +280,7 @@ def _update_best(
 def _zero_fraction(low: Array, high: Array) -> Array:
     """The fraction of a cell after which a straight line crosses 0."""
     with np.errstate(all="ignore"):
+        # 0/0: the line is 0 throughout, and any fraction is as good
         return np.clip(np.nan_to_num(low / (low - high), nan=0.5), 0.0, 1.0)
 
 

@@ -112,6 +112,7 @@ def _innermost_kink(functions: Sequence[IntervalFunction]) -> sp.Expr | None:
 def _branch_difference(kinked: sp.Expr) -> sp.Expr:
     """What changes its sign at a kink."""
     if isinstance(kinked, (sp.Min, sp.Max)):
+        # sorted as in `_branch_for`, which must choose between the same two arguments
         first, second = sorted(kinked.args, key=sp.default_sort_key)[:2]
         return first - second
     return kinked.args[0]

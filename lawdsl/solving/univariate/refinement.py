@@ -51,6 +51,7 @@ def _undecided_part(minimum: LineMinimum, domain: UnknownRange) -> UnknownRange 
     is not clearly narrower, or unbounded."""
     if not minimum.undecided:
         return None
+    # the ends were rounded to floats: one float further out contains the exact ones
     low = math.nextafter(min(a for a, _ in minimum.undecided), -math.inf)
     high = math.nextafter(max(b for _, b in minimum.undecided), math.inf)
     low, low_open = (low, False) if low > domain.low else (domain.low, domain.low_open)

@@ -67,6 +67,7 @@ def relaxations(
 
             rounded_givens = {}
             for given_name, value in feasible_givens.items():
+                # a value rounded to the wrong side would not make the question feasible
                 candidates = (v for v in _rounded_values(value) if feasible(given_name, v))
                 rounded_givens[given_name] = next(candidates, value)
             unknown_value = {name: minimum.best.point}

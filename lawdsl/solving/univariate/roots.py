@@ -205,6 +205,7 @@ def _search(
         if function.sign(piece) in (1, -1):
             continue
         inside = piece.low.is_finite() and piece.high.is_finite()
+        # monotone: the signs at the ends decide, and no second root can hide inside
         if inside and function.slope.sign(piece) in (1, -1):
             root = _only_root(function, piece)
             if root is not None:
