@@ -94,6 +94,7 @@ def bootstrap_means(
     # the Newton step of the draw: Σ (count - 1) times each unit's negative gradient
     steps = (unit_counts - 1) @ unit_gradients @ curvature
     means = np.empty(len(unit_counts))
+    # draws times test rows in one array would not fit for long tables
     chunk_size = max(1, MAX_RESIDUALS_IN_MEMORY // len(residual))
     tested_units = unit[fold.test]
     for first in range(0, len(unit_counts), chunk_size):

@@ -118,6 +118,7 @@ def splits(data: CommonRows, column: str = "") -> list[Fold]:
         raise LawdslError(Diagnostic("F0202", message, place=data.table.name, help=help))
     folds = []
     for seed in range(SPLIT_COUNT):
+        # by number of the split, not by a seed of the user: all labels and laws get the same rows
         order = np.random.default_rng(seed).permutation(data.rows)
         test_count = data.rows // QUARTERS
         rows = np.sort(order[test_count:]), np.sort(order[:test_count])

@@ -58,6 +58,7 @@ class RankingData:
         """
         score, other_score = float(self.scores[law]), float(self.scores[other])
         if math.isinf(score) or math.isinf(other_score):
+            # inf - inf is nan: two laws without a value do not differ
             if score == other_score:
                 return ScoreDifference(math.nan, math.nan, math.nan, False)
             value = math.inf if score > other_score else -math.inf
@@ -102,7 +103,9 @@ def _bias_corrected_interval(drawn: Array, value: float, units: int) -> tuple[fl
     """
     count = len(drawn)
     below = float(np.mean(drawn < value) + np.mean(drawn == value) / 2)
+    # a share of 0 or 1 has an infinite quantile; so many draws cannot tell it from 1/count
     shift = 2 * ndtri(min(max(below, 1 / count), 1 - 1 / count))
     wide = stdtrit(units - 1, (1 + DIFFERENCE_LEVEL) / 2) * math.sqrt(units / (units - 1))
     low, high = np.quantile(drawn, [ndtr(shift - wide), ndtr(shift + wide)])
+    # the quantiles of a skewed distribution may leave the value itself outside
     return min(float(low), value), max(float(high), value)

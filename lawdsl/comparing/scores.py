@@ -85,6 +85,7 @@ def log_likelihood(loss: Array, objective: Objective, exact: float) -> Array:
     Returns:
         Shape (rows,).
     """
+    # an exact fit would have an infinite likelihood, by which rounding alone would rank
     mean = max(float(np.sum(loss)), exact, 1e-300) / len(loss)
 
     def cost(log_tau: float) -> float:

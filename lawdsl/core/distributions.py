@@ -39,6 +39,7 @@ def student_quantile(p: Numbers, dof: Numbers) -> Any:
         p: probability.
         dof: degrees of freedom.
     """
+    # `[()]` turns arrays without dimensions back into scalars
     return np.where(np.equal(p, 0) & np.greater(dof, 0), -np.inf, special.stdtrit(dof, p))[()]
 
 
@@ -81,6 +82,7 @@ def chi2_quantile(p: Numbers, dof: Numbers) -> Any:
         p: probability.
         dof: degrees of freedom.
     """
+    # chdtri takes the upper tail
     return special.chdtri(dof, np.subtract(1, p))
 
 
@@ -115,6 +117,7 @@ def rank_sum_pvalue(one: Array, other: Array) -> float:
     """
     both = np.concatenate([one, other])
     n, m, total = len(one), len(other), len(both)
+    # as floats: t^3 of 64-bit integers overflows from two million equal values on
     ties = np.unique(both, return_counts=True)[1].astype(float)
     variance = n * m / 12 * (total + 1 - np.sum(ties**3 - ties) / (total * (total - 1)))
     if variance <= 0:

@@ -98,6 +98,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
         OSError: the file cannot be written; an existing file is unchanged.
     """
+    # a link is followed, so that replacing does not turn it into a file
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "this is not a regular file")
@@ -108,6 +109,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         try:
             file.write(content)
             file.flush()
+            # before the rename: after a crash the new name must not lead to an empty file
             os.fsync(file.fileno())
             os.chmod(temporary, mode)
             os.replace(temporary, path)

@@ -154,6 +154,7 @@ def _huber(m: Arithmetic, r: Any, delta: float) -> Any:
 def _huber_fused(m: Arithmetic, r: Any, delta: float) -> tuple[Any, Any]:
     clipped = _clipped(m, r, delta)
     value = clipped * r
+    # in place: one array fewer than clipped * (r - clipped/2)
     value -= clipped * (0.5 * clipped)
     return value, clipped
 
@@ -170,6 +171,7 @@ HUBER = Loss(
     "huber",
     value=_huber,
     slope=_clipped,
+    # exact: within delta the slope is r itself, not a computed copy
     curvature=lambda m, r, slope, delta: m.where(slope == r, 1.0, 0.0),
     weight=lambda m, r, slope, delta: m.ratio(slope, r, 1.0),
     log_normalizer=_huber_log_normalizer,

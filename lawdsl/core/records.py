@@ -198,6 +198,7 @@ def _at(path: str, kind: Any, content: Any, readers: Readers) -> Any:
 
 
 def _one_of(choices: tuple[Any, ...], content: Any) -> Any:
+    # True == 1 and 1 == 1.0
     if not any(type(content) is type(each) and content == each for each in choices):
         raise ValueError(f"{content!r:.40} is not one of {', '.join(map(str, choices))}")
     return content
@@ -219,6 +220,7 @@ def _scalar(kind: Any, content: Any) -> Any:
         is_not = "is" if kind is bool else "is not"
         raise ValueError(f"{content!r:.40} {is_not} {SCALARS[kind]}")
     if kind is float:
+        # a long integer overflows to OverflowError, which `_at` reports with its place
         number = float(content)
         if not math.isfinite(number):
             raise ValueError(f"{content!r:.40} is not finite")

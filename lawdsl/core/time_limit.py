@@ -87,6 +87,7 @@ class time_limit:
         self.outer, deadline = _until, now + self.seconds
         self.nested = self.outer <= deadline
         _until = min(self.outer, deadline)
+        # a timer of the program that uses the library is restored afterwards
         self.program = signal.getitimer(signal.ITIMER_PROF)
         self.before: Any = signal.signal(signal.SIGPROF, _strike)
         signal.setitimer(signal.ITIMER_PROF, max(_until - now, MIN_SECONDS), REPEAT_SECONDS)

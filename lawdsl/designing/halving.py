@@ -118,6 +118,7 @@ def _count_tree(sorted_domains: Sequence[Domain], grid: int) -> _CountedTree:
     largest = [int(domain.cap * grid) for domain in sorted_domains[:-1]]  # Γ/δ
     # halvings of the largest share
     finest = max(largest_steps.bit_length() for largest_steps in largest)
+    # so many units to a step of the grid that every half is a whole number
     total, unit = grid << finest, 1 << finest
     values = tuple(tuple(_halvings(largest_steps, unit)) for largest_steps in largest)
     last = int(sorted_domains[-1].cap * total)
@@ -179,6 +180,7 @@ def _count_shares(domain_values: Sequence[int], remainder: int, after: Counts) -
 
 def _sample_ranks(draws: random.Random, among: int, count: int) -> list[int]:
     """Distinct numbers below one that may be larger than any list."""
+    # range has no length beyond, which sample needs
     if among <= sys.maxsize:
         return draws.sample(range(among), count)
     distinct: dict[int, None] = {}

@@ -95,8 +95,10 @@ def _sobol_points(dimensions: int, seed: int) -> Iterator[list[int]]:
     from scipy.stats.qmc import Sobol
 
     sequence = Sobol(dimensions, scramble=True, rng=seed)
+    # Sobol points are balanced in powers of two only
     for doubling in itertools.count(6):
         for point in sequence.random_base2(doubling if doubling == 6 else doubling - 1):
+            # whole numbers, since ranks of mixtures may have more digits than a double
             yield [int(x * (1 << DOUBLE_BITS)) for x in point.tolist()]
 
 

@@ -79,6 +79,7 @@ class _LevenbergMarquardt:
         scales = np.where(scales > 0, scales, 1.0)
         scaled = curvature / (scales[:, :, None] * scales[:, None, :])
         usable = np.isfinite(scaled).all(axis=(1, 2)) & np.isfinite(gradient).all(axis=1)
+        # eigh raises for the whole stack if one matrix has a number that is not finite
         scaled[~usable], gradient[~usable] = np.eye(scaled.shape[1]), 0.0
         scaled += self.damping[active][:, None, None] * np.eye(scaled.shape[1])
         values, vectors = np.linalg.eigh(scaled)
@@ -93,6 +94,7 @@ class _LevenbergMarquardt:
         self.free[accepted], self.losses[accepted] = trial_points[is_better], losses[is_better]
         damping = self.damping[active]
         tolerance = REFIT_LOSS_RTOL * np.maximum(self.losses[active], self.problem.exact)
+        # the damped fall would look small wherever the damping is large
         undamped = np.maximum(values - damping[:, None], 1e-14)
         predicted_fall = np.sum(projected**2 / undamped, axis=1) / 2
         is_done = (predicted_fall <= tolerance) | (

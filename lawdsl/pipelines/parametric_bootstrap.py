@@ -61,6 +61,7 @@ def propagate_noise(
         seed: of the draws.
         report: called with the number of groups refitted, and their total.
     """
+    # a stream of its own, so that draws are independent of the starts of the same seed
     rng = np.random.default_rng([seed, 0xD4A3])
     predicted = [_draw_first_predictions(stages[0], draws, rng)]
     theta: list[Array] = []
@@ -75,6 +76,7 @@ def propagate_noise(
             assert group.problem is not None
             parameters, is_settled = refit(group.problem, group.theta, targets)
             settled &= is_settled
+            # nan excludes the draw from every later step and interval
             parameters[~is_settled] = np.nan
             theta.append(parameters)
             if group.point is not None:
@@ -100,6 +102,7 @@ def _draw_first_predictions(stage: Stage, draws: int, rng: np.random.Generator) 
             else rng.standard_t(freedom, size=draws)
         )
         noise *= stage.error(number)
+        # in a law of logarithms the error is relative: noise/value is its error in log(value)
         columns.append(value * np.exp(noise / value) if group.prediction.log else value + noise)
     return np.array(columns).T
 

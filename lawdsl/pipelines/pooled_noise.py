@@ -70,5 +70,6 @@ def _fit_prior(variances: Array, spare: Array) -> tuple[float, float]:
         CHANCE_DEVIATIONS * sampling_deviation, polygamma(1, MAX_PRIOR_FREEDOM / 2)
     ):
         return np.inf, mean
+    # trigamma falls monotonically, so the bracket holds its one root
     free = 2 * brentq(lambda x: polygamma(1, x) - excess_variance, 1e-6, MAX_PRIOR_FREEDOM / 2)
     return free, float(np.exp(np.mean(centred) + digamma(free / 2) - np.log(free / 2)))

@@ -105,6 +105,7 @@ def _held(partial: Path, target: Path) -> Iterator[None]:
     try:
         with suppress(OSError):  # a file system without locks
             _lock(handle, partial)
+        # the lock is on the folder that was opened, whatever has that name by now
         if not partial.exists() or not os.path.samestat(partial.stat(), os.fstat(handle)):
             raise _made_by_another(target)  # it was moved to its place before this one held it
         try:
@@ -137,6 +138,7 @@ def _put_back(target: Path) -> None:
 def _move(partial: Path, target: Path) -> None:
     """Put a folder in the place of what is there."""
     if target.exists():
+        # rename does not replace a folder that has content
         os.rename(target, _beside(target, "replaced"))
     try:
         os.rename(partial, target)

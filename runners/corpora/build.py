@@ -201,6 +201,7 @@ def _ranges(parts: Iterable[CorpusPart]) -> Iterator[range]:
     """The hashes, of 64 bits, that fall to each part."""
     start = Fraction(0)
     for part in parts:
+        # exact fractions, so that neighbouring ranges share no hash and leave out none
         yield range(int(start * 2**64), int((start + part.share) * 2**64))
         start += part.share
 

@@ -213,6 +213,7 @@ def _facts(folder: Path) -> dict[str, Any]:
         schema = facts.get("schema") if isinstance(facts, dict) else None
         raise _damaged(f"the corpus is of schema {schema}; this version reads {SCHEMA}", path)
     for name, kind in KINDS.items():
+        # type, not isinstance: true is no number of tokens
         if type(facts.get(name)) is not kind:
             raise _damaged(f"the fact {name} is missing or of the wrong kind", path)
     if facts["dtype"] not in ("uint16", "uint32") or facts["tokens"] < 1:
@@ -238,6 +239,7 @@ def _documents(path: Path, facts: dict[str, Any]) -> NDArray[np.int64]:
 
 def _array(path: Path, dtype: np.dtype[Any]) -> NDArray[Any]:
     try:
+        # a pickle would run code of whoever wrote the corpus
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise _damaged(f"the file cannot be read: {error}", path) from None

@@ -68,6 +68,7 @@ def document_key(text: str) -> int:
 def hash64(text: str) -> int:
     """Hash a text to 64 bits other than 0 (BLAKE2b)."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    # 0 stands for a paragraph that is too short to compare
     return int.from_bytes(digest, "little") or 1
 
 
@@ -81,6 +82,7 @@ class HashSet:
         """Which of the keys are in the set, shape (keys,)."""
         is_member = np.zeros(len(keys), dtype=np.bool_)
         for level in self.levels:
+            # a key above all others has the position behind the last
             position = np.minimum(np.searchsorted(level, keys), len(level) - 1)
             is_member |= level[position] == keys
         return is_member

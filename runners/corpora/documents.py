@@ -148,6 +148,7 @@ def _inside(folder: Path, glob: str) -> Iterator[Path]:
         raise _unreadable(f"the folder cannot be read: {error.strerror}", Path(error.filename))
 
     for home, folders, names in os.walk(folder, onerror=fail):
+        # in place: os.walk descends into what is in the list
         folders[:] = (name for name in folders if not name.startswith("."))
         for name in names:
             path = Path(home, name)
@@ -231,6 +232,7 @@ def _decoded_blocks(file: Bytes, path: Path) -> Iterator[str]:
 
 def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
     with _opened(path) as (file, position):
+        # a bounded read: a file without line ends would be read into memory at once
         lines = iter(lambda: file.readline(LARGEST + 1), b"")
         for number, content in enumerate(lines, start=1):
             location = f"{path}:{number}"
@@ -314,6 +316,7 @@ def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:
     mine = [c for c in columns if c.path_in_schema.partition(".")[0] == text_field]
     unpacked = sum(column.total_uncompressed_size for column in mine)
     packed = sum(column.total_compressed_size for column in mine)
+    # before anything is unpacked: a file of a megabyte may unpack to any size
     if unpacked > max(UNPACKED, RATIO * packed):
         raise _too_large(
             f"the text from here on takes {unpacked:,} bytes when it is unpacked; it",

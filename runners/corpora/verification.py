@@ -58,6 +58,7 @@ def _hash(path: Path, entry: object) -> tuple[list[int] | None, str]:
     if mark is not None and isinstance(entry, list) and len(entry) == 2 and entry[0] == mark:
         return mark, str(entry[1])
     digest = file_hash(path)
+    # a file that changed while it was read has a hash of neither state
     return (mark if mark == _mark(path) else None), digest
 
 

@@ -65,6 +65,7 @@ class Writer:
         lengths = np.array(self._lengths, dtype=np.int64)
         selected = np.arange(len(lengths))
         if most is not None and self.tokens > most:
+            # by hash: a random sample of the documents, whatever their order in the files
             order = np.argsort(np.array(self._keys, dtype=np.uint64), kind="stable")
             selected = order[: np.searchsorted(np.cumsum(lengths[order]), most, side="right")]
             self._keep(selected, _bounds(lengths))
@@ -126,6 +127,7 @@ def save(path: Path, array: NDArray[Any]) -> None:
     with path.open("wb") as file:
         header = np.lib.format.header_data_from_array_1_0(array)
         np.lib.format.write_array_header_1_0(file, header)
+        # np.save reports a full disk without the system's error number
         file.write(array.data)
 
 

@@ -211,6 +211,7 @@ def check(able: Iterable[ClusterNode], runs: Sequence[Planned]) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with open(marker, "wb") as file:
+            # each node tries to lock it: where one succeeds, locks are not seen across hosts
             fcntl.flock(file, fcntl.LOCK_EX)
             requests = [(node, _ask(node, marker, sorted(read))) for node in able]
             answers = {node: _answer(answer) for node, answer in requests}

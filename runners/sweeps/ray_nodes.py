@@ -69,6 +69,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.signal_count = 0
+        # the node's own process is the parent: another parent later means that the node is gone
         self.node = os.getppid()
 
     def where(self) -> tuple[str, str]:

@@ -74,6 +74,7 @@ def last_row(folder: Path) -> dict[str, Any]:
     try:
         with (folder / POINTS).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST))
+            # [-1] is what follows the last line end: empty, or a torn row
             row = json.loads(file.read().split(b"\n")[-2])
     except (OSError, ValueError, IndexError, RecursionError):
         return {}

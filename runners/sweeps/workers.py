@@ -105,6 +105,7 @@ def start(
     Raises:
         OSError: the log cannot be written, or no process started.
     """
+    # the stamp tells an end that this worker writes from one that lay there before
     before, port = stamp(folder), _port() if how.processes > 1 else None
     worker = Worker(folder, [], before, port)
     try:
@@ -130,6 +131,8 @@ def _port() -> socket.socket:
     """A port of this machine that is free, and can be taken by a process of a run alone."""
     port = socket.socket()
     port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # the socket stays open so that no other run is given this port, and with SO_REUSEADDR a process
+    # may bind it too
     port.bind(("127.0.0.1", 0))
     return port
 
