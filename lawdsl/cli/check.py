@@ -12,7 +12,6 @@ import click
 
 from lawdsl import __version__
 from lawdsl.cli.options import (
-    Changes,
     Seconds,
     as_json,
     changes,
@@ -21,6 +20,7 @@ from lawdsl.cli.options import (
     last_words,
     quiet,
 )
+from lawdsl.language.law_changes import LawChanges
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
@@ -66,7 +66,7 @@ def check(
     time_limit: float,
     total_time_limit: float | None,
     sarif: bool,
-    changes: Changes,
+    changes: LawChanges,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -88,12 +88,13 @@ def check(
     if syntax:
         return _only_read(laws, as_json=as_json)
     from lawdsl.core.time_limit import TimeBudget
+    from lawdsl.law.law import load
     from lawdsl.proof.check import check as decide
     from lawdsl.proof.identifiability import findings, freedom
 
     checks: list[Check] = []
     silent = as_json or sarif
-    read = [changes.law(name) for name in laws]
+    read = [changes.apply(load(name)) for name in laws]
     for law, values in _subjects(read, fits):
         reporter = _VerdictReporter(law, show=not silent, proofs=not quiet)
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from lawdsl.cli.options import (
     STARTS_OF_EACH,
-    Changes,
     as_json,
     bindings,
     changes,
     cpu_limit,
     finish,
-    fit_option,
-    numbers,
+    fit_options,
     time_limit,
 )
 from lawdsl.cli.progress import progress
+from lawdsl.fitting.options import FitOptions
+from lawdsl.language.law_changes import LawChanges
 
 
 @click.command("compare")
@@ -28,12 +31,7 @@ from lawdsl.cli.progress import progress
     metavar="KIND[:COLUMN]",
     help="What is held out; see above. May be given several times.",
 )
-@fit_option("where")
-@fit_option("starts", **STARTS_OF_EACH)
-@fit_option("objective")
-@fit_option("delta")
-@fit_option("drop_bad")
-@fit_option("seed")
+@fit_options("where", "starts", "objective", "delta", "drop_bad", "seed", starts=STARTS_OF_EACH)
 @time_limit(3600.0, "all fits")
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")
@@ -41,14 +39,9 @@ from lawdsl.cli.progress import progress
 def compare(
     arguments: tuple[str, ...],
     protocols: tuple[str, ...],
-    where: tuple[str, ...],
-    starts: int,
-    objective: str | None,
-    delta: float | None,
-    drop_bad: bool,
-    seed: int,
+    options: Mapping[str, Any],
     time_limit: float,
-    changes: Changes,
+    changes: LawChanges,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -69,7 +62,7 @@ def compare(
     Laws with index sets are compared on the rows of each label by themselves.
     Exits with 1 where a law could not be fitted in some fold.
     """
-    from lawdsl.comparing.compare import compare as compared
+    from lawdsl.comparing.compare import compare_with
     from lawdsl.comparing.result import Comparisons
     from lawdsl.reporting.comparisons import show_comparison, show_comparisons
     from lawdsl.reporting.terminal import console
@@ -78,29 +71,14 @@ def compare(
     if len(names) < 2:
         raise click.UsageError("give one law or more, and then the table")
     *laws, data = names
-    fixed, tied = changes.held()
+    columns = bindings(a for a in arguments if "=" in a)
     cheaper = "fewer laws, --starts or protocols take less"
     with (
         progress(quiet or as_json, "fits") as report,
         cpu_limit(time_limit, "the comparison", cheaper),
     ):
-        comparison = compared(
-            laws,
-            data,
-            protocols=protocols or None,
-            starts=starts,
-            objective=objective,
-            delta=delta,
-            where=where,
-            settings=numbers(changes.settings, "--set"),
-            without=changes.without,
-            fix=fixed,
-            tie=tied,
-            drop_bad=drop_bad,
-            seed=seed,
-            progress=report,
-            columns=bindings(a for a in arguments if "=" in a),
-        )
+        record = FitOptions(**options, progress=report, columns=columns)
+        comparison = compare_with(laws, data, protocols or None, changes, record)
     ok = not any(d.severity == "error" for d in comparison.diagnostics)
 
     def printed() -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from lawdsl.cli.options import (
-    Changes,
     as_json,
-    bindings,
     changes,
     cpu_limit,
     finish,
-    fit_option,
+    fit_options,
     numbers,
     quiet,
     tell,
@@ -21,26 +21,29 @@ from lawdsl.cli.options import (
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.options import FitOptions
+from lawdsl.language.law_changes import LawChanges
 
 
 @click.command("fit")
 @click.argument("law")
 @click.argument("data")
-@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+@fit_options(columns=True)
 @click.option("-o", "--output", metavar="FIT.json", help="Keep the fit in this file.")
-@fit_option("where")
-@fit_option("starts")
+@fit_options("where", "starts")
 @click.option("--start", multiple=True, metavar="NAME=VALUE", help="One start, given by hand.")
-@fit_option("objective")
-@fit_option("delta")
-@fit_option("drop_bad")
-@fit_option("enforce")
-@fit_option("weights")
-@fit_option("run")
-@fit_option("intervals")
-@fit_option("level")
-@fit_option("resamples")
-@fit_option("seed")
+@fit_options(
+    "objective",
+    "delta",
+    "drop_bad",
+    "enforce",
+    "weights",
+    "run",
+    "intervals",
+    "level",
+    "resamples",
+    "seed",
+)
 @time_limit(3600.0, "the fit")
 @changes
 @quiet
@@ -48,23 +51,11 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 def fit(
     law: str,
     data: str,
-    columns: tuple[str, ...],
     output: str | None,
-    where: tuple[str, ...],
-    starts: str,
+    options: Mapping[str, Any],
     start: tuple[str, ...],
-    objective: str | None,
-    delta: float | None,
-    drop_bad: bool,
-    enforce: bool,
-    weights: str | None,
-    run: tuple[str, ...],
-    intervals: str,
-    level: float,
-    resamples: int,
-    seed: int,
     time_limit: float,
-    changes: Changes,
+    changes: LawChanges,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -74,8 +65,9 @@ def fit(
     What the law claims is decided for the fitted values too, on the whole domain. Exits with 1
     where the fit is not trusted; it is written all the same.
     """
-    from lawdsl.fitting.fit import fit as fitted
+    from lawdsl.fitting.fit import fit_with
     from lawdsl.fitting.result_by_label import Fits
+    from lawdsl.law.law import load
     from lawdsl.proof.identifiability import findings, freedom
     from lawdsl.reporting.fits import show_fits
     from lawdsl.reporting.terminal import console, say, show_fit
@@ -83,7 +75,7 @@ def fit(
     if output and not Path(output).resolve().parent.is_dir():
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
-    read = changes.law(law)
+    read = changes.apply(load(law))
     labels_known = not (as_json or read.indexed)  # of index sets, only a table says the labels
     earlier = findings(read, freedom(read), "error") if labels_known else []
     say(earlier)  # before a search for values that mean nothing
@@ -92,24 +84,9 @@ def fit(
         progress(quiet or as_json, "starts") as report,
         cpu_limit(time_limit, "the fit", cheaper),
     ):
-        fitted_law = fitted(
-            read,
-            data,
-            starts=numbers(start, "--start") if start else _count(starts),
-            objective=objective,
-            delta=delta,
-            where=where,
-            drop_bad=drop_bad,
-            enforce=enforce,
-            weights=weights,
-            run=run,
-            intervals=intervals,
-            level=level,
-            resamples=resamples,
-            seed=seed,
-            progress=report,
-            columns=bindings(columns),
-        )
+        starts = numbers(start, "--start") if start else _count(options["starts"])
+        record = FitOptions(**{**options, "starts": starts}, progress=report)
+        fitted_law = fit_with(read, data, record)
     if output:
         fitted_law.save(output)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from lawdsl.cli.options import (
     as_json,
-    bindings,
     finish,
-    fit_option,
+    fit_options,
     numbers,
     settings,
     tell,
@@ -22,26 +23,24 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 @click.command("measure")
 @click.argument("law")
 @click.argument("data")
-@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+@fit_options(columns=True)
 @click.option("-o", "--output", metavar="FILE.csv", help="Write the values to this file.")
-@fit_option("where")
+@fit_options("where")
 @click.option(
     "--run",
     multiple=True,
     metavar="COLUMN",
     help="What tells runs apart; `run` and `seed` where the table has them.",
 )
-@fit_option("drop_bad")
+@fit_options("drop_bad")
 @settings
 @as_json
 def measure(
     law: str,
     data: str,
-    columns: tuple[str, ...],
     output: str | None,
-    where: tuple[str, ...],
+    options: Mapping[str, Any],
     run: tuple[str, ...],
-    drop_bad: bool,
     settings: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -66,17 +65,17 @@ def measure(
         help = "write `measure k1[d] = L(step = 1000)` into it"
         message = f"`{declared.name}` does not say how to measure a variable"
         raise LawdslError(Diagnostic("D0136", message, place=declared.text.name, help=help))
-    bound = bindings(columns)
-    check_names(declared, bound)
+    columns = options["columns"]
+    check_names(declared, columns)
     table = read_table(data)
-    for text in where:
+    for text in options["where"]:
         table = table.keep(condition(text, table).holds(table))
     variables = measured(
         declared,
         table,
-        bound,
+        columns,
         run=run or None,
-        drop_bad=drop_bad,
+        drop_bad=options["drop_bad"],
         settings=numbers(settings, "--set"),
     )
     if output:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lawdsl.cli.options import (
     STARTS_OF_EACH,
-    Changes,
     as_json,
-    bindings,
     changes,
     finish,
-    fit_option,
+    fit_options,
     tell,
     write,
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language.law_changes import LawChanges
 
 if TYPE_CHECKING:
+    from lawdsl.designing.domains import Domain
     from lawdsl.designing.result import Mixtures
 
 output = click.option(
@@ -31,7 +32,18 @@ output = click.option(
 
 
 def samplers(command: Callable[..., int]) -> Callable[..., int]:
-    """The arguments of commands that choose mixtures by what there is of the domains."""
+    """The arguments of commands that sample mixtures from the tokens available of domains.
+
+    The command receives the domains with their largest shares as one value, `domains`.
+    """
+
+    @wraps(command)
+    def with_domains(*, domains: Any, target: Any, epochs: Any, caps: Any, **rest: Any) -> int:
+        from lawdsl.designing.domains import read_domains
+
+        domain_list = read_domains(domains, target=target, epochs=epochs, caps=caps)
+        return command(domains=domain_list, **rest)
+
     for option in (
         as_json,
         output,
@@ -46,8 +58,8 @@ def samplers(command: Callable[..., int]) -> Callable[..., int]:
         click.option("--target", metavar="TOKENS", help="Tokens that will be trained on: 1T."),
         click.argument("domains", nargs=-1, required=True, metavar="DOMAIN[=TOKENS]..."),
     ):
-        command = option(command)
-    return command
+        with_domains = option(with_domains)
+    return with_domains
 
 
 @click.group("mixtures")
@@ -65,10 +77,7 @@ def mixtures() -> None:
 @click.option("--grid", default="1/16", show_default=True, help="The least share but 0.")
 @samplers
 def halving(
-    domains: tuple[str, ...],
-    target: str | None,
-    epochs: str,
-    caps: tuple[str, ...],
+    domains: tuple[Domain, ...],
     count: int,
     grid: str,
     seed: int,
@@ -85,21 +94,16 @@ def halving(
     share is EPOCHS * TOKENS / TARGET, or 1 where no TOKENS are given. The columns r_DOMAIN sum
     to 1 and are bound as such: `lawdsl fit LAW runs.csv r=r_*`.
     """
-    from lawdsl.designing.domains import read_domains
     from lawdsl.designing.halving import halving as halved
 
-    domain_list = read_domains(domains, target=target, epochs=epochs, caps=caps)
-    return _written(halved(domain_list, count, grid=grid, seed=seed), output, as_json)
+    return _written(halved(domains, count, grid=grid, seed=seed), output, as_json)
 
 
 @mixtures.command("spread")
 @click.option("--grid", default="1/4096", show_default=True, help="Shares are multiples of it.")
 @samplers
 def spread(
-    domains: tuple[str, ...],
-    target: str | None,
-    epochs: str,
-    caps: tuple[str, ...],
+    domains: tuple[Domain, ...],
     count: int,
     grid: str,
     seed: int,
@@ -115,17 +119,15 @@ def spread(
     first 16 of 32 are spread as well as all. A power of 2 is the best --count. On a coarse --grid
     some shares are 0.
     """
-    from lawdsl.designing.domains import read_domains
     from lawdsl.designing.space_filling import spread as spread_out
 
-    domain_list = read_domains(domains, target=target, epochs=epochs, caps=caps)
-    return _written(spread_out(domain_list, count, grid=grid, seed=seed), output, as_json)
+    return _written(spread_out(domains, count, grid=grid, seed=seed), output, as_json)
 
 
 @mixtures.command("select")
 @click.argument("law")
 @click.argument("data")
-@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+@fit_options(columns=True)
 @output
 @click.option("--count", default=20, show_default=True, help="How many mixtures are chosen.")
 @click.option("--groups", default=200, show_default=True, help="How many groups are tried.")
@@ -135,30 +137,19 @@ def spread(
     metavar="COLUMN",
     help="What tells mixtures apart; `mixture` if there is one, else the variables of LAW.",
 )
-@fit_option("where")
-@fit_option("starts", **STARTS_OF_EACH)
-@fit_option("objective")
-@fit_option("delta")
-@fit_option("drop_bad")
-@fit_option("seed")
+@fit_options("where", "starts", "objective", "delta", "drop_bad", "seed", starts=STARTS_OF_EACH)
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @as_json
 def select(
     law: str,
     data: str,
-    columns: tuple[str, ...],
+    options: Mapping[str, Any],
     output: str | None,
     count: int,
     groups: int,
     by: tuple[str, ...],
-    where: tuple[str, ...],
-    starts: int,
-    objective: str | None,
-    delta: float | None,
-    drop_bad: bool,
-    seed: int,
-    changes: Changes,
+    changes: LawChanges,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -172,6 +163,7 @@ def select(
     selection of the Data Mixing Laws, 20 of 40. Its rows of DATA are written.
     """
     from lawdsl.designing.selection import select as chosen
+    from lawdsl.law.law import load
     from lawdsl.reporting.mixtures import show_chosen
     from lawdsl.reporting.terminal import console
 
@@ -180,19 +172,13 @@ def select(
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
     with progress(quiet or as_json, "groups") as report:
         selection = chosen(
-            changes.law(law),
+            changes.apply(load(law)),
             data,
             count=count,
             groups=groups,
             by=by,
-            starts=starts,
-            objective=objective,
-            delta=delta,
-            where=where,
-            drop_bad=drop_bad,
-            seed=seed,
             progress=report,
-            columns=bindings(columns),
+            **options,
         )
 
     table = selection.to_csv()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +16,7 @@ from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.formats.csv import csv_text
 from lawdsl.fitting.options import OPTIONS, option
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.reporting.json_document import document
 
 if TYPE_CHECKING:
@@ -60,6 +60,38 @@ def fit_option(name: str, **changes: Any) -> Callable[[Command], Command]:
     if meaning.metavar is not None:
         settings["metavar"] = meaning.metavar
     return click.option(f"--{name.replace('_', '-')}", **(settings | changes))
+
+
+def fit_options(
+    *names: str, columns: bool = False, **changes: Mapping[str, Any]
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The options of a command for several fields of `FitOptions`, in this order.
+
+    The command receives the values as one mapping, `options`, from which it builds the record: name
+    of the field -> value. Several uses for one command are merged.
+
+    Args:
+        names: of the fields.
+        columns: whether the command takes NAME=COLUMN arguments, which become `columns`.
+        changes: field -> what the command says otherwise of its option: `default`, `help`.
+    """
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        @wraps(command)
+        def with_options(*, options: Mapping[str, Any] | None = None, **rest: Any) -> int:
+            values = {name: rest.pop(name) for name in names}
+            if columns:
+                values["columns"] = bindings(rest.pop("columns"))
+            return command(options={**values, **(options or {})}, **rest)
+
+        for name in reversed(names):
+            with_options = fit_option(name, **changes.get(name, {}))(with_options)
+        if columns:
+            pairs = click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+            with_options = pairs(with_options)
+        return with_options
+
+    return decorate
 
 
 STARTS_OF_EACH: dict[str, Any] = {
@@ -235,56 +267,26 @@ def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> 
     return value * size / size_own
 
 
-@dataclass(frozen=True)
-class Changes:
-    """What the command line changes of laws, as it was written: NAME=VALUE, bounds."""
-
-    settings: tuple[str, ...]
-    without: tuple[str, ...]
-    fix: tuple[str, ...]
-    tie: tuple[str, ...]
-
-    @property
-    def any(self) -> bool:
-        """Whether the command line changes anything."""
-        return bool(self.settings or self.without or self.fix or self.tie)
-
-    def law(self, name: str) -> Law:
-        """Load a law by name or path, and apply the changes.
-
-        Raises:
-            LawdslError: no such law, or it lacks what is to be changed.
-            click.UsageError: a change of another form.
-        """
-        from lawdsl.law.law import load
-
-        law = load(name)
-        values = numbers(self.settings, "--set")
-        if values:
-            law = law.with_settings(**values)
-        for bound in self.without:
-            law = law.without(bound)
-        return law.with_held(*self.held())
-
-    def held(self) -> tuple[dict[str, float], dict[str, str]]:
-        """Parameter -> value, and parameter -> formula.
-
-        Raises:
-            click.UsageError: one of another form.
-        """
-        return numbers(self.fix, "--fix"), formulas(self.tie, "--tie")
-
-
 def changes(command: Callable[..., int]) -> Callable[..., int]:
-    """The options that change a law; the command gets them together, as `changes`."""
+    """The options that change a law; the command receives them as one record, `changes`.
+
+    Raises:
+        click.UsageError: an argument of another form than NAME=VALUE.
+    """
 
     @wraps(command)
-    def told(*, settings: Any, without: Any, fix: Any, tie: Any, **rest: Any) -> int:
-        return command(changes=Changes(settings, without, fix, tie), **rest)
+    def with_changes(*, settings: Any, without: Any, fix: Any, tie: Any, **rest: Any) -> int:
+        record = LawChanges.of(
+            settings=numbers(settings, "--set"),
+            without=without,
+            fix=numbers(fix, "--fix"),
+            tie=formulas(tie, "--tie"),
+        )
+        return command(changes=record, **rest)
 
-    for each in (_tie, _fix, _without, settings):
-        told = each(told)
-    return told
+    for option_of_changes in (_tie, _fix, _without, settings):
+        with_changes = option_of_changes(with_changes)
+    return with_changes
 
 
 def fitted_laws(
@@ -326,7 +328,7 @@ def _of_fit(law: Law, fit: Fit, otherwise: str) -> Law:
     Raises:
         click.UsageError: it has others.
     """
-    law, instance = law.holding(fit.law.held), fit.law.instance
+    law, instance = law.holding(fit.law.changes.statements), fit.law.instance
     if law.indexed == (instance is None):
         raise click.UsageError(otherwise)
     instantiated = law if instance is None else law.at_labels(instance)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from lawdsl.cli.options import (
     bindings,
     cpu_limit,
     finish,
-    fit_option,
+    fit_options,
     tell,
     time_limit,
     value_in,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.command("pipeline")
 @click.argument("pipeline")
 @click.argument("data", required=False)
-@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
+@fit_options(columns=True)
 @click.option(
     "--set",
     "settings",
@@ -58,23 +58,18 @@ if TYPE_CHECKING:
     show_default=True,
     help="How often noise is drawn again and carried through all steps; 0 for no intervals.",
 )
-@fit_option("level")
-@fit_option("drop_bad")
-@fit_option("seed", help="Of the starts and the draws.")
+@fit_options("level", "drop_bad", "seed", seed={"help": "Of the starts and the draws."})
 @time_limit(3600.0, "all steps")
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the last step alone.")
 @as_json
 def pipeline(
     pipeline: str,
     data: str | None,
-    columns: tuple[str, ...],
+    options: Mapping[str, Any],
     settings: tuple[str, ...],
     output: str | None,
     folder: str | None,
     draws: int,
-    level: float,
-    drop_bad: bool,
-    seed: int,
     time_limit: float,
     quiet: bool,
     as_json: bool,
@@ -115,11 +110,8 @@ def pipeline(
             data,
             settings=values,
             draws=draws,
-            level=level,
-            drop_bad=drop_bad,
-            seed=seed,
             progress=report,
-            columns=bindings(columns),
+            **options,
         )
     written = _written(result, output, folder)
 

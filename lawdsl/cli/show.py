@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from lawdsl.cli.options import Changes, as_json, changes, finish
+from lawdsl.cli.options import as_json, changes, finish
+from lawdsl.language.law_changes import LawChanges
 
 
 @click.command("show")
@@ -15,7 +16,7 @@ from lawdsl.cli.options import Changes, as_json, changes, finish
 def show(
     law: str,
     latex: bool,
-    changes: Changes,
+    changes: LawChanges,
     as_json: bool,
 ) -> int:
     """Print a law and its exact derivatives, or a question and what it is to be told.
@@ -25,17 +26,18 @@ def show(
     from lawdsl.language import library
 
     if library.section_of(library.locate(law)) == "question":
-        if latex or changes.any:
+        if latex or changes:
             raise click.UsageError("a question is shown as it is written")
         from lawdsl.cli.solve import needs
 
         parsed, warned = library.question(law)
         return needs(parsed, "show", warned, name=law, as_json=as_json)
+    from lawdsl.law.law import load
     from lawdsl.law.text import text
     from lawdsl.proof.identifiability import findings, freedom
     from lawdsl.reporting.terminal import console, show_law
 
-    read = changes.law(law)
+    read = changes.apply(load(law))
     unidentifiable = freedom(read)
     quantities = (*read.variables, *read.parameters)
     result = {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from lawdsl.cli.options import (
     as_json,
-    bindings,
     finish,
-    fit_option,
+    fit_options,
     numbers,
     settings,
 )
@@ -17,8 +19,7 @@ from lawdsl.cli.options import (
 @click.command("trends")
 @click.argument("law")
 @click.argument("data")
-@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
-@fit_option("where")
+@fit_options("where", columns=True)
 @click.option("--se", metavar="COLUMN", help="The standard errors of the output.")
 @click.option(
     "--run",
@@ -29,19 +30,17 @@ from lawdsl.cli.options import (
 @click.option(
     "--by", multiple=True, metavar="COLUMN", help="What else differs and is to be held equal."
 )
-@fit_option("drop_bad")
+@fit_options("drop_bad")
 @settings
 @click.option("-q", "--quiet", is_flag=True, help="The counts alone.")
 @as_json
 def trends(
     law: str,
     data: str,
-    columns: tuple[str, ...],
-    where: tuple[str, ...],
+    options: Mapping[str, Any],
     se: str | None,
     run: tuple[str, ...],
     by: tuple[str, ...],
-    drop_bad: bool,
     settings: tuple[str, ...],
     quiet: bool,
     as_json: bool,
@@ -70,10 +69,8 @@ def trends(
         se=se,
         run=run,
         by=by,
-        where=where,
         settings=numbers(settings, "--set"),
-        drop_bad=drop_bad,
-        columns=bindings(columns),
+        **options,
     )
     return finish(
         "trends",

@@ -13,7 +13,8 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit import in_one_step
-from lawdsl.fitting.options import MOST_STARTS, FitOptions, check_seed, is_whole
+from lawdsl.fitting.options import MOST_STARTS, FitOptions, is_whole
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 
@@ -89,18 +90,12 @@ def compare(
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
     """
-    runs = read_table(table)
-    changed = _with_changes(_load_laws(laws), settings or {}, without)
-    bound_laws = _with_fixed([with_settings_of(law, runs) for law in changed], fix or {}, tie or {})
-    check_seed(seed)
-    _check_starts(starts)
-    where = (where,) if isinstance(where, str) else tuple(where)
-    chosen_objective = _common_objective(bound_laws, objective, delta)
+    changes = LawChanges.of(settings=settings, without=without, fix=fix, tie=tie)
     options = FitOptions(
         starts=starts,
         objective=objective,
         delta=delta,
-        where=where,
+        where=(where,) if isinstance(where, str) else tuple(where),
         drop_bad=drop_bad,
         seed=seed,
         progress=progress,
@@ -108,8 +103,39 @@ def compare(
     )
     if isinstance(protocols, str):
         protocols = (protocols,)
-    compared = compare_many if any(law.indexed for law in bound_laws) else compare_one
-    return compared(bound_laws, runs, chosen_objective, protocols, options)
+    return compare_with(laws, table, protocols, changes, options)
+
+
+def compare_with(
+    laws: Law | str | Path | Sequence[Law | str | Path],
+    table: Any,
+    protocols: Sequence[str] | None,
+    changes: LawChanges,
+    options: FitOptions,
+) -> Comparison | Comparisons:
+    """Compare laws on a table, with the changes and options as records.
+
+    Args:
+        laws: as `compare` takes them.
+        table: as `compare` takes it.
+        protocols: the protocols; None for the default ones.
+        changes: of the laws, each of which is changed as far as it has such a setting, bound or
+            parameter.
+        options: of all fits.
+
+    Returns:
+        The comparison, or the comparisons of all labels.
+
+    Raises:
+        LawdslError: laws, a table or protocols that cannot be used.
+    """
+    rows = read_table(table)
+    changed = _with_settings_and_bounds(_load_laws(laws), changes)
+    changed = _with_determined([with_settings_of(law, rows) for law in changed], changes)
+    _check_starts(options.starts)
+    objective = _common_objective(changed, options.objective, options.delta)
+    compare_rows = compare_many if any(law.indexed for law in changed) else compare_one
+    return compare_rows(changed, rows, objective, protocols, options)
 
 
 def _load_laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]:
@@ -120,25 +146,23 @@ def _load_laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]
     return [law if isinstance(law, Law) else load(law) for law in sources]
 
 
-def _with_changes(
-    laws: Sequence[Law], settings: Mapping[str, float], without: str | Sequence[str]
-) -> list[Law]:
+def _with_settings_and_bounds(laws: Sequence[Law], changes: LawChanges) -> list[Law]:
     """The laws with changed settings and without some bounds, each law with those that it has."""
     changed = list(laws)
-    for name, value in settings.items():
+    for name, value in changes.settings.items():
+        setting = LawChanges(settings={name: value})
         have = [name in {s.name for s in law.settings} for law in changed]
         if not any(have):
-            changed[0].with_settings(**{name: value})  # raises the error for an unknown name
+            setting.apply(changed[0])  # raises the error for an unknown name
         changed = [
-            law.with_settings(**{name: value}) if has else law
-            for law, has in zip(changed, have, strict=True)
+            setting.apply(law) if has else law for law, has in zip(changed, have, strict=True)
         ]
-    for bound in (without,) if isinstance(without, str) else without:
+    for bound in changes.dropped:
         unchanged, refused = changed, []
         changed = []
         for law in unchanged:
             try:
-                changed.append(law.without(bound))
+                changed.append(LawChanges(dropped=(bound,)).apply(law))
             except LawdslError as error:
                 refused.append(error)
                 changed.append(law)
@@ -147,23 +171,19 @@ def _with_changes(
     return changed
 
 
-def _with_fixed(laws: Sequence[Law], fix: Mapping[str, float], tie: Mapping[str, str]) -> list[Law]:
+def _with_determined(laws: Sequence[Law], changes: LawChanges) -> list[Law]:
     """The laws with fixed and tied parameters, each with those that it has."""
-    fixed_laws = []
-    for law in laws:
-        names = {q.name for q in law.parameters}
-        changes = (
-            {n: v for n, v in fix.items() if n in names},
-            {n: f for n, f in tie.items() if n in names},
-        )
-        fixed_laws.append(law.with_held(*changes))
-    names_of_all = {q.name for law in laws for q in law.parameters}
-    if {*fix, *tie} - names_of_all:
-        laws[0].with_held(fix, tie)  # raises the error for an unknown name
-    return fixed_laws
+    names = [{q.name for q in law.parameters} for law in laws]
+    changed = [
+        changes.determining(names_of_law).apply(law)
+        for law, names_of_law in zip(laws, names, strict=True)
+    ]
+    if changes.freeing(set().union(*names)).determined:
+        LawChanges(determined=changes.determined).apply(laws[0])  # raises that for unknown names
+    return changed
 
 
-def _check_starts(starts: int) -> None:
+def _check_starts(starts: Any) -> None:
     if not is_whole(starts) or not 1 <= starts <= MOST_STARTS:
         message = f"`{starts}` is not a valid number of starts"
         help = f"give a number from 1 to {MOST_STARTS:,}"

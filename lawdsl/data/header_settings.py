@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import parse_unit, size_and_dimension
 from lawdsl.data.table import Table, number
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.law.law import Law
 
 _LINE = re.compile(r"setting\s+(?P<name>[A-Za-z]\w*)\s*=\s*(?P<value>\S+)(\s+unit\s+(?P<unit>.+))?")
@@ -49,7 +50,7 @@ def with_settings_of(law: Law, table: Table) -> Law:
             help = f"correct the line in the table, or overrule it: --set {name}=…"
             raise LawdslError(Diagnostic("D0112", message, place=table.name, help=help))
         values[name] = value * (size / own_size)  # as columns are converted, bit for bit
-    return law.with_settings(**values) if values else law
+    return LawChanges(settings=values).apply(law)
 
 
 def settings_of(table: Table) -> Mapping[str, tuple[float, str]]:

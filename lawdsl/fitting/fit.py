@@ -20,6 +20,7 @@ from lawdsl.fitting.options import AUTO, OBJECTIVES, SHORT, FitOptions, check_se
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.solvers.multistart import Starts
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 
@@ -93,14 +94,9 @@ def fit(
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    law = law if isinstance(law, Law) else load(law)
-    if settings:
-        law = law.with_settings(**settings)
-    for bound in (without,) if isinstance(without, str) else without:
-        law = law.without(bound)
-    law = law.with_held(fix or {}, tie or {})
+    changes = LawChanges.of(settings=settings, without=without, fix=fix, tie=tie)
+    law = changes.apply(law if isinstance(law, Law) else load(law))
     check_seed(seed)
-    chosen = chosen_objective(law, objective, delta)
     options = FitOptions(
         starts=starts,
         objective=objective,
@@ -118,10 +114,28 @@ def fit(
         progress=progress,
         columns={**(columns or {}), **named_columns},
     )
-    read = read_table(table)
-    law = with_settings_of(law, read)
-    fitted = fit_many if law.indexed else fit_one
-    return fitted(law, read, chosen, options)
+    return fit_with(law, table, options)
+
+
+def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
+    """Fit a law to measurements, with the options as one record.
+
+    Args:
+        law: the law, with its changes applied.
+        table: as `fit` takes it.
+        options: of the fit.
+
+    Returns:
+        The fit, or the fits of all labels of a law with index sets.
+
+    Raises:
+        LawdslError: a law or table that cannot be used.
+    """
+    chosen = chosen_objective(law, options.objective, options.delta)
+    rows = read_table(table)
+    law = with_settings_of(law, rows)
+    fit_rows = fit_many if law.indexed else fit_one
+    return fit_rows(law, rows, chosen, options)
 
 
 def in_one_step(law: Law, objective: str | None, delta: float | None) -> Objective:

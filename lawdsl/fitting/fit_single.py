@@ -34,11 +34,12 @@ from lawdsl.fitting.intervals.methods import intervals as intervals_of
 from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
-from lawdsl.fitting.result_parts import Agreement, FittedData, FittedLaw, Held, Parameter
+from lawdsl.fitting.result_parts import Agreement, FittedData, FittedLaw, FixedParameter, Parameter
 from lawdsl.fitting.solvers.multistart import LONG, Optimum, optimum
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.fitting.two_step import Straightest, straightest
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom, findings, freedom
@@ -79,7 +80,7 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
     first = None
     if objective.choice is not None:
         first = _First.of(straightest(law, problem, objective.choice), law, problem)
-        law = law.with_held({first.by.choice.name: first.value}, {})
+        law = LawChanges.of(fix={first.by.choice.name: first.value}).apply(law)
         problem = problem_of(law, runs.columns, runs.target, objective, runs.weights)
     unknowable = Freedom(certain=False) if is_large(law) else freedom(law)
     breaks = inflections(law, table, runs, options.run) if options.claims else ()
@@ -283,12 +284,12 @@ def _determination(
     return [*weak_parameters(fitted), *([] if tied else open_predictions(fitted))]
 
 
-def _held(task: _Task, values: Mapping[str, float]) -> dict[str, Held]:
+def _held(task: _Task, values: Mapping[str, float]) -> dict[str, FixedParameter]:
     """The parameters that are fixed or tied, with how one was chosen."""
     fixed = held_values(task.law, values)
     if task.first is not None:
         choice = task.first.by.choice
-        fixed[choice.name] = Held(task.first.value, choice.text(task.law.output))
+        fixed[choice.name] = FixedParameter(task.first.value, choice.text(task.law.output))
     return fixed
 
 

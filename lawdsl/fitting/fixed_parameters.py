@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from lawdsl.fitting.result_parts import Held
+from lawdsl.fitting.result_parts import FixedParameter
 from lawdsl.language import tree
 from lawdsl.law.law import Law
 
 
-def held_values(law: Law, values: Mapping[str, float]) -> dict[str, Held]:
+def held_values(law: Law, values: Mapping[str, float]) -> dict[str, FixedParameter]:
     """Evaluate the fixed and tied parameters of a law, in the order of their declarations.
 
     Args:
@@ -24,7 +24,7 @@ def held_values(law: Law, values: Mapping[str, float]) -> dict[str, Held]:
     for name in law.declarations.symbols:
         if name in law.ties:
             number = float(law.to_sympy(tree.Name(name)).xreplace(point))
-            values_of_fixed[name] = Held(number, law.ties[name])
+            values_of_fixed[name] = FixedParameter(number, law.ties[name])
         elif name in law.fixed:
-            values_of_fixed[name] = Held(law.fixed[name])
+            values_of_fixed[name] = FixedParameter(law.fixed[name])
     return values_of_fixed

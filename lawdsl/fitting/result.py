@@ -133,13 +133,10 @@ class Fit(FitRecord):
         chosen = set(self.spread.names) - {q.name for q in law.parameters}
         if not chosen:
             return law
-        remaining = [
-            text for text in self.law.held if text.split()[1] not in chosen
-        ]  # `fix c = 2.5`
-        found = _read(replace(self.law, held=tuple(remaining)))
-        if tuple(q.name for q in found.parameters) != self.spread.names:
+        free_law = _read(replace(self.law, held=self.law.changes.freeing(chosen).statements))
+        if tuple(q.name for q in free_law.parameters) != self.spread.names:
             raise altered("it says the errors of other parameters")
-        return found
+        return free_law
 
     def _posed(
         self, law: Law, objective: Objective, table: Any, columns: Mapping[str, str]

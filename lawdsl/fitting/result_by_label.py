@@ -19,7 +19,7 @@ from lawdsl.fitting.options import check_level
 from lawdsl.fitting.predict_by_label import predicted
 from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
-from lawdsl.fitting.result_parts import Held, Parameter
+from lawdsl.fitting.result_parts import FixedParameter, Parameter
 from lawdsl.fitting.storage import (
     READERS,
     SEVERAL,
@@ -44,7 +44,7 @@ class Fits(FitsRecord):
         return {name: p for part in self.parts for name, p in part.parameters.items()}
 
     @property
-    def held(self) -> dict[str, Held]:
+    def held(self) -> dict[str, FixedParameter]:
         """The parameters that are fixed, tied to others, or determined by an `identify`."""
         return {name: h for part in self.parts for name, h in part.held.items()}
 

@@ -11,6 +11,7 @@ from lawdsl.core.records import MAY_BE_ABSENT, Null, OneOf, Pairs
 from lawdsl.data.trends.result import Inflection
 from lawdsl.fitting.options import METHODS
 from lawdsl.language.instances.instance import Instance
+from lawdsl.language.law_changes import FixOrTie, LawChanges
 
 if TYPE_CHECKING:
     from lawdsl.law.law import Law
@@ -76,7 +77,7 @@ class Optimality:
 
 
 @dataclass(frozen=True)
-class Held:
+class FixedParameter:
     """A parameter that was not fitted.
 
     Attributes:
@@ -86,6 +87,10 @@ class Held:
 
     value: float
     formula: str | None = None
+
+
+Held = FixedParameter
+"""The name that annotations of the public record `Fit` have for it."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,11 @@ class FittedLaw:
     added: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     instance: Annotated[Instance | None, MAY_BE_ABSENT] = None
+
+    @property
+    def changes(self) -> LawChanges:
+        """How the law differs from its texts, except for its labels."""
+        return LawChanges(self.settings, self.dropped, self.added, tuple(map(FixOrTie, self.held)))
 
     @classmethod
     def of(cls, law: Law) -> FittedLaw:

@@ -180,14 +180,7 @@ def read_again(fitted: FittedLaw) -> Law:
     Raises:
         LawdslError: its texts do not give that law.
     """
-    law = Law(declarations(fitted))
-    if fitted.settings:
-        law = law.with_settings(**fitted.settings)
-    for bound in fitted.dropped:
-        law = law.without(bound)
-    for bound in fitted.added:
-        law = law.with_bound(bound)
-    return law.holding(fitted.held)
+    return fitted.changes.apply(Law(declarations(fitted)))
 
 
 def declarations(law: FittedLaw) -> Declarations:

@@ -6,7 +6,6 @@ domains of the other parameters imply it, or they receive the bounds that do.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -33,28 +32,6 @@ from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula, Named
 
 DONE = {"fix": "fixed", "tie": "tied"}
-
-
-def statements_of(fixed: Mapping[str, float], tied: Mapping[str, str]) -> list[str]:
-    """The statements `fix E = 1.69` for each number and `tie beta = alpha` for each formula.
-
-    Args:
-        fixed: parameter -> number.
-        tied: parameter -> formula as text.
-
-    Raises:
-        LawdslError: a number that is not finite.
-    """
-    statements = []
-    for name, number in fixed.items():
-        if not math.isfinite(number):
-            help = "fix it at a number inside its domain"
-            message = f"`{name}` cannot be fixed at {number}"
-            raise LawdslError(Diagnostic("L0413", message, help=help))
-        is_whole = float(number).is_integer() and abs(number) < 1e15
-        statements.append(f"fix {name} = {int(number) if is_whole else repr(float(number))}")
-    statements += [f"tie {name} = {' '.join(of.split())}" for name, of in tied.items()]
-    return statements
 
 
 def with_fixed_and_tied(

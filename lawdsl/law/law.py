@@ -18,10 +18,11 @@ import sympy as sp
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import library, tree
 from lawdsl.language.added_bounds import add_bound
-from lawdsl.language.fix_and_tie import check_bounds_kept, statements_of, with_fixed_and_tied
+from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied
 from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.instances.sample_labels import few_labels
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.printer import print_formula
 from lawdsl.language.resolver import Claim, Declarations, Objective
 from lawdsl.law.algebra import ExpressionBuilder, bounded, derivative
@@ -323,7 +324,7 @@ class Law:
             LawdslError: a name that is not a parameter, a value outside its domain, a text that is
                 not a formula of parameters, a circular definition, or a bound that may be violated.
         """
-        return self.holding(statements_of(fixed, tied))
+        return LawChanges.of(fix=fixed, tie=tied).apply(self)
 
     def holding(self, statements: Iterable[str]) -> Law:
         """The law with further statements `fix E = 1.69` and `tie beta = alpha`, applied

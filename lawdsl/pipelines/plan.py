@@ -12,6 +12,7 @@ from lawdsl.data.row_filter import RELATIONS
 from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.keywords import nearest
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.pipelines import Pipeline, Step
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Symbol
@@ -142,7 +143,7 @@ def _step_task(
     law_settings = {s.name for s in law.settings if s.name not in law.fixed}
     settings = {name: number for name, number in setting_values.items() if name in law_settings}
     return StepTask(
-        law=law.with_settings(**settings) if settings else law,
+        law=LawChanges(settings=settings).apply(law),
         group_by=step.group_by,
         where=tuple(
             (c.name, c.relation, _comparison_value(c.value, constants)) for c in step.where

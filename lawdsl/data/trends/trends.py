@@ -30,6 +30,7 @@ from lawdsl.data.trends.paired_differences import (
 from lawdsl.data.trends.result import DifferenceSeries, Trend, Trends
 from lawdsl.data.trends.significance import DifferenceScale, difference_series, scale
 from lawdsl.data.weights_and_runs import check_columns
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law, load, unit_text
 from lawdsl.proof.goals import claim_text
@@ -95,7 +96,7 @@ def trends(
     read = read_table(table)
     law = law if isinstance(law, Law) else load(law)
     refuse_indices(law, "its trends are not looked for in tables yet", "prove them: `lawdsl check`")
-    law = with_settings_of(law.with_settings(**settings) if settings else law, read)
+    law = with_settings_of(LawChanges.of(settings=settings).apply(law), read)
     where, by, run_names = (
         (names,) if isinstance(names, str) else tuple(names) for names in (where, by, run)
     )

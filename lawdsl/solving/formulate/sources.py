@@ -17,6 +17,7 @@ from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.storage import altered
 from lawdsl.language.instances.instance import indicator, row_indices
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.questions import Question
 from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law
@@ -241,7 +242,7 @@ def _numeric_source(use: str, declared: Declarations, values: Mapping[str, objec
         raise LawdslError(Diagnostic("F0501", message, help=f"give {use}=FIT.json"))
     numbers = {name: finite_number(f"{use}.{name}", value) for name, value in values.items()}
     settings = {n: v for n, v in numbers.items() if n in {q.name for q in law.settings}}
-    law = law.with_settings(**settings) if settings else law
+    law = LawChanges(settings=settings).apply(law)
     names = [q.name for q in law.parameters]
     unknown = [name for name in values if name not in names and name not in settings]
     lacking = [name for name in names if name not in values]
@@ -250,8 +251,7 @@ def _numeric_source(use: str, declared: Declarations, values: Mapping[str, objec
         message = message or f"`{use}` lacks the parameter `{lacking[0]}` of {law.name}"
         help = f"give {use}=FIT.json, or each of " + ", ".join(f"{use}.{name}=…" for name in names)
         raise LawdslError(Diagnostic("F0501", message, help=help))
-    for bound in _check_domains(use, law, numbers):
-        law = law.without(bound)
+    law = LawChanges(dropped=tuple(_check_domains(use, law, numbers))).apply(law)
     return FitSource(use, law, {name: numbers[name] for name in names})
 
 

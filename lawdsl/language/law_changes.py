@@ -1,0 +1,160 @@
+"""Options of functions and commands, or the texts that a fit stores -> the changes of a law.
+
+The changes are other values of settings, bounds left out or added, and parameters that are fixed or
+tied. The record applies them to a law; it loads neither the parser nor any algebra, so that
+commands can read their options with it before they load anything.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, Self, TypeVar
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+
+_STATEMENT = re.compile(r"\s*(?:fix|tie)\s+(?P<name>.*?)\s*=")
+
+
+class ChangeableLaw(Protocol):
+    """A law that can be changed; each method returns the changed law."""
+
+    def with_settings(self, **values: float) -> Self:
+        """The law with other values of its settings."""
+        ...
+
+    def without(self, bound: str) -> Self:
+        """The law without one bound."""
+        ...
+
+    def with_bound(self, bound: str) -> Self:
+        """The law with one more bound."""
+        ...
+
+    def holding(self, statements: Iterable[str]) -> Self:
+        """The law with further `fix` and `tie` statements, applied simultaneously."""
+        ...
+
+
+ChangedLaw = TypeVar("ChangedLaw", bound=ChangeableLaw)
+
+
+@dataclass(frozen=True)
+class FixOrTie:
+    """A statement that determines a parameter: `fix E = 1.69` or `tie beta = alpha`.
+
+    Attributes:
+        text: the statement. Fits store it as it is, and the digest of a law depends on it.
+    """
+
+    text: str
+
+    @property
+    def parameter(self) -> str:
+        """The name of the parameter; empty where the text is not such a statement."""
+        match = _STATEMENT.match(self.text)
+        return match["name"] if match else ""
+
+    @classmethod
+    def fix(cls, name: str, number: float) -> FixOrTie:
+        """The statement that fixes a parameter.
+
+        Raises:
+            LawdslError: the number is not finite.
+        """
+        if not math.isfinite(number):
+            help = "fix it at a number inside its domain"
+            message = f"`{name}` cannot be fixed at {number}"
+            raise LawdslError(Diagnostic("L0413", message, help=help))
+        # up to 1e15 a float is written without an exponent, and `fix E = 2` reads better than 2.0
+        is_whole = float(number).is_integer() and abs(number) < 1e15
+        return cls(f"fix {name} = {int(number) if is_whole else repr(float(number))}")
+
+    @classmethod
+    def tie(cls, name: str, formula: str) -> FixOrTie:
+        """The statement that ties a parameter to a formula of others."""
+        return cls(f"tie {name} = {' '.join(formula.split())}")
+
+
+@dataclass(frozen=True)
+class LawChanges:
+    """The changes of a law.
+
+    Attributes:
+        settings: setting -> value in its unit.
+        dropped: texts of the bounds that are left out: `C > C0`.
+        added: texts of the bounds that are added: `C > B/gamma`.
+        determined: the statements that fix and tie parameters, applied simultaneously.
+    """
+
+    settings: Mapping[str, float] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    determined: tuple[FixOrTie, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        settings: Mapping[str, float] | None = None,
+        without: str | Sequence[str] = (),
+        fix: Mapping[str, float] | None = None,
+        tie: Mapping[str, str] | None = None,
+    ) -> LawChanges:
+        """The changes that the options of a function or command ask for.
+
+        Args:
+            settings: setting -> value in its unit.
+            without: one bound to leave out, `"C > C0"`, or several.
+            fix: parameter -> number.
+            tie: parameter -> formula of others as text.
+
+        Raises:
+            LawdslError: a parameter is fixed at a number that is not finite.
+        """
+        return cls(
+            settings=dict(settings or {}),
+            dropped=(without,) if isinstance(without, str) else tuple(without),
+            determined=(
+                *(FixOrTie.fix(name, number) for name, number in (fix or {}).items()),
+                *(FixOrTie.tie(name, formula) for name, formula in (tie or {}).items()),
+            ),
+        )
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The texts of the `fix` and `tie` statements, as fits store them."""
+        return tuple(statement.text for statement in self.determined)
+
+    def __bool__(self) -> bool:
+        """Whether there is any change."""
+        return bool(self.settings or self.dropped or self.added or self.determined)
+
+    def apply(self, law: ChangedLaw) -> ChangedLaw:
+        """The law with these changes.
+
+        Parameters are fixed and tied last: their bounds are judged with the settings, and without
+        the bounds, that the other changes lead to.
+
+        Raises:
+            LawdslError: a setting, bound or parameter that the law does not have, or a change that
+                contradicts its domains.
+        """
+        if self.settings:
+            law = law.with_settings(**self.settings)
+        for bound in self.dropped:
+            law = law.without(bound)
+        for bound in self.added:
+            law = law.with_bound(bound)
+        return law.holding(self.statements)
+
+    def determining(self, names: Collection[str]) -> LawChanges:
+        """The changes of which only the statements that fix or tie one of the names are left."""
+        return LawChanges(determined=tuple(s for s in self.determined if s.parameter in names))
+
+    def freeing(self, names: Collection[str]) -> LawChanges:
+        """The changes without the statements that fix or tie one of the names."""
+        remaining = tuple(s for s in self.determined if s.parameter not in names)
+        return replace(self, determined=remaining)
