@@ -51,7 +51,7 @@ from .training.setup import TrainingTask, task_of
 from .training.sharding import gathered
 from .training.state import TrainState, finite, resumed, save
 
-LOOK = 50  # steps between looks at whether the loss is still a number
+FINITE_CHECK_STEPS = 50  # steps between looks at whether the loss is still a number
 
 
 def main(arguments: list[str]) -> int:
@@ -120,7 +120,9 @@ def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: 
 
     while True:
         measuring = state.step in due and state.measured != state.step
-        if (measuring or state.step % LOOK == 0 or state.step == steps) and not finite(task, state):
+        if (
+            measuring or state.step % FINITE_CHECK_STEPS == 0 or state.step == steps
+        ) and not finite(task, state):
             return _diverged(task, state)
         if measuring and record(task, state, asked) is False:
             return _diverged(task, state)

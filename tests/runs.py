@@ -83,7 +83,7 @@ def write_corpus(folder: Path, texts: list[np.ndarray], vocabulary: int = VOCABU
     np.save(folder / "paragraphs.npy", np.zeros(0, "<u8"))
     _tokenizer(folder / "tokenizer.json", vocabulary)
     facts: dict[str, Any] = {
-        "schema": corpora.SCHEMA,
+        "schema": corpora.CORPUS_SCHEMA,
         "name": folder.name,
         "tokens": int(bounds[-1]),
         "documents": len(texts),

@@ -224,8 +224,8 @@ def test_a_fit_without_a_spread_says_why(why: str):
 def test_of_more_parameters_than_are_kept_together_there_is_no_band(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr("lawdsl.fitting.intervals.covariance.MOST", 1)
-    monkeypatch.setattr("lawdsl.fitting.prediction_bands.MOST", 1)
+    monkeypatch.setattr("lawdsl.fitting.intervals.covariance.MAX_COVARIANCE_PARAMETERS", 1)
+    monkeypatch.setattr("lawdsl.fitting.prediction_bands.MAX_COVARIANCE_PARAMETERS", 1)
     (diagnostic,) = refused(lawdsl.fit(LINE, line(12)), {"x": [1.0]})
 
     assert "it has more than 1 parameters" in diagnostic.message

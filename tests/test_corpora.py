@@ -188,7 +188,7 @@ def test_a_long_document_is_made_tokens_in_pieces(
 def test_a_long_text_file_is_cut_between_paragraphs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(documents, "LONGEST", 200)
+    monkeypatch.setattr(documents, "MAX_DOCUMENT_CHARACTERS", 200)
     monkeypatch.setattr(documents, "BLOCK", 7)  # which cuts characters
     for name, whole in {
         "paragraphs": "ä" + text(*range(50)),
@@ -210,7 +210,7 @@ def test_a_long_text_file_is_cut_between_paragraphs(
 def test_tokens_are_written_while_text_is_read(
     tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(build, "BATCH", 4)
+    monkeypatch.setattr(build, "BATCH_DOCUMENTS", 4)
     write_jsonl(tmp_path / "a.jsonl", (text(i) for i in range(1000)))
     partial = tmp_path / ".corpus.partial" / "tokens.bin"
     sizes: dict[int, int] = {}
@@ -594,7 +594,7 @@ def test_how_many_bytes_a_full_disk_lacks_is_about_right(
     tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """A third of the way through the second reading, with validation written."""
-    monkeypatch.setattr(build, "BATCH", 10)
+    monkeypatch.setattr(build, "BATCH_DOCUMENTS", 10)
     write_jsonl(tmp_path / "a.jsonl", (text(i) for i in range(900)))
     parts = split(tmp_path / "made", train="0.7", validation="0.3")
     write_corpora([tmp_path / "a.jsonl"], parts, tokenizer)

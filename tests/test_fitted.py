@@ -219,7 +219,7 @@ def test_a_truncated_fit_is_none(share: float, fit: lawdsl.Fit, tmp_path: Path):
 def test_a_file_that_is_too_large_is_not_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(storage, "LARGEST", 2**20)
+    monkeypatch.setattr(storage, "MAX_FIT_BYTES", 2**20)
     path = tmp_path / "fit.json"
     path.write_bytes(b" " * (2**20 + 1))
 

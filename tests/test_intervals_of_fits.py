@@ -110,7 +110,7 @@ def test_at_the_ends_of_a_profile_the_objective_has_risen_as_it_should(name: str
 def test_a_bootstrap_is_the_same_under_its_seed_however_it_is_cut_up(monkeypatch):
     problem, theta = fitted(lawdsl.load("chinchilla"), noisy("chinchilla", 0.004, 1))
     one, again, other = (bootstrap(problem, theta, 60, seed) for seed in (4, 4, 5))
-    monkeypatch.setattr("lawdsl.fitting.intervals.bootstrap.TOGETHER", 5 * 36 * 7)
+    monkeypatch.setattr("lawdsl.fitting.intervals.bootstrap.MAX_BATCH_NUMBERS", 5 * 36 * 7)
     pieces = bootstrap(problem, theta, 60, 4)
 
     assert np.array_equal(one.theta, again.theta)

@@ -147,7 +147,7 @@ def test_the_sets_that_are_tried_first_are_those_next_to_the_fit(monkeypatch: py
         return fit.intervals.ends
 
     few = ends()
-    monkeypatch.setattr(constrained_profile, "MOST", 32)
+    monkeypatch.setattr(constrained_profile, "MAX_ACTIVE_SETS", 32)
     assert {n: pytest.approx(x, rel=1e-3) for n, x in ends().items()} == few
 
 

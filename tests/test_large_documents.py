@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "LARGEST", LIMIT)
+    monkeypatch.setattr(documents, "MAX_RECORD_BYTES", LIMIT)
 
 
 def line(size: int) -> bytes:

@@ -346,7 +346,7 @@ def test_a_run_that_comes_to_no_end_keeps_no_other_from_its_own(tmp_path: Path, 
 def test_processes_that_have_lost_one_of_them_are_ended_and_the_run_is_taken_up(
     tmp_path: Path, fake, monkeypatch
 ):
-    monkeypatch.setattr(workers, "PATIENCE", 0.1)
+    monkeypatch.setattr(workers, "KILL_AFTER_SECONDS", 0.1)
     path = made(tmp_path, SHARED)
     fake(large={"loses": 1, "seconds": 0.02})
     found = carried_out(path, jobs=1)

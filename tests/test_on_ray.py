@@ -445,7 +445,7 @@ def test_a_lock_that_a_process_has_is_left_alone_however_long_it_takes(
 def test_runs_that_no_node_is_left_for_are_given_up_in_time(monkeypatch: pytest.MonkeyPatch):
     nodes = [HERE]
     monkeypatch.setattr(ray, "nodes", lambda: nodes)
-    monkeypatch.setattr(ray, "FRESH", -1.0)
+    monkeypatch.setattr(ray, "NODE_CACHE_SECONDS", -1.0)
     cluster = ray._Cluster(ray.RayEngine(Machine(1, {}), patience=0.05), True)
     order = SimpleNamespace(how=ExecutionConfig(device="cpu", threads=2))
     waiting = [Job(SimpleNamespace(order=order))]  # type: ignore[arg-type]

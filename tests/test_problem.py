@@ -124,7 +124,7 @@ def test_a_table_derived_in_pieces_gives_the_same(rows: int, monkeypatch: pytest
     problem = posed("chinchilla")
     free = to_free(problem.transforms, planted("chinchilla"))
     whole = problem.residuals_and_slopes(free)
-    monkeypatch.setattr(problems, "PIECE", rows)
+    monkeypatch.setattr(problems, "MAX_ARRAY_NUMBERS", rows)
     pieces = problem.residuals_and_slopes(free)
 
     for a, b in zip(whole, pieces, strict=True):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lawdsl.fitting.diagnostics.outliers import CANDIDATE, _furthest, limit, outliers
+from lawdsl.fitting.diagnostics.outliers import CANDIDATE_DISTANCE, _furthest, limit, outliers
 from lawdsl.fitting.diagnostics.patterns import lines, scatter
-from lawdsl.fitting.diagnostics.residuals import ALARM, View
+from lawdsl.fitting.diagnostics.residuals import FALSE_ALARM_RATE, View
 
 
 def beside_a_constant(residual: np.ndarray, axes: np.ndarray) -> View:
@@ -23,9 +23,9 @@ def beside_a_constant(residual: np.ndarray, axes: np.ndarray) -> View:
 def test_a_row_is_far_out_beyond_the_largest_of_so_many_student_residuals(rows: int, chosen: int):
     seen = beside_a_constant(np.arange(rows, dtype=float), np.arange(rows, dtype=float)[None])
     far = np.arange(rows) < chosen
-    limit = stats.t.isf(ALARM / (2 * rows), rows - 1 - chosen)
+    limit = stats.t.isf(FALSE_ALARM_RATE / (2 * rows), rows - 1 - chosen)
 
-    assert limit > CANDIDATE
+    assert limit > CANDIDATE_DISTANCE
     assert _furthest(seen, far, rows) == pytest.approx(limit)
 
 
@@ -35,7 +35,9 @@ def test_gaussian_noise_stays_within_its_quantile_for_so_many_rows():
     seen = beside_a_constant(residual, np.arange(25.0)[None])
     deviation = 6 / stats.norm.ppf(0.75) * np.sqrt(25 / 24)
 
-    assert limit(seen, 100) == pytest.approx(deviation * stats.norm.isf(ALARM / 200), rel=1e-4)
+    assert limit(seen, 100) == pytest.approx(
+        deviation * stats.norm.isf(FALSE_ALARM_RATE / 200), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize(("shift", "named"), [(6.0, []), (25.0, [9])])
@@ -62,7 +64,7 @@ def test_pairs_that_go_together_count_as_so_many_rows():
     assert found is not None and (found.axis, found.count) == (1, 200)
     assert found.correlation == pytest.approx(correlation, rel=1e-9)
     assert found.inflation == pytest.approx(1 + correlation, rel=1e-9)
-    assert found.chance < ALARM
+    assert found.chance < FALSE_ALARM_RATE
 
 
 def test_pairs_that_do_not_go_together_are_no_lines():

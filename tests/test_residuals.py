@@ -17,7 +17,14 @@ import lawdsl
 from lawdsl import fitting
 from lawdsl.fitting.diagnostics.outliers import clouds, outliers
 from lawdsl.fitting.diagnostics.patterns import lines, pattern, scatter
-from lawdsl.fitting.diagnostics.residuals import ALARM, View, judged, spanned, view, without
+from lawdsl.fitting.diagnostics.residuals import (
+    FALSE_ALARM_RATE,
+    View,
+    judged,
+    spanned,
+    view,
+    without,
+)
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 GAUSS: Draw = lambda rng, n: rng.normal(size=n)  # noqa: E731
@@ -67,7 +74,7 @@ def test_noise_alone_raises_no_more_alarms_than_are_asked_for(
     kind: str, draw: Draw, level: float, monkeypatch: pytest.MonkeyPatch
 ):
     """At levels that show it; the one in use, 1.5e-6, would take a million tables to see."""
-    monkeypatch.setattr("lawdsl.fitting.diagnostics.patterns.ALARM", level)
+    monkeypatch.setattr("lawdsl.fitting.diagnostics.patterns.FALSE_ALARM_RATE", level)
     rng = np.random.default_rng(1)
     trials = 150
     found = sum(
@@ -274,9 +281,11 @@ def test_the_level_is_such_that_a_hundred_tables_give_less_than_a_thousandth_of_
         for path in Path(fitting.__path__[0]).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Compare)
-        if any(isinstance(part, ast.Name) and part.id == "ALARM" for part in ast.walk(node))
+        if any(
+            isinstance(part, ast.Name) and part.id == "FALSE_ALARM_RATE" for part in ast.walk(node)
+        )
     ]
 
     assert len(looks) == 5
     # lines are looked for along two sets of axes, and outliers by two fits
-    assert 100 * (len(looks) + 2) * ALARM < 1e-3
+    assert 100 * (len(looks) + 2) * FALSE_ALARM_RATE < 1e-3

@@ -71,8 +71,8 @@ def test_noise_in_small_tables_raises_no_more_alarms_than_are_asked_for(
     rows: int, draw, monkeypatch: pytest.MonkeyPatch
 ):
     level, trials = 0.01, 200
-    monkeypatch.setattr("lawdsl.fitting.diagnostics.patterns.ALARM", level)
-    monkeypatch.setattr("lawdsl.fitting.diagnostics.patterns.UNLIKELY", level)
+    monkeypatch.setattr("lawdsl.fitting.diagnostics.patterns.FALSE_ALARM_RATE", level)
+    monkeypatch.setattr("lawdsl.fitting.diagnostics.patterns.LEAVE_ONE_OUT_PVALUE", level)
     rng = np.random.default_rng(rows)
     x = np.geomspace(1, 1000, rows)
     columns = np.column_stack([np.ones(rows), np.log(x)])

@@ -127,7 +127,7 @@ def test_a_cell_that_is_too_long_is_refused_with_its_column(tmp_path: Path):
 
 
 def test_many_long_cells_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(size_limits, "BYTES", 10 * 2**20)
+    monkeypatch.setattr(size_limits, "MAX_TABLE_BYTES", 10 * 2**20)
     path = database(
         tmp_path / "long.sqlite",
         "CREATE TABLE runs(r REAL, x TEXT, y TEXT AS (x), z TEXT AS (upper(x)))",
@@ -220,7 +220,7 @@ def test_a_view_is_not_read_and_no_other_table_in_its_place(tmp_path: Path):
 
 
 def test_reading_a_database_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(size_limits, "SECONDS", 0.0)
+    monkeypatch.setattr(size_limits, "MAX_DATABASE_SECONDS", 0.0)
     path = database(
         tmp_path / "slow.sqlite",
         "CREATE TABLE runs(r REAL, x REAL AS (r*r))",
@@ -279,7 +279,7 @@ def test_a_line_that_is_too_long_is_named(content: str, line: int, message: str,
 
 def test_the_longest_line_is_read(tmp_path: Path):
     path = tmp_path / "wide.csv"
-    cell = "x" * (size_limits.LINE - 4)
+    cell = "x" * (size_limits.MAX_CELL_BYTES - 4)
     path.write_text(f"r,name\n1.5,{cell}\n2.5,{cell}\n" * 1, encoding="utf-8")
 
     assert read_table(path).numbers("r").tolist() == [1.5, 2.5]
@@ -299,7 +299,7 @@ def test_a_quote_that_is_never_closed_is_what_is_wrong_with_a_long_rest(tmp_path
 def test_a_file_beyond_the_bound_is_not_read(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(size_limits, "BYTES", 2**20)
+    monkeypatch.setattr(size_limits, "MAX_TABLE_BYTES", 2**20)
     path = tmp_path / name
     path.write_bytes(b"1,2\n" * 2**19)
 
@@ -307,7 +307,7 @@ def test_a_file_beyond_the_bound_is_not_read(
 
 
 def test_an_endless_pipe_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(size_limits, "BYTES", 2**20)
+    monkeypatch.setattr(size_limits, "MAX_TABLE_BYTES", 2**20)
     with pytest.raises(LawdslError, match="larger than 1 MiB|neither a file nor a pipe"):
         read_table("/dev/zero")
 

@@ -12,7 +12,7 @@ from lawdsl.comparing.result import FoldResult
 from lawdsl.comparing.scores import losses, scores
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.diagnostics.diagnose import at_bounds, too_little
-from lawdsl.fitting.diagnostics.identifiability import FLAT, unseen
+from lawdsl.fitting.diagnostics.identifiability import UNDETERMINED_WIDTH, unseen
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import SAME, Optimum, optimum
 from lawdsl.law.law import Law
@@ -140,4 +140,6 @@ def _is_flat(problem: Problem, theta: Array) -> bool:
     jacobian = np.nan_to_num(problem.slopes(theta[None])[1][0])
     length = np.linalg.norm(jacobian, axis=0)
     scaled = jacobian / np.where(length > 0, length, 1.0)
-    return bool(np.linalg.svd(np.linalg.qr(scaled, mode="r"), compute_uv=False)[-1] < FLAT)
+    return bool(
+        np.linalg.svd(np.linalg.qr(scaled, mode="r"), compute_uv=False)[-1] < UNDETERMINED_WIDTH
+    )

@@ -53,7 +53,7 @@ def _read_file(path: Path) -> Table:
             message = f"tables end in {endings}, not {path.suffix}"
             raise unreadable(message, name)
         with path.open("rb") as file:
-            content = file.read(size_limits.BYTES + 1)
+            content = file.read(size_limits.MAX_TABLE_BYTES + 1)
         size_limits.check_file(len(content), name)
     except OSError as error:
         raise unreadable(f"the table cannot be read: {error.strerror}", name) from None

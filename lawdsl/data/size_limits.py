@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-BYTES = 256 * 2**20  # of a file, and of all its text decoded
-CELLS = 20_000_000  # rows times columns
-COLUMNS = 10_000
-LINE = 2**20  # bytes of a record of a CSV file, and of a cell of a database
-SECONDS = 30.0  # of CPU to read a database, whose columns may be computed
+MAX_TABLE_BYTES = 256 * 2**20  # of a file, and of all its text decoded
+MAX_CELLS = 20_000_000  # rows times columns
+MAX_COLUMNS = 10_000
+MAX_CELL_BYTES = 2**20  # bytes of a record of a CSV file, and of a cell of a database
+MAX_DATABASE_SECONDS = 30.0  # of CPU to read a database, whose columns may be computed
 FEWER = "keep the columns and rows that the law needs, and leave the others out"
 
 
@@ -33,8 +33,8 @@ def check_file(size: int, name: str) -> None:
     Raises:
         LawdslError: D0150.
     """
-    if size > BYTES:
-        raise too_large(f"the file is larger than {BYTES // 2**20} MiB", name)
+    if size > MAX_TABLE_BYTES:
+        raise too_large(f"the file is larger than {MAX_TABLE_BYTES // 2**20} MiB", name)
 
 
 def check_shape(rows: int, columns: int, cells: int, name: str) -> None:
@@ -49,11 +49,13 @@ def check_shape(rows: int, columns: int, cells: int, name: str) -> None:
     Raises:
         LawdslError: D0150.
     """
-    if columns > COLUMNS:
-        raise too_large(f"the table has {columns:,} columns; at most {COLUMNS:,} are read", name)
-    if cells > CELLS:
+    if columns > MAX_COLUMNS:
+        raise too_large(
+            f"the table has {columns:,} columns; at most {MAX_COLUMNS:,} are read", name
+        )
+    if cells > MAX_CELLS:
         message = f"the table has {rows:,} rows of {columns:,} columns, {cells:,} cells"
-        raise too_large(f"{message}; at most {CELLS:,} are read", name)
+        raise too_large(f"{message}; at most {MAX_CELLS:,} are read", name)
 
 
 def check_text(size: int, name: str) -> None:
@@ -66,5 +68,5 @@ def check_text(size: int, name: str) -> None:
     Raises:
         LawdslError: D0150.
     """
-    if size > BYTES:
-        raise too_large(f"the table has more than {BYTES // 2**20} MiB of text", name)
+    if size > MAX_TABLE_BYTES:
+        raise too_large(f"the table has more than {MAX_TABLE_BYTES // 2**20} MiB of text", name)

@@ -46,7 +46,7 @@ from lawdsl.proof.identifiability import Freedom, findings, freedom
 
 Array = NDArray[np.float64]
 
-ROUNDS = 3  # of fits, each with further bounds, to keep all claims
+CLAIM_REFITS = 3  # of fits, each with further bounds, to keep all claims
 ELSEWHERE = 3  # further points at which identifiability is tested: a fit may end at a special one
 
 
@@ -87,7 +87,7 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
     task = _Task(law, problem, runs, unknowable, options, first, tuple(breaks))
     claims = (options.claims or options.enforce) and not is_large(law)
     # a bound that keeps one claim may break another, so the new fit is checked again
-    for further in reversed(range(ROUNDS)):
+    for further in reversed(range(CLAIM_REFITS)):
         fit = _fit_to(task, claims)
         changed = enforced(task.law, fit.claims) if options.enforce and further else None
         if changed is None:

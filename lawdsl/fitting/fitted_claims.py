@@ -11,7 +11,7 @@ from lawdsl.proof.check import check
 from lawdsl.proof.decide import check_claim, claim_text
 from lawdsl.proof.verdict import Verdict
 
-SECONDS = 0.5  # time limit of the decision on one claim
+FITTED_CLAIM_SECONDS = 0.5  # time limit of the decision on one claim
 SHOULD_HOLD = ("proved", "inside", "conditional")  # expected of a claim that a fit should keep
 
 
@@ -22,7 +22,7 @@ def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ..
         law: the law.
         values: parameter -> fitted value.
     """
-    return tuple(map(_certificate, check(law, values=values, seconds=SECONDS).claims))
+    return tuple(map(_certificate, check(law, values=values, seconds=FITTED_CLAIM_SECONDS).claims))
 
 
 def _certificate(verdict: Verdict) -> Certificate:

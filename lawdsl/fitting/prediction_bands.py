@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.fit_record import FitRecord
-from lawdsl.fitting.intervals.covariance import MOST, Covariance
+from lawdsl.fitting.intervals.covariance import MAX_COVARIANCE_PARAMETERS, Covariance
 from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
@@ -88,8 +88,8 @@ def no_band(fit: FitRecord) -> Diagnostic:
     finding = next((d for d in fit.diagnostics if d.code == "F0122"), None)
     if finding is not None:
         why, help = finding.message, finding.help
-    elif len(fit.parameters) > MOST:
-        why = f"it has more than {MOST} parameters, whose errors are not kept together"
+    elif len(fit.parameters) > MAX_COVARIANCE_PARAMETERS:
+        why = f"it has more than {MAX_COVARIANCE_PARAMETERS} parameters, whose errors are not kept together"
         help = "leave --intervals out"
     elif not intervals.ends:
         why, help = "no row is left to tell the noise by", "measure more, or fit a smaller law"

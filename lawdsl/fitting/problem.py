@@ -40,8 +40,9 @@ __all__ = [
     "rho_slope",
 ]
 
-PIECE = 4_000_000  # numbers, starts times rows, in one array: bounds the memory of long tables
-ROUNDING = 1e-9  # relative: residuals of an exact fit are smaller
+# numbers, starts times rows, in one array: bounds the memory of long tables
+MAX_ARRAY_NUMBERS = 4_000_000
+EXACT_FIT_RTOL = 1e-9  # relative: residuals of an exact fit are smaller
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ class Problem:
         size = 1.0 if self.objective.log else float(np.max(np.abs(self.target)))
         # one loss counts as often as the rows that it is summed over
         total = self.rows if self.weights is None else float(np.sum(self.weights))
-        return total * float(rho(np.array(ROUNDING * size), self.objective))
+        return total * float(rho(np.array(EXACT_FIT_RTOL * size), self.objective))
 
     def subset(self, rows: NDArray[Any]) -> Problem:
         """Restrict the problem to some rows, given by number or mask."""
@@ -323,7 +324,7 @@ class Problem:
 
     def pieces(self, starts: int) -> Iterator[slice]:
         """Slices of the rows, short enough that an array of starts times rows fits into memory."""
-        width = max(1, PIECE // max(starts, 1))
+        width = max(1, MAX_ARRAY_NUMBERS // max(starts, 1))
         if width >= self.rows:
             yield EVERY_ROW
             return

@@ -11,7 +11,7 @@ from lawdsl.fitting.transforms import to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-STEPS = 200  # evaluations of one fit
+MAX_REFIT_EVALUATIONS = 200  # evaluations of one fit
 WORST = 1e100  # in place of residuals and slopes without a value
 
 
@@ -45,7 +45,7 @@ def refitted(problem: Problem, theta: Array) -> tuple[Array, float]:
 
     if not np.all(np.abs(residuals(start)) < WORST):
         return theta, np.inf
-    search = least_squares(residuals, start, slopes, x_scale="jac", max_nfev=STEPS)
+    search = least_squares(residuals, start, slopes, x_scale="jac", max_nfev=MAX_REFIT_EVALUATIONS)
     return to_parameters(problem.transforms, search.x[None])[0], 2.0 * float(search.cost)
 
 

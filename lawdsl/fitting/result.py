@@ -23,8 +23,8 @@ from lawdsl.fitting.result_parts import (
     FittedLaw,
 )
 from lawdsl.fitting.storage import (
+    FIT_SCHEMA,
     READERS,
-    SCHEMA,
     SEVERAL,
     altered,
     check_schema,
@@ -191,7 +191,7 @@ class Fit(FitRecord):
     def to_json(self) -> dict[str, Any]:
         """The fit as plain data; the keys are stable. Numbers that are not finite become null."""
         content = {
-            "schema": SCHEMA,
+            "schema": FIT_SCHEMA,
             "verdict": self.verdict,
             "parameters": self.parameters,
             "held": self.held,
@@ -224,7 +224,7 @@ class Fit(FitRecord):
             message = "these are the fits of a law with index sets, one for each label"
             help = "read them with `lawdsl.load_fit`, or `lawdsl.Fits.load`"
             raise LawdslError(Diagnostic("F0108", message, help=help))
-        check_schema(content, SCHEMA)
+        check_schema(content, FIT_SCHEMA)
         return read(cls, content, READERS)
 
 

@@ -20,10 +20,10 @@ from lawdsl.language.parser import parse
 from lawdsl.language.resolver import Declarations, resolve
 from lawdsl.law.law import Law
 
-SCHEMA = 2
+FIT_SCHEMA = 2
 SEVERAL = "fits 1"  # the schema of a law with index sets
 VERDICTS = ("trusted", "caution", "not trusted")
-LARGEST = 32 * 2**20  # bytes: larger files are not read as fits
+MAX_FIT_BYTES = 32 * 2**20  # bytes: larger files are not read as fits
 NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 """What reading content of another form ends in."""
 
@@ -88,9 +88,9 @@ def read(path: Path) -> str:
     """
     with path.open("rb") as file:
         # one byte more shows that a file is too large, whatever size the file system states
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise ValueError(f"larger than {LARGEST // 2**20} MiB")
+        content = file.read(MAX_FIT_BYTES + 1)
+    if len(content) > MAX_FIT_BYTES:
+        raise ValueError(f"larger than {MAX_FIT_BYTES // 2**20} MiB")
     return content.decode("utf-8")
 
 
@@ -112,7 +112,9 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
     except OSError as error:
         reason = error.strerror or "it cannot be read"
     except NO_FIT as error:
-        reason = f"it is not a fit of schema {SCHEMA} ({type(error).__name__}: {str(error)[:160]})"
+        reason = (
+            f"it is not a fit of schema {FIT_SCHEMA} ({type(error).__name__}: {str(error)[:160]})"
+        )
     help = "make one with `lawdsl fit LAW DATA -o FIT.json`"
     message = f"the fit cannot be read: {reason}"
     raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help))

@@ -23,10 +23,10 @@ Array = NDArray[np.float64]
 
 Bend = Callable[[Array], Array]
 
-WIDEST = 300.0  # of |u| where it is an exponent: exp stays finite and above 0
-INSIDE = 1e-8  # relative: distance of a start from its bound, small beside any step
-ROUNDED = 1e-13  # relative: exceeds the rounding error of a formula
-LEAST = 1e-130  # absolute, where the bound is 0
+MAX_EXPONENT = 300.0  # of |u| where it is an exponent: exp stays finite and above 0
+START_DISTANCE_RTOL = 1e-8  # relative: distance of a start from its bound, small beside any step
+FORMULA_RTOL = 1e-13  # relative: exceeds the rounding error of a formula
+MIN_BOUND_DISTANCE = 1e-130  # absolute, where the bound is 0
 NO_ROWS = np.zeros((0, 1))  # a limit depends on no variable
 
 
@@ -51,7 +51,7 @@ class Limit:
         the parameter stays further from them: claims that rest on the bound are decided in exact
         arithmetic."""
         if self.formula is not None:
-            value = value + np.copysign(ROUNDED * np.abs(value), towards)
+            value = value + np.copysign(FORMULA_RTOL * np.abs(value), towards)
         return value if self.closed else np.nextafter(value, towards)
 
 
@@ -192,7 +192,7 @@ def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
     """Parameters from free numbers, correct for those with one numeric limit, and their
     derivatives."""
     where, sign = transforms.where, transforms.sign
-    grown = np.exp(np.minimum(np.maximum(free[:, where], -WIDEST), WIDEST))
+    grown = np.exp(np.minimum(np.maximum(free[:, where], -MAX_EXPONENT), MAX_EXPONENT))
     # all limits are lower ones, the usual case: neither signs nor a choice between ends
     if transforms.above:
         # limit + exp(u) rounds to the limit itself for small exp(u); a strict bound excludes that
@@ -313,7 +313,7 @@ def with_curvature(
             below = None if low is None else low.value
             above = None if high is None else high.value
             theta[:, i] = _forward(transform, below, above, free[:, i])
-            u = np.clip(free[:, i], -WIDEST, WIDEST)
+            u = np.clip(free[:, i], -MAX_EXPONENT, MAX_EXPONENT)
             if low is not None and high is not None:
                 share = 1 / (1 + np.exp(-u))
                 rise = share * (1 - share)
@@ -383,12 +383,12 @@ def _bent(
     return total
 
 
-def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Array:
+def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE_RTOL) -> Array:
     """Map parameters to free numbers, both of shape (starts, parameters); a parameter on or outside
     its bound is moved inside, by the distance `inside` relative to the bound."""
     theta, free, one = theta.copy(), theta.copy(), transforms.one
     with np.errstate(all="ignore"):
-        least = np.maximum(inside * np.abs(transforms.limit), LEAST)
+        least = np.maximum(inside * np.abs(transforms.limit), MIN_BOUND_DISTANCE)
         away = transforms.sign * (theta[:, one] - transforms.limit)
         free[:, one] = np.log(np.maximum(away, least))
         if not transforms.others:
@@ -404,9 +404,13 @@ def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Arr
                 share = np.clip((x - low) / (high - low), inside, 1 - inside)
                 free[:, i] = np.log(share / (1 - share))
             elif low is not None:
-                free[:, i] = np.log(np.maximum(x - low, np.maximum(inside * np.abs(low), LEAST)))
+                free[:, i] = np.log(
+                    np.maximum(x - low, np.maximum(inside * np.abs(low), MIN_BOUND_DISTANCE))
+                )
             elif high is not None:
-                free[:, i] = np.log(np.maximum(high - x, np.maximum(inside * np.abs(high), LEAST)))
+                free[:, i] = np.log(
+                    np.maximum(high - x, np.maximum(inside * np.abs(high), MIN_BOUND_DISTANCE))
+                )
             theta[:, i] = _forward(transform, low, high, free[:, i])
     return free
 
@@ -414,7 +418,7 @@ def to_free(transforms: Transforms, theta: Array, inside: float = INSIDE) -> Arr
 def beyond(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
     """Which points, of free numbers of shape (starts, parameters), have a clipped free number,
     which no longer maps back to the parameter it came from: shape (starts,)."""
-    return np.any(np.abs(free[:, transforms.bounded]) > WIDEST, axis=1)
+    return np.any(np.abs(free[:, transforms.bounded]) > MAX_EXPONENT, axis=1)
 
 
 def room(transforms: Transforms, theta: Mapping[str, float]) -> dict[str, tuple[str, float]]:
@@ -439,7 +443,7 @@ def _forward(transform: Transform, low: Array | None, high: Array | None, u: Arr
     neighbouring number."""
     if low is None and high is None:
         return u
-    u = np.clip(u, -WIDEST, WIDEST)
+    u = np.clip(u, -MAX_EXPONENT, MAX_EXPONENT)
     if low is not None and high is not None:
         x = low + (high - low) / (1 + np.exp(-u))
     elif low is not None:

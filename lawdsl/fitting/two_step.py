@@ -30,9 +30,10 @@ from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
 
-SCANNED = 2000  # values, where the law does not say how many
-CLOSEST = 1e-9  # of the interval: the least distance of candidates from the smallest measurement
-EXACTLY = 1e-12  # tolerance relative to the distance from the smallest measurement
+SCANNED_VALUES = 2000  # values, where the law does not say how many
+# of the interval: the least distance of candidates from the smallest measurement
+MIN_CANDIDATE_DISTANCE = 1e-9
+DISTANCE_RTOL = 1e-12  # tolerance relative to the distance from the smallest measurement
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,9 @@ class Straightest:
         if self.choice.count is not None:
             found = np.linspace(self.lower, self.top, self.choice.count)[:-1]
         else:
-            distances = (self.top - self.lower) * np.geomspace(1, CLOSEST, SCANNED)
+            distances = (self.top - self.lower) * np.geomspace(
+                1, MIN_CANDIDATE_DISTANCE, SCANNED_VALUES
+            )
             found = self.top - distances
             found[0] = self.lower
         return found if self.closed else found[1:]
@@ -98,7 +101,9 @@ class Straightest:
         def share(distance: float) -> float:
             return float(self.unexplained(np.array([self.top - np.exp(distance)]), weights)[0])
 
-        found = minimize_scalar(share, bounds=ends, method="bounded", options={"xatol": EXACTLY})
+        found = minimize_scalar(
+            share, bounds=ends, method="bounded", options={"xatol": DISTANCE_RTOL}
+        )
         return self.top - float(np.exp(found.x))
 
     def unexplained(self, values: Array, weights: Array | None = None) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
 
-SCHEMA = 1
+DOCUMENT_SCHEMA = 1
 
 
 def document(
@@ -27,7 +27,7 @@ def document(
         The document; numbers that are not finite are null.
     """
     content = {
-        "schema": SCHEMA,
+        "schema": DOCUMENT_SCHEMA,
         "ok": ok,
         "command": command,
         "result": plain(result),

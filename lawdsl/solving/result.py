@@ -9,7 +9,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
 
-SCHEMA = 1
+ANSWER_SCHEMA = 1
 STATUSES = ("answered", "approached", "unbounded", "infeasible", "undecided")
 
 Ends = tuple[float, float]
@@ -290,7 +290,7 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """The answer as plain data; the keys are stable. Non-finite numbers become null."""
-        content = {"schema": SCHEMA, **asdict(self)}
+        content = {"schema": ANSWER_SCHEMA, **asdict(self)}
         content["diagnostics"] = [d.to_json() for d in self.diagnostics]
         document: dict[str, Any] = plain(content)
         return document

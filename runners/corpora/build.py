@@ -23,8 +23,8 @@ from .tokenizer import Tokenizer, load_tokenizer
 from .writer import Writer
 
 # What is there twice in a batch goes to the first part that has it: another batch, other corpora.
-BATCH = 256  # documents
-CHARACTERS = 2 << 20  # of them, at most, unless one has more
+BATCH_DOCUMENTS = 256  # documents
+BATCH_CHARACTERS = 2 << 20  # of them, at most, unless one has more
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _batches(documents: Iterable[TextDocument]) -> Iterator[list[tuple[str, int]
     for document in documents:
         batch.append((document.text, document_key(document.text)))
         size += len(document.text)
-        if len(batch) == BATCH or size >= CHARACTERS:
+        if len(batch) == BATCH_DOCUMENTS or size >= BATCH_CHARACTERS:
             yield batch
             batch, size = [], 0
     if batch:

@@ -23,7 +23,7 @@ from lawdsl.core.files import read_json
 
 from ..spec import canonical
 
-SCHEMA = 1
+CORPUS_SCHEMA = 1
 FACTS = "corpus.json"
 HASHED = ("tokens.bin", "documents.npy", "tokenizer.json")
 """What the fingerprint is of."""
@@ -209,9 +209,11 @@ def _facts(folder: Path) -> dict[str, Any]:
         raise _no_corpus(folder) from None
     except (OSError, ValueError) as error:
         raise _damaged(f"the file cannot be read: {error}", path) from None
-    if not isinstance(facts, dict) or facts.get("schema") != SCHEMA:
+    if not isinstance(facts, dict) or facts.get("schema") != CORPUS_SCHEMA:
         schema = facts.get("schema") if isinstance(facts, dict) else None
-        raise _damaged(f"the corpus is of schema {schema}; this version reads {SCHEMA}", path)
+        raise _damaged(
+            f"the corpus is of schema {schema}; this version reads {CORPUS_SCHEMA}", path
+        )
     for name, kind in KINDS.items():
         # type, not isinstance: true is no number of tokens
         if type(facts.get(name)) is not kind:

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-SHORT = 32
+MIN_PARAGRAPH_LETTERS = 32
 """Paragraphs with fewer letters and digits are kept: headings such as `SEE ALSO` recur."""
 
 Deduplicate = Literal["paragraphs", "documents", "none"]
@@ -46,7 +46,7 @@ def paragraphs(text: str) -> list[str]:
     return [text + gap for text, gap in zip(split[::2], [*split[1::2], ""], strict=True)]
 
 
-def key(text: str, short: int = SHORT) -> int:
+def key(text: str, short: int = MIN_PARAGRAPH_LETTERS) -> int:
     """Hash the letters and digits of a text to 64 bits, ignoring case and layout.
 
     Args:

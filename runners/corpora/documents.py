@@ -20,8 +20,9 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 _HALF = re.compile("[\ud800-\udfff]")  # of a character that JSON wrote as two; no text by itself
 
 BLOCK = 1 << 20  # bytes that are read at once
-LONGEST = 4 << 20  # characters of a document in a text file; longer ones are cut
-LARGEST = 64 << 20  # bytes of a line of JSON, or of a text in Parquet; larger ones are refused
+MAX_DOCUMENT_CHARACTERS = 4 << 20  # characters of a document in a text file; longer ones are cut
+# bytes of a line of JSON, or of a text in Parquet; larger ones are refused
+MAX_RECORD_BYTES = 64 << 20
 UNPACKED = 1 << 30  # bytes that a part of a Parquet file may take when it is unpacked
 RATIO = 100  # unless it is so many times smaller than that: text is packed 2 to 20 times smaller
 
@@ -90,7 +91,7 @@ def read_documents(
 
     Raises:
         LawdslError: text that is not UTF-8 (R0201), not of its kind (R0202), or a document larger
-            than `LARGEST` (R0215), with the place; a file that cannot be read (R0203).
+            than `MAX_RECORD_BYTES` (R0215), with the place; a file that cannot be read (R0203).
     """
     with _readable(files):
         sizes = [path.stat().st_size for path in files]
@@ -200,8 +201,8 @@ def _text(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
     with _opened(path) as (file, position):
         for block in _decoded_blocks(file, path):
             text += block
-            while len(text) > LONGEST:
-                end = end_of_piece(text, 0, LONGEST)
+            while len(text) > MAX_DOCUMENT_CHARACTERS:
+                end = end_of_piece(text, 0, MAX_DOCUMENT_CHARACTERS)
                 yield TextDocument(text[:end], f"{path}:{line}")
                 line += text.count("\n", 0, end)
                 text = text[end:]
@@ -233,10 +234,10 @@ def _decoded_blocks(file: Bytes, path: Path) -> Iterator[str]:
 def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
     with _opened(path) as (file, position):
         # a bounded read: a file without line ends would be read into memory at once
-        lines = iter(lambda: file.readline(LARGEST + 1), b"")
+        lines = iter(lambda: file.readline(MAX_RECORD_BYTES + 1), b"")
         for number, content in enumerate(lines, start=1):
             location = f"{path}:{number}"
-            if len(content) > LARGEST:
+            if len(content) > MAX_RECORD_BYTES:
                 raise _too_large("the line", location)
             if number == 1:
                 content = content.removeprefix(codecs.BOM_UTF8)
@@ -322,7 +323,7 @@ def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:
             f"the text from here on takes {unpacked:,} bytes when it is unpacked; it",
             f"{path}:{before + 1}",
         )
-    return max(1, min(256, LARGEST * group.num_rows // max(unpacked, 1)))
+    return max(1, min(256, MAX_RECORD_BYTES * group.num_rows // max(unpacked, 1)))
 
 
 def _cell(value: Any, text_field: str, location: str) -> str:
@@ -334,7 +335,10 @@ def _cell(value: Any, text_field: str, location: str) -> str:
         help = "leave the row out, or name another column with --text-field"
         raise _wrong(f'the column "{text_field}" has no text in this row', location, help)
     # the encoded size is computed only for texts that may be too large
-    if 4 * len(text) > LARGEST and len(text.encode("utf-8", "surrogatepass")) > LARGEST:
+    if (
+        4 * len(text) > MAX_RECORD_BYTES
+        and len(text.encode("utf-8", "surrogatepass")) > MAX_RECORD_BYTES
+    ):
         raise _too_large("the text", location)
     return text
 
@@ -364,7 +368,7 @@ def _wrong(message: str, location: str, help: str, *notes: str) -> LawdslError:
 
 
 def _too_large(what: str, location: str) -> LawdslError:
-    message = f"{what} is larger than a document may be: {LARGEST:,} bytes"
+    message = f"{what} is larger than a document may be: {MAX_RECORD_BYTES:,} bytes"
     help = "cut it into documents, or leave the file out with --glob"
     return LawdslError(Diagnostic("R0215", message, place=location, help=help))
 

@@ -14,7 +14,8 @@ from lawdsl.core.files import read_json, write
 from .corpus import HASHED, Corpus, check_hash, file_hash
 
 CACHE = ".verified.json"
-FRESH = 2.0  # seconds: within so many a file may change again and keep its time of change
+# seconds: within so many a file may change again and keep its time of change
+UNCERTAIN_MTIME_SECONDS = 2.0
 
 
 def verify(corpora: Iterable[Corpus]) -> None:
@@ -67,7 +68,7 @@ def _mark(path: Path) -> list[int] | None:
         about = path.stat()
     except OSError:
         return None
-    if time.time() - max(about.st_mtime, about.st_ctime) < FRESH:
+    if time.time() - max(about.st_mtime, about.st_ctime) < UNCERTAIN_MTIME_SECONDS:
         return None
     return [about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .corpus import FACTS, HASHED, SCHEMA, file_hash, fingerprint
+from .corpus import CORPUS_SCHEMA, FACTS, HASHED, file_hash, fingerprint
 from .deduplication import Made
 from .tokenizer import Encoded, Tokenizer, encode_texts
 
@@ -80,7 +80,7 @@ class Writer:
         """Write the tokenizer and, last, the facts."""
         (self.folder / "tokenizer.json").write_bytes(self.tokenizer.content)
         facts: dict[str, Any] = {
-            "schema": SCHEMA,
+            "schema": CORPUS_SCHEMA,
             "name": self.name,
             "tokens": self.tokens,
             "documents": self.documents,

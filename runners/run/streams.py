@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from ..spec import Run
 
-ROUNDS = 6  # of the Feistel network; four suffice for pseudo-randomness (Luby and Rackoff (1988))
+# of the Feistel network; four suffice for pseudo-randomness (Luby and Rackoff (1988))
+FEISTEL_ROUNDS = 6
 
 Windows = NDArray[np.int64]
 
@@ -221,7 +222,8 @@ def permuted(positions: Windows, size: int, key: bytes) -> Windows:
     half = max(1, (max(size - 1, 1).bit_length() + 1) // 2)
     mask = np.uint64((1 << half) - 1)
     salts = [
-        np.uint64(int.from_bytes(_key(f"{key.hex()}:{i}")[:8], "little")) for i in range(ROUNDS)
+        np.uint64(int.from_bytes(_key(f"{key.hex()}:{i}")[:8], "little"))
+        for i in range(FEISTEL_ROUNDS)
     ]
     permuted_positions = positions.astype(np.uint64)
     outside = np.ones(len(permuted_positions), bool)

@@ -30,7 +30,7 @@ CORE = 35e9  # FLOP/s of a core: models of 0.2M to 3M parameters reached 30 to 5
 GPU = 100e12  # of a GPU whose peak is not known
 PART = 0.35  # of a peak that is
 START = 10.0  # seconds until a run's first step: libraries, data, model
-SHOWN = 5  # runs that are named in one message
+MAX_RUNS_LISTED = 5  # runs that are named in one message
 
 
 @dataclass(frozen=True)
@@ -270,8 +270,8 @@ def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[RunOrder]) -> Diag
     """The message about a corpus that is too small for some runs, and what would do."""
     name = supply.corpus
     labels = [order.label for order in orders]
-    listed = ", ".join(labels[:SHOWN])
-    more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
+    listed = ", ".join(labels[:MAX_RUNS_LISTED])
+    more = f" and {len(labels) - MAX_RUNS_LISTED} more" if len(labels) > MAX_RUNS_LISTED else ""
     steps = max(order.run.training.steps for order in orders)
     fewer = int(steps * supply.allowed / supply.epochs)
     passes = math.ceil(round(10 * supply.epochs, 6)) / 10

@@ -25,9 +25,9 @@ from .ray_nodes import Watch
 from .scheduler import Job, Outcome, Policy, StopRequest, carry_out
 from .workers import Exit
 
-PATIENCE = 600.0  # seconds that runs wait for a node that they fit on, when the last is lost
+NODE_PATIENCE = 600.0  # seconds that runs wait for a node that they fit on, when the last is lost
 GRACE = 90.0  # that a lost worker has to let go; a node whose cluster is gone ends after 60
-FRESH = 1.0  # that a look at the nodes, or at a lock, holds good for
+NODE_CACHE_SECONDS = 1.0  # that a look at the nodes, or at a lock, holds good for
 NODE = "ray.io/node-id"  # Ray's label of a node
 
 
@@ -82,7 +82,7 @@ class RayEngine:
     jobs_per_gpu: int = 1
     policy: Policy = Policy()
     worker: tuple[str, ...] = workers.WORKER
-    patience: float = PATIENCE
+    patience: float = NODE_PATIENCE
     grace: float = GRACE
 
     def run(
@@ -152,7 +152,7 @@ class _Cluster:
         now = time.monotonic()
         if now < last.next_check:
             return False
-        last.next_check = now + FRESH
+        last.next_check = now + NODE_CACHE_SECONDS
         return self._let_go(job) or now - last.lost_since > self.engine.grace
 
     def held(self, job: Job, holder: str) -> str:
@@ -224,7 +224,7 @@ class _Cluster:
     def _now(self) -> list[ClusterNode]:
         """The nodes as they are, or were a moment ago."""
         now = time.monotonic()
-        if now - self._seen > FRESH:
+        if now - self._seen > NODE_CACHE_SECONDS:
             self._seen, self._nodes = now, nodes()
         return self._nodes
 

@@ -28,7 +28,7 @@ from .plan import Planned
 from .ray_nodes import NodeReport, look
 
 REACH = 10  # seconds that an address has to answer in
-LOOK = 120  # and a node: it may have to start Python first
+NODE_ANSWER_SECONDS = 120  # and a node: it may have to start Python first
 CURRENT = "ray/ray_current_cluster"  # where Ray keeps the address of a cluster on this machine
 
 
@@ -246,10 +246,10 @@ def _ask(node: ClusterNode, marker: Path, read: Sequence[str]) -> Any:
 def _answer(answer: Any) -> NodeReport | str:
     """What a node says, or why it says nothing."""
     try:
-        report: NodeReport = ray.get(answer, timeout=LOOK)
+        report: NodeReport = ray.get(answer, timeout=NODE_ANSWER_SECONDS)
         return report
     except GetTimeoutError:
-        return f"it does not answer within {LOOK} s"
+        return f"it does not answer within {NODE_ANSWER_SECONDS} s"
     except RayError as error:
         return str(error).strip().split("\n")[-1]
 

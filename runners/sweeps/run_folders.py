@@ -22,8 +22,8 @@ from ..spec import ORDER, RunOrder, read_order, write_order
 
 LOG = "log.txt"
 MODEL = "model"  # of a run that is done, as transformers loads it
-TAIL = 12  # lines of a log that are shown
-LONGEST = 2**16  # bytes of a row
+LOG_TAIL_LINES = 12  # lines of a log that are shown
+MAX_METRICS_ROW_BYTES = 2**16  # bytes of a row
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def last_row(folder: Path) -> dict[str, Any]:
     """The newest complete row of a run; empty without rows, or where it is damaged."""
     try:
         with (folder / POINTS).open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST))
+            file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_METRICS_ROW_BYTES))
             # [-1] is what follows the last line end: empty, or a torn row
             row = json.loads(file.read().split(b"\n")[-2])
     except (OSError, ValueError, IndexError, RecursionError):
@@ -147,7 +147,7 @@ def note(folder: Path, text: str) -> None:
         log.write(text + "\n")
 
 
-def tail(folder: Path, lines: int = TAIL) -> list[str]:
+def tail(folder: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
     """Give the last lines of a run's log.
 
     Args:

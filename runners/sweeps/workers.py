@@ -23,7 +23,8 @@ from ..spec import ExecutionConfig
 from .run_folders import LOG, ended, stamp, tail
 
 WORKER = (sys.executable, "-m", "lawdsl.runners.cpt")
-PATIENCE = 20.0  # seconds that the other processes of a run have to end when one has failed
+# seconds that the other processes of a run have to end when one has failed
+KILL_AFTER_SECONDS = 20.0
 
 
 @dataclass
@@ -52,7 +53,7 @@ class Worker:
         if None in codes:
             now = time.monotonic()
             self.since = self.since or (now if failed else None)
-            if self.since is not None and now - self.since > PATIENCE:
+            if self.since is not None and now - self.since > KILL_AFTER_SECONDS:
                 self.tell(signal.SIGKILL)
             return None
         code = self.code or next(iter(failed), 0)

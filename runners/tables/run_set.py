@@ -14,7 +14,7 @@ from ..spec import ORDER, RunOrder, canonical, read_order
 from ..sweeps.run_folders import state
 from ..sweeps.sweep import Cell, Sweep, read_sweep
 
-SHOWN = 5  # runs that are named in one message
+MAX_RUNS_LISTED = 5  # runs that are named in one message
 ENDS = {
     "diverged": "diverged",
     "oom": "ran out of memory",
@@ -210,7 +210,9 @@ def _check_alike(runs: Sequence[Gathered]) -> None:
                 message = f"{len(different)} different {kind} are called {name}"
                 notes = tuple(f"as in {run.folder}" for run in different.values())
                 help = "collect the runs of each into a table of its own, from their sweep.toml"
-                problems.append(Diagnostic("R0803", message, notes=notes[:SHOWN], help=help))
+                problems.append(
+                    Diagnostic("R0803", message, notes=notes[:MAX_RUNS_LISTED], help=help)
+                )
     if problems:
         raise LawdslError(problems)
 
@@ -221,14 +223,18 @@ def _ends(runs: Sequence[Gathered]) -> list[Diagnostic]:
     for status, words in ENDS.items():
         labels = [run.label for run in runs if run.status == status]
         if labels:
-            more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
+            more = (
+                f" and {len(labels) - MAX_RUNS_LISTED} more"
+                if len(labels) > MAX_RUNS_LISTED
+                else ""
+            )
             several = f"{len(labels)} run{'s' if len(labels) > 1 else ''}"
             ends.append(
                 Diagnostic(
                     "R0802",
                     f"{several} {words}: the rows until then are in the table",
                     "warning",
-                    notes=(", ".join(labels[:SHOWN]) + more,),
+                    notes=(", ".join(labels[:MAX_RUNS_LISTED]) + more,),
                     help="leave them out of a fit with --where 'status = done'",
                 )
             )

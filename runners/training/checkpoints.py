@@ -27,7 +27,7 @@ from ..spec import canonical
 if TYPE_CHECKING:
     import torch
 
-SCHEMA = 1
+CHECKPOINT_SCHEMA = 1
 MANIFEST = "manifest.json"
 STATE = "state.json"
 SUFFIX = ".safetensors"
@@ -205,7 +205,7 @@ def _fill(
         # checkpoint
         sync(folder / name)
     files = {name: _described(folder / name) for name in (*names, STATE)}
-    manifest = {"schema": SCHEMA, "step": step, "files": files}
+    manifest = {"schema": CHECKPOINT_SCHEMA, "step": step, "files": files}
     (folder / MANIFEST).write_text(canonical(manifest), encoding="utf-8")
     sync(folder / MANIFEST)
     sync(folder)
@@ -278,8 +278,10 @@ def _examine(folder: Path, step: int) -> Checkpoint | str:
     name = MANIFEST
     try:
         manifest = json.loads((folder / name).read_bytes())
-        if manifest["schema"] != SCHEMA:
-            return f"{name} is of schema {manifest['schema']}, and {SCHEMA} is known here"
+        if manifest["schema"] != CHECKPOINT_SCHEMA:
+            return (
+                f"{name} is of schema {manifest['schema']}, and {CHECKPOINT_SCHEMA} is known here"
+            )
         if manifest["step"] != step:
             return f"{name} is of step {manifest['step']}"
         files = {STATE: manifest["files"].pop(STATE), **manifest["files"]}

@@ -36,7 +36,7 @@ SHARED = re.compile(r"shared")
 USED = re.compile(r"num_experts_per_tok(en)?|moe_top_?k|top_?k(_experts)?|num_selected_experts")
 EXPERT = re.compile(r"(^|\.)experts?\.")
 AUXILIARY = re.compile(r"aux_loss_coef|moe_loss_weight|z_loss_coef")
-LARGE = 100.0  # what the logits are multiplied with to see whether they are capped
+LOGIT_PROBE_FACTOR = 100.0  # what the logits are multiplied with to see whether they are capped
 
 
 class LanguageModelLoss(nn.Module):
@@ -260,10 +260,14 @@ def _check(model: PreTrainedModel, source: Source) -> None:
     model.eval()
     with understood(source, "R0302"):
         loss = LanguageModelLoss(model)
-    enlarged = model.get_output_embeddings().register_forward_hook(lambda *call: call[-1] * LARGE)
+    enlarged = model.get_output_embeddings().register_forward_hook(
+        lambda *call: call[-1] * LOGIT_PROBE_FACTOR
+    )
     try:
         with understood(source, "R0302"):
-            logits = model(input_ids=tokens[:, :-1], use_cache=False).logits.float() / LARGE
+            logits = (
+                model(input_ids=tokens[:, :-1], use_cache=False).logits.float() / LOGIT_PROBE_FACTOR
+            )
             ours = loss(tokens, each=True).flatten()
     finally:
         enlarged.remove()

@@ -29,7 +29,7 @@ from ..training import models
 from ..training.distributed import ParallelContext
 from .score_log import JudgeScores
 
-BATCH = 64  # samples that are made tokens together
+TOKENIZED_SAMPLES = 64  # samples that are made tokens together
 TOKENIZER = "tokenizer.json"
 
 
@@ -117,8 +117,8 @@ def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
             (R0216).
     """
     rows: list[NDArray[np.int64]] = []
-    for begin in range(0, len(texts), BATCH):
-        batch = texts[begin : begin + BATCH]
+    for begin in range(0, len(texts), TOKENIZED_SAMPLES):
+        batch = texts[begin : begin + TOKENIZED_SAMPLES]
         with library_errors(judge.folder / TOKENIZER):
             encodings = judge.inner.encode_batch(batch, add_special_tokens=False)
         for encoding in encodings:

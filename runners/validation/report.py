@@ -13,7 +13,7 @@ from .samples import SampleSet
 from .selection import Selection, spread
 from .sets import SampleLosses, SetRequest
 
-SCHEMA = 1
+REPORT_SCHEMA = 1
 PERPLEXITY = (
     "exp(mean nats a token) of a sample, in each model's own tokens; what counts is the rank of a"
     " sample under one model"
@@ -88,7 +88,7 @@ def report(
     """
     count = len(drawn.samples)
     return {
-        "schema": SCHEMA,
+        "schema": REPORT_SCHEMA,
         "wanted": asdict(request) | {"worst": str(request.worst)},
         "documents": drawn.documents,
         "copies": drawn.duplicates,

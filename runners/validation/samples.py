@@ -24,9 +24,9 @@ from ..corpora.deduplication import paragraphs
 from ..corpora.documents import Progress, TextDocument, find_files, read_documents
 from ..corpora.tokenizer import Tokenizer, load_tokenizer
 
-CHARACTERS = 16
+CHARACTERS_PER_TOKEN = 16
 """A token, of the stretch of a long document that is made tokens; text has three to five."""
-BATCH = 64  # documents that are made tokens together
+TOKENIZED_DOCUMENTS = 64  # documents that are made tokens together
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def draw(
             else:
                 last = -heapq.heapreplace(heap, -key)
                 del by_position[last], copies[last]
-            by_position[key] = _stretch(key, document(), CHARACTERS * length)
+            by_position[key] = _stretch(key, document(), CHARACTERS_PER_TOKEN * length)
     drafts = [by_position[key] for key in sorted(by_position)]
     samples = tuple(_pieces(drafts, tokenizer, length, shortest))
     if not samples:
@@ -214,8 +214,8 @@ def _pieces(
     drafts: Sequence[Sample], tokenizer: Tokenizer, length: int, shortest: int
 ) -> Iterator[Sample]:
     """The samples that are not too short, cut to `length` tokens."""
-    for begin in range(0, len(drafts), BATCH):
-        batch = drafts[begin : begin + BATCH]
+    for begin in range(0, len(drafts), TOKENIZED_DOCUMENTS):
+        batch = drafts[begin : begin + TOKENIZED_DOCUMENTS]
         encodings = tokenizer.encode([sample.text for sample in batch])
         for sample, encoding in zip(batch, encodings, strict=True):
             tokens = len(encoding.ids)

@@ -20,7 +20,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from ..run.locks import hold
 from ..run.metrics_log import MetricsLog, open_points, read
 
-SCHEMA = 1
+SCORE_LOG_SCHEMA = 1
 SCORES = "scores.jsonl"
 
 
@@ -92,7 +92,7 @@ def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[S
         scores = _known(path, samples)
         with open_points(path) as file:
             if not file.lines:
-                file.append({"schema": SCHEMA, "samples": samples})
+                file.append({"schema": SCORE_LOG_SCHEMA, "samples": samples})
             yield ScoreLog(scores, file)
 
 
@@ -111,7 +111,7 @@ def _known(path: Path, samples: str) -> dict[str, dict[str, tuple[float, int]]]:
         if error.diagnostics[0].code != "R0405":
             raise
         raise _unfit(error.diagnostics[0].message, error.diagnostics[0].place, path) from None
-    if lines and (lines[0].get("schema"), lines[0].get("samples")) != (SCHEMA, samples):
+    if lines and (lines[0].get("schema"), lines[0].get("samples")) != (SCORE_LOG_SCHEMA, samples):
         raise _unfit("the scores that were begun are of other samples", str(path), path)
     scores: dict[str, dict[str, tuple[float, int]]] = {}
     for number, line in enumerate(lines[1:], 2):

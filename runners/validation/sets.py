@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .perplexities import Judge
 
 SELECTION = "selection.json"
-BATCH = 256  # documents that are written together
+WRITTEN_DOCUMENTS = 256  # documents that are written together
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,8 @@ def write_set(
         partial = partial_folders[folder]
         with writing(partial_folders.values()):
             writer = Writer(partial, name, tokenizer)
-            for begin in range(0, len(selected), BATCH):
-                batch = selected[begin : begin + BATCH]
+            for begin in range(0, len(selected), WRITTEN_DOCUMENTS):
+                batch = selected[begin : begin + WRITTEN_DOCUMENTS]
                 # the low half of a key is random in all that are drawn, the high one is small
                 documents = [Made(s.text, int(s.key[16:], 16), s.paragraphs) for s in batch]
                 writer.add(documents, None)

@@ -75,7 +75,9 @@ def read(content: bytes, name: str) -> Table:
         table = pc.read_csv(
             io.BytesIO(body),
             # with threads rows have no numbers; a block has many records of the largest size
-            read_options=pc.ReadOptions(use_threads=False, block_size=4 * size_limits.LINE),
+            read_options=pc.ReadOptions(
+                use_threads=False, block_size=4 * size_limits.MAX_CELL_BYTES
+            ),
             parse_options=pc.ParseOptions(
                 invalid_row_handler=skip, newlines_in_values=b'"' in content
             ),
@@ -141,7 +143,7 @@ def _record_lines(body: bytes, before: int, name: str) -> tuple[Sequence[int], i
         line_number += 1
         size = (size + 1 if opened else 0) + end - begin
         first = opened or line_number
-        if end - begin > size_limits.LINE:
+        if end - begin > size_limits.MAX_CELL_BYTES:
             raise _too_long("line", end - begin, f"{name}:{line_number}")
         line = body[begin:end]
         if line and not opened:
@@ -149,14 +151,14 @@ def _record_lines(body: bytes, before: int, name: str) -> tuple[Sequence[int], i
         if b'"' in line:
             rest = _CELL.sub(rb"\1", b'"' + line if opened else line)
             opened = first if _OPEN.search(rest) else 0
-        if size > size_limits.LINE and not opened:
+        if size > size_limits.MAX_CELL_BYTES and not opened:
             raise _too_long("row, with the lines of its quoted cell,", size, f"{name}:{first}")
         begin = end + 1
     return starts, opened
 
 
 def _too_long(what: str, size: int, location: str) -> LawdslError:
-    message = f"the {what} has {size:,} bytes; at most {size_limits.LINE:,} are read"
+    message = f"the {what} has {size:,} bytes; at most {size_limits.MAX_CELL_BYTES:,} are read"
     return size_limits.too_large(message, location)
 
 

@@ -41,10 +41,8 @@ def read(content: bytes, name: str) -> Table:
         parts = [footer.row_group(g).column(c) for g in range(groups) for c in range(columns)]
         size_limits.check_shape(rows, columns, sum(part.num_values for part in parts), name)
         size = sum(part.total_uncompressed_size for part in parts)
-        if size > size_limits.BYTES:
-            message = (
-                f"uncompressed the table has {size:,} bytes; at most {size_limits.BYTES:,} are read"
-            )
+        if size > size_limits.MAX_TABLE_BYTES:
+            message = f"uncompressed the table has {size:,} bytes; at most {size_limits.MAX_TABLE_BYTES:,} are read"
             raise size_limits.too_large(message, name)
         schema = (footer.schema.column(c) for c in range(columns))
         texts = [c.path for c in schema if c.physical_type == "BYTE_ARRAY"]

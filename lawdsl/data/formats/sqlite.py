@@ -31,9 +31,8 @@ BOUNDED_FUNCTIONS = frozenset(
     "pow power round sign sqrt substr substring trim trunc typeof unicode upper".split()
 )
 """Functions that a computed column may call: their time is in proportion to what they are given."""
-MAX_BYTES_PER_CHARACTER = (
-    4  # bytes that Python takes at most for a letter of a text that is not ASCII
-)
+# bytes that Python takes at most for a letter of a text that is not ASCII
+MAX_BYTES_PER_CHARACTER = 4
 STEPS_BETWEEN_CLOCK_CHECKS = 10_000  # of SQLite's machine between looks at the clock
 
 
@@ -93,7 +92,7 @@ def _read_database(
     except sqlite3.OperationalError as error:
         if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
             raise
-        message = f"reading the database takes more than {size_limits.SECONDS:g} s"
+        message = f"reading the database takes more than {size_limits.MAX_DATABASE_SECONDS:g} s"
         help = "write its columns out, without those that are computed"
         raise size_limits.too_large(message, name, help) from None
     finally:
@@ -139,11 +138,11 @@ def _opened(path: Path, content: bytes) -> sqlite3.Connection:
         base.deserialize(content)
     else:
         base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, size_limits.LINE)
+    base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, size_limits.MAX_CELL_BYTES)
     base.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100)
     base.execute("PRAGMA trusted_schema = OFF")
     base.execute("PRAGMA ignore_check_constraints = ON")
-    until = time.process_time() + size_limits.SECONDS
+    until = time.process_time() + size_limits.MAX_DATABASE_SECONDS
     base.set_progress_handler(lambda: time.process_time() > until, STEPS_BETWEEN_CLOCK_CHECKS)
     return base
 
@@ -178,7 +177,7 @@ def _read(base: sqlite3.Connection, table: str, name: str) -> tuple[list[str], l
     statement = f"SELECT * FROM {_quoted(table)}"
     _check_bounded(base, statement, name)
     count = len(base.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall())
-    longest = min(size_limits.LINE, max(MIN_CELL_BYTES, MAX_ROW_BYTES // max(1, count)))
+    longest = min(size_limits.MAX_CELL_BYTES, max(MIN_CELL_BYTES, MAX_ROW_BYTES // max(1, count)))
     base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
     try:
         rows = base.execute(statement)
@@ -206,7 +205,7 @@ def _batches(rows: sqlite3.Cursor, name: str) -> Iterator[list[tuple[Any, ...]]]
         for cell in row:
             if cell.__class__ is not float and isinstance(cell, (str, bytes)):
                 text += len(cell) * (1 if cell.isascii() else MAX_BYTES_PER_CHARACTER)
-        if text > size_limits.BYTES:
+        if text > size_limits.MAX_TABLE_BYTES:
             size_limits.check_text(text, name)
         batch.append(row)
         if len(batch) == ROWS_AT_ONCE:

@@ -9,8 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.diagnostics.identifiability import DEAD, FLAT, SHARE_EXACT
-from lawdsl.fitting.problem import ROUNDING, Problem
+from lawdsl.fitting.diagnostics.identifiability import (
+    NAMED_SHARE_EXACT,
+    NO_EFFECT,
+    UNDETERMINED_WIDTH,
+)
+from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
 from lawdsl.fitting.solvers.solver import Solution
 from lawdsl.fitting.transforms import to_parameters, with_slopes
 from lawdsl.law.law import Law
@@ -18,10 +22,11 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-SAME = 1e-6  # relative: objectives that differ by less count as equal
-NEAR = 0.02  # of the residuals: how far predictions may differ at objectives that differ by SAME
-MOVED = 1e-3  # relative: a parameter that differs by more is named
-SHOWN = 3  # optima whose values are given
+EQUAL_OBJECTIVE_RTOL = 1e-6  # relative: objectives that differ by less count as equal
+# of the residuals: how far predictions may differ at objectives that differ by EQUAL_OBJECTIVE_RTOL
+EQUAL_PREDICTIONS_SHARE = 0.02
+NAMED_PARAMETER_RTOL = 1e-3  # relative: a parameter that differs by more is named
+MAX_OPTIMA_LISTED = 3  # optima whose values are given
 
 
 def several_optima(
@@ -38,7 +43,7 @@ def several_optima(
         best: the best solution.
         reached: the solution of each start.
     """
-    limit = best.loss + max(SAME * abs(best.loss), problem.exact)
+    limit = best.loss + max(EQUAL_OBJECTIVE_RTOL * abs(best.loss), problem.exact)
     apart = [best.point]
     predictions_differ = 0.0
     involved = np.zeros(problem.parameters, dtype=bool)
@@ -70,7 +75,7 @@ def predicts_alike(problem: Problem, free: Array, others: Array) -> Mask:
         Shape (points,).
     """
     residual = problem.residuals(np.concatenate([free[None], others]))
-    near = NEAR * _rms(residual[0]) + 10 * ROUNDING * _size(problem)
+    near = EQUAL_PREDICTIONS_SHARE * _rms(residual[0]) + 10 * EXACT_FIT_RTOL * _size(problem)
     away = np.sqrt(np.mean((residual[1:] - residual[0]) ** 2, axis=1))
     alike: Mask = away <= near
     return alike
@@ -82,10 +87,10 @@ def _difference(problem: Problem, here: Array, there: Array) -> tuple[float, Mas
     with np.errstate(all="ignore"):
         residual, slopes = problem.residuals_and_slopes(np.stack([here, there]))
     off = residual[1] - residual[0]
-    near = NEAR * _rms(residual[0]) + 10 * ROUNDING * _size(problem)
+    near = EQUAL_PREDICTIONS_SHARE * _rms(residual[0]) + 10 * EXACT_FIT_RTOL * _size(problem)
     theta = to_parameters(problem.transforms, np.stack([here, there]))
     scale = np.maximum(np.max(np.abs(theta), axis=0), 1e-300)
-    moved = (np.abs(theta[1] - theta[0]) > MOVED * scale) & _seen(problem, here)
+    moved = (np.abs(theta[1] - theta[0]) > NAMED_PARAMETER_RTOL * scale) & _seen(problem, here)
     if _rms(off) > near:
         return float(np.max(np.abs(off))), moved
     along = np.nan_to_num(slopes[0]) @ np.where(moved, there - here, 0.0)
@@ -97,13 +102,13 @@ def _seen(problem: Problem, free: Array) -> Mask:
     theta, _ = with_slopes(problem.transforms, free[None])
     jacobian = np.nan_to_num(problem.slopes(theta)[1][0])
     length = np.linalg.norm(jacobian, axis=0) * np.maximum(np.abs(theta[0]), 1e-300)
-    alive = length > DEAD * np.sqrt(problem.rows) * _size(problem)
+    alive = length > NO_EFFECT * np.sqrt(problem.rows) * _size(problem)
     seen = alive.copy()
     if alive.any():
         scaled = jacobian[:, alive] / np.linalg.norm(jacobian[:, alive], axis=0)
         _, widths, rows = np.linalg.svd(scaled, full_matrices=False)
-        flat = rows[widths < FLAT * widths[0]]
-        seen[np.flatnonzero(alive)[np.any(np.abs(flat) > SHARE_EXACT, axis=0)]] = False
+        flat = rows[widths < UNDETERMINED_WIDTH * widths[0]]
+        seen[np.flatnonzero(alive)[np.any(np.abs(flat) > NAMED_SHARE_EXACT, axis=0)]] = False
     return seen
 
 
@@ -117,7 +122,7 @@ def _rms(values: Array) -> float:
 
 def _finding(law: Law, problem: Problem, theta: Array, involved: Mask, differ: float) -> Diagnostic:
     values = [
-        f"{law.parameters[i].name} is {' or '.join(f'{x:.4g}' for x in theta[:SHOWN, i])}"
+        f"{law.parameters[i].name} is {' or '.join(f'{x:.4g}' for x in theta[:MAX_OPTIMA_LISTED, i])}"
         for i in np.flatnonzero(involved)
     ]
     listed = ": " + ", ".join(values) if values else ""

@@ -13,8 +13,9 @@ from lawdsl.fitting.build_problem import is_large
 from lawdsl.fitting.problem import Problem
 from lawdsl.law.law import Law
 
-SUMS = 100  # variables: sums of more are not tested
-TIED = 1e-2  # relative: distance from a common line up to which two variables count as collinear
+MAX_SUMS = 100  # variables: sums of more are not tested
+# relative: distance from a common line up to which two variables count as collinear
+COLLINEAR_RTOL = 1e-2
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,10 @@ def sums(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
     moving = [k for k, column in enumerate(problem.columns) if np.ptp(column) > 0]
     found = []
     for count in range(2, len(moving) + 1):
-        for chosen in itertools.islice(itertools.combinations(moving, count), SUMS):
+        for chosen in itertools.islice(itertools.combinations(moving, count), MAX_SUMS):
             total = np.sum(problem.columns[list(chosen)], axis=0)
             off = np.ptp(total)
-            if off < TIED * min(np.ptp(problem.columns[k]) for k in chosen):
+            if off < COLLINEAR_RTOL * min(np.ptp(problem.columns[k]) for k in chosen):
                 names = [law.variables[k].name for k in chosen]
                 sign = "=" if off < 1e-9 * abs(total[0]) else "≈"
                 text = f"{' + '.join(names)} {sign} {np.mean(total):.4g} in every row"
@@ -86,14 +87,18 @@ def ties(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
     for i, q in enumerate(law.variables):
         for k in range(i):
             x, y = logs[k], logs[i]
-            if not (np.all(np.isfinite(x + y)) and np.ptp(x) > TIED and np.ptp(y) > TIED):
+            if not (
+                np.all(np.isfinite(x + y))
+                and np.ptp(x) > COLLINEAR_RTOL
+                and np.ptp(y) > COLLINEAR_RTOL
+            ):
                 continue
             # centred, so that slope and height are not collinear
             slope, height = np.polyfit(x - x.mean(), y, 1)
             off = float(np.max(np.abs(y - height - slope * (x - x.mean()))))
             # 1.0: over many decades a percent of the range would be a factor
-            if off < TIED * min(np.ptp(y), 1.0):
-                power = f"^{slope:.3g}" if abs(slope - 1) > TIED else ""
+            if off < COLLINEAR_RTOL * min(np.ptp(y), 1.0):
+                power = f"^{slope:.3g}" if abs(slope - 1) > COLLINEAR_RTOL else ""
                 factor = np.exp(height - slope * x.mean())
                 sign = "=" if off < 1e-9 else "≈"
                 text = f"{q.name} {sign} {factor:.4g} {law.variables[k].name}{power} in every row"

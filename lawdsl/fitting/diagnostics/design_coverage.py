@@ -18,10 +18,10 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-BLOCKS = 8  # blocks of variables that are recombined at most
-EXACT = 1e-9  # relative: sums that differ by less are one number
-ROUNDED = 1e-2  # relative: deviation of a sum of rounded shares from 1 that is rounding
-CORNERS = 256  # combinations of their extremes at most
+MAX_BLOCKS = 8  # blocks of variables that are recombined at most
+CONSTANT_SUM_RTOL = 1e-9  # relative: sums that differ by less are one number
+SHARE_SUM_RTOL = 1e-2  # relative: deviation of a sum of rounded shares from 1 that is rounding
+MAX_CORNERS = 256  # combinations of their extremes at most
 
 
 def blocks_of(law: Law, problem: Problem) -> list[list[int]]:
@@ -53,9 +53,9 @@ def _is_whole(total: Array) -> bool:
     """Whether variables with such a sum in each row are shares of a whole: the sum is constant up
     to rounding, or about 1, or about 100 in percent. Another sum that is nearly constant comes from
     the choice of the rows, and other rows may have another sum."""
-    if np.ptp(total) < EXACT * abs(total[0]):
+    if np.ptp(total) < CONSTANT_SUM_RTOL * abs(total[0]):
         return True
-    return any(bool(np.all(np.abs(total / whole - 1) < ROUNDED)) for whole in (1.0, 100.0))
+    return any(bool(np.all(np.abs(total / whole - 1) < SHARE_SUM_RTOL)) for whole in (1.0, 100.0))
 
 
 def compared_between_rows(law: Law, problem: Problem) -> Problem:
@@ -93,7 +93,7 @@ def _corners(columns: Array, blocks: list[list[int]]) -> Iterator[Array]:
     for own in blocks:
         ends = [int(end(columns[i])) for i in own for end in (np.argmin, np.argmax)]
         extremes.append(dict.fromkeys(ends))
-    for rows in itertools.islice(itertools.product(*extremes), CORNERS):
+    for rows in itertools.islice(itertools.product(*extremes), MAX_CORNERS):
         point = columns[:, 0].copy()
         for own, row in zip(blocks, rows, strict=True):
             point[own] = columns[own, row]

@@ -13,13 +13,16 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-SPARE = 2  # residual degrees of freedom: fewer cannot test a law
-ROUNDED = 1e-6  # rows: tolerance, since effective rows are not a whole number
-NEARLY = 1e-3  # relative: settings that differ by less count as replicates
-CLEARLY = 1.2  # times the usual distance from the median: above it residuals are clearly larger
-MANY = 500  # starts: above this number the advice is not to add further ones
-BOUND = 1e-9  # relative change of the predictions, below which a parameter may be put on its bound
-RUN_OFF = 15.0  # of |u|: a free number further out diverges towards a bound (exp(-15) is 3e-7)
+MIN_TEST_FREEDOM = 2  # residual degrees of freedom: fewer cannot test a law
+EFFECTIVE_ROWS_ATOL = 1e-6  # rows: tolerance, since effective rows are not a whole number
+REPLICATE_RTOL = 1e-3  # relative: settings that differ by less count as replicates
+# times the usual distance from the median: above it residuals are clearly larger
+CLEAR_EXCESS = 1.2
+MANY_STARTS = 500  # starts: above this number the advice is not to add further ones
+# relative change of the predictions, below which a parameter may be put on its bound
+ON_BOUND_RTOL = 1e-9
+# of |u|: a free number further out diverges towards a bound (exp(-15) is 3e-7)
+DIVERGED_FREE = 15.0
 ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is below the rounding of any number that it is added to
 
 
@@ -62,13 +65,13 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     count = problem.parameters + chosen
     rows = len(distinct(problem))
     help = "measure more, or fit a smaller law"
-    if rows - count < SPARE:
+    if rows - count < MIN_TEST_FREEDOM:
         spare = "1 row is" if rows > count else "no row is"
         copies = "" if rows == problem.rows else "different "
         message = f"{rows} {copies}rows, {count} parameters: {spare} left to test the law"
         return [Diagnostic("F0102", message, "warning", help=help)]
     effective = _effective_rows(problem.weights, problem.rows)
-    if effective - count < SPARE - ROUNDED:
+    if effective - count < MIN_TEST_FREEDOM - EFFECTIVE_ROWS_ATOL:
         message = (
             f"the weights leave {effective:.3g} effective rows of {problem.rows}, {count} parameters: "
             "too few to test the law"
@@ -76,7 +79,7 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         help = "weight the rows less unevenly, measure more, or fit a smaller law"
         return [Diagnostic("F0102", message, "warning", help=help)]
     total = problem.rows if problem.weights is None else float(np.sum(problem.weights))
-    if total - count < SPARE - ROUNDED:
+    if total - count < MIN_TEST_FREEDOM - EFFECTIVE_ROWS_ATOL:
         message = (
             f"the weights sum to {total:.3g}, {count} parameters: too few rows to test the law"
         )
@@ -127,11 +130,11 @@ def _levels(values: Array, most: int) -> NDArray[np.int64] | None:
     """The level of each value: values within a thousandth, of the value and of the range, of the
     smallest one of a level are in it. None where there are more levels than `most`."""
     ordered = np.unique(values)
-    width = NEARLY * float(ordered[-1] - ordered[0])
+    width = REPLICATE_RTOL * float(ordered[-1] - ordered[0])
     starts = [0]
     while True:
         first = ordered[starts[-1]]
-        last = first + min(width, NEARLY * abs(first))
+        last = first + min(width, REPLICATE_RTOL * abs(first))
         after = int(np.searchsorted(ordered, last, side="right"))
         if after == len(ordered):
             return np.searchsorted(ordered[starts], values, side="right")
@@ -153,7 +156,7 @@ def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:
     r_squared = 1 - float(np.sum(residual**2) / np.sum((values - np.mean(values)) ** 2))
     usual = float(np.median(np.abs(values - np.median(values))))
     # medians, too, since one outlier makes R² negative
-    if r_squared >= 0 or np.median(np.abs(residual)) <= CLEARLY * usual:
+    if r_squared >= 0 or np.median(np.abs(residual)) <= CLEAR_EXCESS * usual:
         return []
     message = f"the law describes these data worse than their mean does: R² = {r_squared:.3g}"
     help = "look at the columns and their units, or choose another law"
@@ -193,8 +196,8 @@ def at_bounds(law: Law, problem: Problem, theta: Array) -> tuple[list[Diagnostic
         # the distance is a difference of rounded numbers
         on_it = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
         # a parameter without any effect is not pushed to its bound
-        idle = change(inwards * (1 + abs(theta[i]))) <= BOUND**2 * size
-        if on_it or (change(-inwards * distance) <= BOUND * size and not idle):
+        idle = change(inwards * (1 + abs(theta[i]))) <= ON_BOUND_RTOL**2 * size
+        if on_it or (change(-inwards * distance) <= ON_BOUND_RTOL * size and not idle):
             where[q.name] = side
             bound = next((b for b in q.bounds if b.lower == (side == "lower")), q.bounds[0])
             message = f"{q.name} lies on its bound {q.name} {bound.relation} {bound.text}"
@@ -219,7 +222,7 @@ def on_bounds(problem: Problem, free: Array, loss: float) -> Array:
     """
     settled = free.copy()
     for i, transform in enumerate(problem.transforms):
-        if abs(settled[i]) <= RUN_OFF or transform.lower is transform.upper:
+        if abs(settled[i]) <= DIVERGED_FREE or transform.lower is transform.upper:
             continue
         both = transform.lower is not None and transform.upper is not None
         # with one limit only small exp(u) leads to it; large ones are large parameters
@@ -249,6 +252,6 @@ def agreement_findings(starts: int, agreed: int) -> list[Diagnostic]:
         return []
     message = f"only {agreed} of {starts} starts reached the best minimum"
     help = f"ask for more: --starts {max(100, 4 * starts)}"
-    if starts > MANY:
+    if starts > MANY_STARTS:
         help = "start where you expect the optimum, --start NAME=VALUE, or bound the parameters"
     return [Diagnostic("F0104", message, "warning", help=help)]

@@ -18,13 +18,13 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.build_problem import is_large, on_arrays
 from lawdsl.fitting.diagnostics.design import Cause, causes, causes_of, ties, touching
 from lawdsl.fitting.diagnostics.design_coverage import (
-    BLOCKS,
+    MAX_BLOCKS,
     at_corners,
     blocks_of,
     compared_between_rows,
 )
 from lawdsl.fitting.intervals.m_estimator import noise_of
-from lawdsl.fitting.problem import ROUNDING, Problem
+from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
 from lawdsl.fitting.symbolic_linearity import coefficients, linear_parameters
 from lawdsl.fitting.transforms import room
 from lawdsl.law.law import Law
@@ -32,15 +32,21 @@ from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
-FLAT = 1e-7  # width of a direction, columns being of length 1: undetermined below it without noise
-EXACT = 1e-12  # such a width below which rounding decides which parameters are in the direction
-SHARE = 0.1  # of an unseen direction: a parameter with less is not named
-SHARE_EXACT = 1e-4  # of one that is unseen exactly
-WIDE = 1.0  # standard error of a parameter in units of its size, above which it is undetermined
-ALONG = 0.5  # change of a linear parameter, in its size, when an exponent changes by its own size
-DEAD = 1e-9  # effect of a parameter, relative to the spread of the output
-TINY = 1e-300  # added to widths: a width of 0 gives a long step instead of a division by 0
-EFFICIENT = np.sqrt(2 / np.pi)  # noise, in errors of a mean by least absolute residuals
+# width of a direction, columns being of length 1: undetermined below it without noise
+UNDETERMINED_WIDTH = 1e-7
+# such a width below which rounding decides which parameters are in the direction
+ROUNDING_WIDTH = 1e-12
+NAMED_SHARE = 0.1  # of an unseen direction: a parameter with less is not named
+NAMED_SHARE_EXACT = 1e-4  # of one that is unseen exactly
+# standard error of a parameter in units of its size, above which it is undetermined
+MAX_RELATIVE_ERROR = 1.0
+# change of a linear parameter, in its size, when an exponent changes by its own size
+FOLLOWING_CHANGE = 0.5
+NO_EFFECT = 1e-9  # effect of a parameter, relative to the spread of the output
+MIN_WIDTH = 1e-300  # added to widths: a width of 0 gives a long step instead of a division by 0
+ABSOLUTE_LOSS_EFFICIENCY = np.sqrt(
+    2 / np.pi
+)  # noise, in errors of a mean by least absolute residuals
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ def unseen(
     reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
     with np.errstate(all="ignore"):
         # not (>): 0 times infinity is nan, which means dead
-        dead = ~(np.linalg.norm(jacobian, axis=0) * reach > DEAD * spread)
+        dead = ~(np.linalg.norm(jacobian, axis=0) * reach > NO_EFFECT * spread)
     size = np.abs(theta)
     for i, (_, distance) in _rooms(problem, theta).items():
         size[i] = max(size[i], distance)
@@ -179,7 +185,7 @@ class _Box:
 
     def __init__(self, law: Law, problem: Problem, theta: Array) -> None:
         self.law, self.problem, self.theta = law, problem, theta
-        self.rounding = ROUNDING * (
+        self.rounding = EXACT_FIT_RTOL * (
             1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
         )
 
@@ -199,7 +205,7 @@ class _Box:
         """The Jacobian where extremes of the variables are combined, shape (points, parameters);
         None where there are too many combinations."""
         blocks = blocks_of(self.law, self.problem)
-        if len(blocks) > BLOCKS:
+        if len(blocks) > MAX_BLOCKS:
             return None
         corners = at_corners(self.law, self.compared, blocks)
         with np.errstate(all="ignore"):
@@ -213,14 +219,14 @@ class _Box:
         that noise hides in the rows changes a prediction within the ranges by more than the
         measured values vary. Otherwise only their extrapolation, to log(D) = 0, is uncertain.
         """
-        if not direction.involved <= self.coefficients or direction.width < EXACT:
+        if not direction.involved <= self.coefficients or direction.width < ROUNDING_WIDTH:
             return True
         if self.slopes is None:
             return True
         with np.errstate(all="ignore"):
             change = np.abs(self.slopes @ direction.step) * max(noise, self.rounding)
         # not (<=): a change of nan counts as open
-        return not bool(np.max(change, initial=0.0) <= WIDE * _spread(self.compared))
+        return not bool(np.max(change, initial=0.0) <= MAX_RELATIVE_ERROR * _spread(self.compared))
 
 
 def _unseen_linear(linear: _Columns, count: int, spread: float, noise: float) -> list[_Direction]:
@@ -233,8 +239,8 @@ def _unseen_linear(linear: _Columns, count: int, spread: float, noise: float) ->
     found = []
     for width, row in zip(widths, rows, strict=True):
         step = np.max(np.abs(row) / (length * size)) * noise
-        if width < FLAT or step > WIDE * width:
-            share = SHARE_EXACT if width < EXACT else SHARE
+        if width < UNDETERMINED_WIDTH or step > MAX_RELATIVE_ERROR * width:
+            share = NAMED_SHARE_EXACT if width < ROUNDING_WIDTH else NAMED_SHARE
             involved = frozenset(map(int, linear.numbers[np.abs(row) > share]))
             found.append(
                 _Direction(involved, float(width), _step(linear, row / length, width, count))
@@ -262,12 +268,15 @@ def _unseen_others(
     found = []
     for width, row in zip(widths, rows, strict=True):
         move = row / length
-        if not (width < FLAT or np.max(np.abs(move) / size) * noise > WIDE * width):
+        if not (
+            width < UNDETERMINED_WIDTH
+            or np.max(np.abs(move) / size) * noise > MAX_RELATIVE_ERROR * width
+        ):
             continue
-        share = SHARE_EXACT if width < EXACT else SHARE
+        share = NAMED_SHARE_EXACT if width < ROUNDING_WIDTH else NAMED_SHARE
         involved = set(map(int, others.numbers[np.abs(row) > share]))
         following = np.abs(follow @ (move / np.max(np.abs(move) / size)))
-        far = following > ALONG * np.maximum(linear.size, spread / linear.length)
+        far = following > FOLLOWING_CHANGE * np.maximum(linear.size, spread / linear.length)
         involved |= set(map(int, linear.numbers[far]))
         step = _step(others, move, width, count) - _step(linear, follow @ move, width, count)
         found.append(_Direction(frozenset(involved), float(width), step))
@@ -277,7 +286,7 @@ def _unseen_others(
 def _step(columns: _Columns, move: Array, width: float, count: int) -> Array:
     """A step of some parameters as one of all, scaled to an effect of length 1."""
     step = np.zeros(count)
-    step[columns.numbers] = move / max(width, TINY)
+    step[columns.numbers] = move / max(width, MIN_WIDTH)
     return step
 
 
@@ -303,8 +312,10 @@ def _nowhere_seen(
         length = np.linalg.norm(jacobian, axis=0)
         scaled = jacobian / np.where(length > 0, length, 1.0)
         _, widths, rows = _directions(scaled)
-        exact = rows[widths < EXACT * max(widths[0], 1.0)]
-        found = [{names[k] for k in np.flatnonzero(np.abs(row) > SHARE_EXACT)} for row in exact]
+        exact = rows[widths < ROUNDING_WIDTH * max(widths[0], 1.0)]
+        found = [
+            {names[k] for k in np.flatnonzero(np.abs(row) > NAMED_SHARE_EXACT)} for row in exact
+        ]
         # a direction that some point sees is identified; the fewest over all points are the
         # structural ones
         if len(found) <= fewest:
@@ -355,7 +366,9 @@ def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
     least = float(1.4826 * np.median(np.abs(residual)) * freedom)
     if not problem.objective.row.robust:
         return least, least
-    return least, max(least, EFFICIENT * float(np.sqrt(noise_of(problem, residual, count).tau2)))
+    return least, max(
+        least, ABSOLUTE_LOSS_EFFICIENCY * float(np.sqrt(noise_of(problem, residual, count).tau2))
+    )
 
 
 def _tied(law: Law, problem: Problem) -> list[Diagnostic]:

@@ -12,7 +12,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.diagnostics.outliers import CANDIDATE, MOST, Outliers, outliers
+from lawdsl.fitting.diagnostics.outliers import (
+    CANDIDATE_DISTANCE,
+    MAX_OUTLIER_SHARE,
+    Outliers,
+    outliers,
+)
 from lawdsl.fitting.diagnostics.residuals import View, view
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.refit import refitted
@@ -21,12 +26,13 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-SUBSETS = 300  # random subsets of as many rows as parameters, at most
-WORK = 2e8  # numbers in all subsets: bounds time, so long tables have fewer subsets
-FREEDOM = 5  # residual degrees of freedom: with fewer, half of the rows cannot determine the law
-COLUMNS = 20  # parameters: with more, random subsets without an outlier are too rare
-STEPS = 2  # of concentration, for each subset
-ROUNDS = 3  # of fits of the law itself
+MAX_SUBSETS = 300  # random subsets of as many rows as parameters, at most
+MAX_SUBSET_NUMBERS = 2e8  # numbers in all subsets: bounds time, so long tables have fewer subsets
+# residual degrees of freedom: with fewer, half of the rows cannot determine the law
+MIN_MASKED_FREEDOM = 5
+MAX_SUBSET_PARAMETERS = 20  # parameters: with more, random subsets without an outlier are too rare
+CONCENTRATION_STEPS = 2  # of concentration, for each subset
+REFITS = 3  # of fits of the law itself
 
 
 @np.errstate(all="ignore")
@@ -46,21 +52,21 @@ def masked(
         The residuals about that fit, and the outliers among them; None where there are none.
     """
     rank = seen.basis.shape[1]
-    if seen.freedom < FREEDOM or not 0 < rank <= COLUMNS:
+    if seen.freedom < MIN_MASKED_FREEDOM or not 0 < rank <= MAX_SUBSET_PARAMETERS:
         return None
     part = problem.subset(seen.rows)
     core, own = _core(seen), theta
     size = int(np.sum(core))
     # the law itself takes turns with its linearisation, which may be poor far from the first fit
-    for _ in range(ROUNDS):
+    for _ in range(REFITS):
         own, squares = refitted(part.subset(np.flatnonzero(core)), own)
         if not np.isfinite(squares):
             return None
         off = _sizes(part, own)
         core = off <= np.sort(off)[size - 1]
     spread = 1.4826 * float(np.median(off)) * np.sqrt(len(seen) / seen.freedom)
-    chosen = off > CANDIDATE * spread
-    if not chosen.any() or np.sum(chosen) > MOST * len(seen):
+    chosen = off > CANDIDATE_DISTANCE * spread
+    if not chosen.any() or np.sum(chosen) > MAX_OUTLIER_SHARE * len(seen):
         return None
     own, _ = refitted(part.subset(np.flatnonzero(~chosen)), own)
     about = view(law, problem, own, seen.rows)
@@ -83,12 +89,12 @@ def _core(seen: View) -> Mask:
     rows, rank = seen.basis.shape
     # the size of the half with the highest breakdown point
     size = (rows + rank + 1) // 2
-    count = int(np.clip(WORK / (rows * rank**2), 30, SUBSETS))
+    count = int(np.clip(MAX_SUBSET_NUMBERS / (rows * rank**2), 30, MAX_SUBSETS))
     # a fixed seed: the diagnosis of a table is the same at every call
     rng = np.random.default_rng(0)
     drawn = np.argsort(rng.random((count, rows)), axis=1)[:, :rank]
     step = _solved(seen.basis[drawn], seen.residual[drawn])
-    for _ in range(STEPS):
+    for _ in range(CONCENTRATION_STEPS):
         off = np.abs(seen.residual - step @ seen.basis.T)
         best = np.argpartition(off, size - 1, axis=1)[:, :size]
         step = np.stack([_solved(seen.basis[own], seen.residual[own]) for own in best])

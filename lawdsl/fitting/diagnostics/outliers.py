@@ -9,21 +9,22 @@ from numpy.typing import NDArray
 from scipy import special
 
 from lawdsl.core.distributions import f_sf, normal_cdf, normal_quantile, student_quantile
-from lawdsl.fitting.diagnostics.residuals import ALARM, View, spanned, without
+from lawdsl.fitting.diagnostics.residuals import FALSE_ALARM_RATE, View, spanned, without
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-CANDIDATE = 4.0  # standard deviations: below, a row is never an outlier
-MOST = 1 / 3  # of the rows: more are not outliers but a part of the data
-CLOUD = 0.2  # of the rows: fewer are outliers, if anything
-TAIL = 20  # largest ordinary residuals, from which the tail of the noise is known
-FEWEST = 5  # of them, where a quarter of the rows is less than `TAIL`
-HEAVY = 0.05  # probability of such rows under noise with a power-law tail estimated from the others
-ROUNDS = 30  # of reweighting
+CANDIDATE_DISTANCE = 4.0  # standard deviations: below, a row is never an outlier
+MAX_OUTLIER_SHARE = 1 / 3  # of the rows: more are not outliers but a part of the data
+MIN_CLOUD_SHARE = 0.2  # of the rows: fewer are outliers, if anything
+MAX_TAIL_RESIDUALS = 20  # largest ordinary residuals, from which the tail of the noise is known
+MIN_TAIL_RESIDUALS = 5  # of them, where a quarter of the rows is less than `MAX_TAIL_RESIDUALS`
+# probability of such rows under noise with a power-law tail estimated from the others
+HEAVY_TAIL_PVALUE = 0.05
+REWEIGHTING_STEPS = 30  # of reweighting
 # k log(x_k / x_k+1) of the k furthest: noise of finite variance has a tail that falls like x^-2 or
 # faster, so a row is ten times as far out as the next with probability 0.01 at most
-WIDE_GAP = float(np.log(10))
+MIN_LOG_GAP = float(np.log(10))
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def outliers(
             law.
     """
     chosen = _candidates(seen) if suspected is None else suspected
-    for _ in range(ROUNDS):
+    for _ in range(REWEIGHTING_STEPS):
         if not chosen.any():
             return None
         sizes = _sizes(seen, chosen)
@@ -74,7 +75,7 @@ def outliers(
         return None
     rest = float(np.sum(without(spanned(seen.basis[~chosen]), seen.residual[~chosen]) ** 2))
     total_squares = float(np.sum(seen.left**2)) if whole is None else whole
-    if _log_chance(seen, chosen, total, total_squares - rest, rest) > np.log(ALARM):
+    if _log_chance(seen, chosen, total, total_squares - rest, rest) > np.log(FALSE_ALARM_RATE):
         return None
     order = np.argsort(-np.abs(np.where(chosen, sizes, 0.0)), kind="stable")
     count = int(np.sum(chosen))
@@ -91,7 +92,7 @@ def limit(seen: View, total: int) -> float:
         total: how many rows there are in all.
     """
     # by the lower tail, since 1 - p loses the digits of a small p
-    return _spread(seen, _robust(seen)) * -float(normal_quantile(ALARM / 2 / total))
+    return _spread(seen, _robust(seen)) * -float(normal_quantile(FALSE_ALARM_RATE / 2 / total))
 
 
 def _spread(seen: View, off: Array) -> float:
@@ -105,8 +106,8 @@ def _candidates(seen: View) -> Mask:
     if seen.freedom < 3:
         return none
     off = np.abs(_robust(seen))
-    far = off > CANDIDATE * _spread(seen, off)
-    count = max(1, int(MOST * len(seen)))
+    far = off > CANDIDATE_DISTANCE * _spread(seen, off)
+    count = max(1, int(MAX_OUTLIER_SHARE * len(seen)))
     if np.sum(far) > count:
         far &= off >= np.sort(off)[-count]
     return far if np.sum(~far) > seen.basis.shape[1] + 2 else none
@@ -116,7 +117,7 @@ def _robust(seen: View) -> Array:
     """Residuals of the fit by least absolute residuals, the law being linear near the fit."""
     # iteratively reweighted least squares: weights 1/|r| turn squares into absolute values
     off = seen.residual
-    for _ in range(ROUNDS):
+    for _ in range(REWEIGHTING_STEPS):
         # a residual of 0 would have an infinite weight
         floor = 1e-6 * float(np.max(np.abs(off)))
         if floor == 0:
@@ -144,7 +145,7 @@ def _furthest(seen: View, chosen: Mask, total: int) -> float:
     """The studentised residual that Gaussian noise exceeds in none of the rows, up to the chance of
     a false alarm."""
     freedom = seen.freedom - int(np.sum(chosen))
-    return max(CANDIDATE, -float(student_quantile(ALARM / 2 / total, freedom)))
+    return max(CANDIDATE_DISTANCE, -float(student_quantile(FALSE_ALARM_RATE / 2 / total, freedom)))
 
 
 def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float) -> float:
@@ -175,19 +176,19 @@ def _apart(sizes: Array, count: int) -> int:
     `count` are far out.
 
     In a tail that is a power law, k·log(x_k/x_(k+1)) are independent and exponential with one mean
-    (Rényi's representation), which is estimated from the next `TAIL`.
+    (Rényi's representation), which is estimated from the next `MAX_TAIL_RESIDUALS`.
     """
     with np.errstate(all="ignore"):
         spacings = np.arange(1, len(sizes)) * np.log(sizes[:-1] / sizes[1:])
-    most = max(FEWEST, min(TAIL, len(sizes) // 4))
+    most = max(MIN_TAIL_RESIDUALS, min(MAX_TAIL_RESIDUALS, len(sizes) // 4))
     for k in range(count, 0, -1):
-        if spacings[k - 1] > WIDE_GAP:
+        if spacings[k - 1] > MIN_LOG_GAP:
             return k
         tail = spacings[k : k + most]
-        if len(tail) < FEWEST or not np.all(np.isfinite(tail)):
+        if len(tail) < MIN_TAIL_RESIDUALS or not np.all(np.isfinite(tail)):
             continue
         gap = spacings[k - 1] / max(float(np.mean(tail)), 1e-300)
-        if count * (1 + gap / len(tail)) ** -len(tail) < HEAVY:
+        if count * (1 + gap / len(tail)) ** -len(tail) < HEAVY_TAIL_PVALUE:
             return k
     return 0
 
@@ -204,11 +205,11 @@ def clouds(seen: View) -> Mask | None:
     spread = float(np.sqrt(np.sum(seen.left**2) / seen.freedom))
     inside = np.diff(normal_cdf(seen.left[order] / spread))
     rows = len(seen)
-    least = int(np.ceil(CLOUD * rows))
+    least = int(np.ceil(MIN_CLOUD_SHARE * rows))
     # both parts must be large enough for a cluster
     inside[: least - 1] = inside[rows - least :] = 0.0
     widest = int(np.argmax(inside))
-    if np.log(rows) + (rows - 1) * np.log1p(-inside[widest]) > np.log(ALARM):
+    if np.log(rows) + (rows - 1) * np.log1p(-inside[widest]) > np.log(FALSE_ALARM_RATE):
         return None
     chosen = np.zeros(rows, dtype=bool)
     chosen[order[: widest + 1] if 2 * (widest + 1) <= rows else order[widest + 1 :]] = True

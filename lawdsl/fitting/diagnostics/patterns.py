@@ -18,18 +18,25 @@ from lawdsl.core.distributions import (
     normal_quantile,
     rank_sum_pvalue,
 )
-from lawdsl.fitting.diagnostics.residuals import ALARM, View, chance, judged, spanned, without
+from lawdsl.fitting.diagnostics.residuals import (
+    FALSE_ALARM_RATE,
+    View,
+    chance,
+    judged,
+    spanned,
+    without,
+)
 
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
-DEGREE = 4  # of the polynomials in a variable's rank: up to three extrema
-FEW = 20  # rows: with no more, rank tests hardly reach the significance of an alarm
-BENDS = (2, 3, 4)  # degrees of the polynomials that are tested with so few rows
-UNLIKELY = 1e-3  # largest probability accepted with any one row left out
-LEVELS = 16  # ranges of an axis with more values
-FEWEST = 5  # degrees of freedom in each half, for their scatter to be compared
-EXACTLY = 1e-30  # relative: a lower limit of sums of squares, as rounding makes them
+MAX_DEGREE = 4  # of the polynomials in a variable's rank: up to three extrema
+SMALL_TABLE_ROWS = 20  # rows: with no more, rank tests hardly reach the significance of an alarm
+CURVE_DEGREES = (2, 3, 4)  # degrees of the polynomials that are tested with so few rows
+LEAVE_ONE_OUT_PVALUE = 1e-3  # largest probability accepted with any one row left out
+MAX_LEVELS = 16  # ranges of an axis with more values
+MIN_HALF_FREEDOM = 5  # degrees of freedom in each half, for their scatter to be compared
+MIN_SQUARES_RATIO = 1e-30  # relative: a lower limit of sums of squares, as rounding makes them
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,7 @@ def pattern(seen: View, inflation: float = 1.0) -> Pattern | None:
     """
     best = None
     looks = list(_looks(seen))
-    bends = list(_bends(seen)) if len(seen) <= FEW else []
+    bends = list(_bends(seen)) if len(seen) <= SMALL_TABLE_ROWS else []
     count = len(looks) + len(bends)
     for axes, columns, few in [*((*one, False) for one in looks), *((*one, True) for one in bends)]:
         added = judged(seen.basis, columns)
@@ -104,10 +111,10 @@ def pattern(seen: View, inflation: float = 1.0) -> Pattern | None:
         # values and ranks must agree: heavy-tailed noise fails a test on values alone
         if not few:
             worst = max(worst, _explained(seen, added, seen.scores, inflation)[0])
-        elif worst < UNLIKELY:
+        elif worst < LEAVE_ONE_OUT_PVALUE:
             worst = _without_any(seen, columns, worst, inflation)
         corrected = min(1.0, worst * count)
-        if corrected < ALARM and (best is None or corrected < best.chance):
+        if corrected < FALSE_ALARM_RATE and (best is None or corrected < best.chance):
             curve = added @ (added.T @ seen.left)
             best = Pattern(axes, added, curve, share, corrected)
     return best
@@ -140,7 +147,7 @@ def _bends(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
         levels = len(np.unique(values))
         for place in (values, average_ranks(values)):
             size = float(np.ptp(place))
-            for degree in BENDS:
+            for degree in CURVE_DEGREES:
                 if degree < levels and 0 < size < np.inf:
                     # divided first: twice the range may overflow
                     scaled = 2 * ((place - place.min()) / size) - 1
@@ -168,7 +175,7 @@ def _polynomials(values: Array) -> Array:
         return np.zeros((len(values), 0))
     ranks = average_ranks(values)
     place = 2 * (ranks - ranks.min()) / np.ptp(ranks) - 1
-    return legendre.legvander(place, min(DEGREE, levels - 1))[:, 1:]
+    return legendre.legvander(place, min(MAX_DEGREE, levels - 1))[:, 1:]
 
 
 def lines(seen: View, axes: Sequence[int], inflation: float = 1.0) -> Lines | None:
@@ -189,7 +196,7 @@ def lines(seen: View, axes: Sequence[int], inflation: float = 1.0) -> Lines | No
             _grouped(seen.basis, left, groups, inflation) for left in (seen.scores, seen.left)
         ]
         corrected = min(1.0, max(p for p, _ in results) * len(looks))
-        if corrected < ALARM:
+        if corrected < FALSE_ALARM_RATE:
             ratio, size, length = results[1][1], _size(groups), _size(line)
             correlation = (ratio - 1) / (ratio + size - 1)
             # Kish's design effect 1 + (m - 1)·correlation; pairs stand for their line
@@ -229,9 +236,9 @@ def levels(values: Array) -> Array:
         Shape (rows, columns), 1 where a row has the value.
     """
     place = np.unique(values, return_inverse=True)[1].reshape(-1)
-    if place.max() >= LEVELS:
+    if place.max() >= MAX_LEVELS:
         ranks = average_ranks(values) - 1
-        place = (ranks * LEVELS / len(values)).astype(np.int64)
+        place = (ranks * MAX_LEVELS / len(values)).astype(np.int64)
     columns: Array = (place[:, None] == np.unique(place)).astype(float)
     return columns
 
@@ -259,7 +266,7 @@ def _grouped(basis: Array, left: Array, groups: Groups, inflation: float) -> tup
     taken = float(np.sum(left**2)) - rest
     if freedom < 1 or extra < 1 or taken <= 0:
         return 1.0, np.nan
-    rest = max(rest, EXACTLY * taken)  # the members of all groups may be equal
+    rest = max(rest, MIN_SQUARES_RATIO * taken)  # the members of all groups may be equal
     return chance(taken, extra, rest, freedom, inflation), taken / extra / (rest / freedom)
 
 
@@ -290,7 +297,7 @@ def scatter(seen: View, inflation: float = 1.0) -> Scatter | None:
     spread = np.sqrt(np.maximum(1 - np.sum(seen.basis**2, axis=1), 1e-3))
     for axis, low in halves:
         (below, freedom), (above, freedom_above) = (_squares(seen, part) for part in (low, ~low))
-        if min(freedom, freedom_above) < FEWEST or below <= 0 or above <= 0:
+        if min(freedom, freedom_above) < MIN_HALF_FREEDOM or below <= 0 or above <= 0:
             continue
         ratio = above / freedom_above / (below / freedom)
         each = freedom_above / inflation, freedom / inflation
@@ -301,7 +308,7 @@ def scatter(seen: View, inflation: float = 1.0) -> Scatter | None:
         # dependent rows carry less evidence: the normal score shrinks by the root of their number
         ranked = 2 * normal_cdf(normal_quantile(ranked / 2) / np.sqrt(inflation))
         corrected = min(1.0, max(2 * min(sides), float(ranked)) * len(halves))
-        if corrected < ALARM and (best is None or corrected < best.chance):
+        if corrected < FALSE_ALARM_RATE and (best is None or corrected < best.chance):
             border = float(np.max(seen.axes[axis][low]))
             best = Scatter(axis, border, float(np.sqrt(ratio)), corrected)
     return best

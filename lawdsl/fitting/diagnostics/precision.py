@@ -16,7 +16,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.build_problem import on_arrays
 from lawdsl.fitting.diagnostics.design import causes_of
 from lawdsl.fitting.diagnostics.design_coverage import (
-    BLOCKS,
+    MAX_BLOCKS,
     at_corners,
     blocks_of,
     compared_between_rows,
@@ -29,10 +29,12 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-LEVEL = 0.95  # of the intervals that are judged, whichever level the user chose
-WIDE = np.log(10.0)  # half an interval, in logarithms: ends that differ by more than a factor 100
-OPEN = 0.25  # half an interval of a prediction, in units of the range of the output
-BEYOND = 3.0  # times as wide as any interval at a row: less is noise, not the design
+INTERVAL_LEVEL = 0.95  # of the intervals that are judged, whichever level the user chose
+WIDE_LOG_HALF = np.log(
+    10.0
+)  # half an interval, in logarithms: ends that differ by more than a factor 100
+OPEN_RANGE_SHARE = 0.25  # half an interval of a prediction, in units of the range of the output
+BEYOND_ROWS_RATIO = 3.0  # times as wide as any interval at a row: less is noise, not the design
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
     law, problem = fitted.law, fitted.problem
     linear = problem.linear if on_arrays(law) else linear_parameters(law)
     unseen = np.any(np.abs(fitted.spread.null_space) > 1e-3, axis=0)
-    half = fitted.spread.quantile(LEVEL) * fitted.spread.errors(np.eye(len(names)))
+    half = fitted.spread.quantile(INTERVAL_LEVEL) * fitted.spread.errors(np.eye(len(names)))
     found, involved = [], []
     for i, transform in enumerate(problem.transforms):
         skipped = i in linear or unseen[i] or names[i] in fitted.skipped
@@ -73,7 +75,7 @@ def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
         found.append(f"{names[i]} ({ends[0]:.3g} to {ends[1]:.3g})")
     if not found:
         return []
-    message = f"the rows hardly determine {', '.join(found)}: {100 * LEVEL:g} % intervals"
+    message = f"the rows hardly determine {', '.join(found)}: {100 * INTERVAL_LEVEL:g} % intervals"
     notes = causes_of(law, problem, involved)
     if fitted.on_bound:
         bound = ", ".join(fitted.on_bound)
@@ -102,7 +104,7 @@ def _ends(transform: Transform, theta: Array, i: int, half: float) -> tuple[floa
     distance = value - limit
     # near a bound other than 0 a logarithm of the distance says nothing about the value
     size = abs(distance) if limit == 0 else max(abs(distance), abs(value))
-    if not half > WIDE * size:
+    if not half > WIDE_LOG_HALF * size:
         return None
     # exp overflows beyond 709
     factor = np.exp(min(half / abs(distance), 700.0))
@@ -118,12 +120,12 @@ def open_predictions(fitted: Fitted) -> list[Diagnostic]:
     if on_arrays(law):
         return []  # single labels cannot be recombined
     blocks = blocks_of(law, problem)
-    if not 2 <= len(blocks) <= BLOCKS:
+    if not 2 <= len(blocks) <= MAX_BLOCKS:
         return []
     problem = compared_between_rows(law, problem)
     corners = at_corners(law, problem, blocks)
     points = corners.columns
-    factor = spread.quantile(LEVEL)
+    factor = spread.quantile(INTERVAL_LEVEL)
     at_rows = factor * spread.errors(problem.slopes(fitted.theta[None])[1][0])
     half = factor * spread.errors(corners.slopes(fitted.theta[None])[1][0])
     values = corners.predictions(fitted.theta[None])[0]
@@ -131,7 +133,9 @@ def open_predictions(fitted: Fitted) -> list[Diagnostic]:
     half = np.where(np.isfinite(values), half, 0.0)
     compared = np.log(problem.target) if problem.objective.log else problem.target
     worst = int(np.argmax(half))
-    if not half[worst] > max(OPEN * float(np.ptp(compared)), BEYOND * float(np.max(at_rows))):
+    if not half[worst] > max(
+        OPEN_RANGE_SHARE * float(np.ptp(compared)), BEYOND_ROWS_RATIO * float(np.max(at_rows))
+    ):
         return []
     moving = [i for own in blocks for i in own if len(own) == 1]
     place = ", ".join(f"{law.variables[i].name} = {points[i, worst]:.3g}" for i in moving)
@@ -142,7 +146,7 @@ def open_predictions(fitted: Fitted) -> list[Diagnostic]:
     shown = f"from {low:.3g} to {high:.3g}" if known else "anything"
     message = (
         "predictions away from the rows are open, though each variable stays in its range: "
-        f"{law.output} at {place} is {shown} ({100 * LEVEL:g} %)"
+        f"{law.output} at {place} is {shown} ({100 * INTERVAL_LEVEL:g} %)"
     )
     help = (
         "measure at combinations that lie off the line of the rows, or predict near the rows only"

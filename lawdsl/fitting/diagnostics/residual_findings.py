@@ -27,16 +27,17 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-SHOWN = 5  # outliers named
-FURTHEST = 500  # rows that are tested, of many, besides the sample
-PATTERNS = 3  # found one after the other, each in the residuals without the earlier ones
-ALIKE = 0.05  # relative: outliers whose shifts differ by less have one cause
+MAX_ROWS_LISTED = 5  # outliers named
+MAX_FURTHEST_ROWS = 500  # rows that are tested, of many, besides the sample
+MAX_PATTERNS = 3  # found one after the other, each in the residuals without the earlier ones
+COMMON_SHIFT_RTOL = 0.05  # relative: outliers whose shifts differ by less have one cause
 # units of quantities that grow from checkpoint to checkpoint
-TRAINING = {"token", "step", "FLOP", "second"}
-STRONG = 0.1  # of the spread of the output: a law that misses as much is not trusted
-LEAST = 1e-300
-ROUNDED = 0.25  # of the variance: below, the noise is larger than the steps of rounding
-LEVELS = 1000  # steps in the range of the output: among more, errors of rounding are like noise
+TRAINING_UNITS = {"token", "step", "FLOP", "second"}
+STRONG_PATTERN_SHARE = 0.1  # of the spread of the output: a law that misses as much is not trusted
+MIN_PVALUE = 1e-300
+MIN_ROUNDING_SHARE = 0.25  # of the variance: below, the noise is larger than the steps of rounding
+# steps in the range of the output: among more, errors of rounding are like noise
+MAX_ROUNDING_STEPS = 1000
 
 
 def residual_findings(
@@ -101,7 +102,7 @@ def _order(law: Law, problem: Problem, seen: View) -> list[Diagnostic]:
     inflation = 1.0 if together is None else together.inflation
     if together is not None and patterns:
         patterns, _ = _patterns(seen, inflation)
-    strong = STRONG * _spread(problem)
+    strong = STRONG_PATTERN_SHARE * _spread(problem)
     found = [_pattern(seen, p, strong) for p in patterns]
     others = [i for i in range(len(law.variables)) if i not in runs]
     if not patterns and (alike := lines(left, others, inflation)) is not None:
@@ -117,7 +118,7 @@ def _grows(law: Law) -> list[int]:
     """Variables that may grow during one run: by their units; if none has such a unit, those
     without one."""
     units = [dict(size_and_dimension(q.unit or ())[1]) for q in law.variables]
-    found = [i for i, unit in enumerate(units) if TRAINING & set(unit)]
+    found = [i for i, unit in enumerate(units) if TRAINING_UNITS & set(unit)]
     return found or [i for i, unit in enumerate(units) if not unit]
 
 
@@ -135,14 +136,14 @@ def _furthest(problem: Problem, theta: Array, rows: Rows, limit: float) -> Rows:
     if problem.objective.log:
         off = np.log(predicted / problem.target)
     size = np.abs(off[rows])
-    largest = np.argsort(-size, kind="stable")[:FURTHEST]
+    largest = np.argsort(-size, kind="stable")[:MAX_FURTHEST_ROWS]
     return rows[largest[size[largest] > limit]]
 
 
 def _patterns(seen: View, inflation: float = 1.0) -> tuple[list[Pattern], View]:
     """Patterns one after the other, and the residuals with all of them removed."""
     found: list[Pattern] = []
-    while len(found) < PATTERNS and (one := pattern(seen, inflation)) is not None:
+    while len(found) < MAX_PATTERNS and (one := pattern(seen, inflation)) is not None:
         found.append(one)
         seen = seen.also(one.columns)
     return found, seen
@@ -156,13 +157,15 @@ def _spread(problem: Problem) -> float:
 def _outliers(seen: View, far: Outliers, runs: Runs) -> Diagnostic:
     numbers = [int(runs.rows[seen.rows[i]]) for i in far.rows]
     parts = [f"row {n} by {abs(s):.3g}" for n, s in zip(numbers, far.sizes, strict=True)]
-    more = f" and {len(parts) - SHOWN:,} more" if len(parts) > SHOWN else ""
+    more = f" and {len(parts) - MAX_ROWS_LISTED:,} more" if len(parts) > MAX_ROWS_LISTED else ""
     kind = "1 row lies" if len(parts) == 1 else f"{len(parts):,} rows lie"
-    message = f"{kind} far from the law: {', '.join(parts[:SHOWN])}{more} standard deviations"
+    message = (
+        f"{kind} far from the law: {', '.join(parts[:MAX_ROWS_LISTED])}{more} standard deviations"
+    )
     shifts = seen.residual[far.rows]
-    shown = ", ".join(seen.shown(x) for x in shifts[:SHOWN])
+    shown = ", ".join(seen.shown(x) for x in shifts[:MAX_ROWS_LISTED])
     notes = [f"measured against fitted: {shown}"]
-    if len(shifts) > 2 and np.std(shifts) < ALIKE * abs(np.mean(shifts)):
+    if len(shifts) > 2 and np.std(shifts) < COMMON_SHIFT_RTOL * abs(np.mean(shifts)):
         notes.append("they are all shifted alike: another unit, or another kind of run?")
     help = "look at these runs: correct them, or leave them out with --where, and compare"
     place = f"{runs.name}:{numbers[0]}"
@@ -171,8 +174,8 @@ def _outliers(seen: View, far: Outliers, runs: Runs) -> Diagnostic:
 
 def _exchanged(found: Exchanged, runs: Runs) -> Diagnostic:
     numbers = np.sort(runs.rows[found.rows])
-    listed = ", ".join(map(str, numbers[:SHOWN]))
-    more = f" and {len(numbers) - SHOWN:,} more" if len(numbers) > SHOWN else ""
+    listed = ", ".join(map(str, numbers[:MAX_ROWS_LISTED]))
+    more = f" and {len(numbers) - MAX_ROWS_LISTED:,} more" if len(numbers) > MAX_ROWS_LISTED else ""
     one, other = (runs.bound[name] for name in found.names)
     which = f"row {listed} probably has"
     if len(numbers) > 1:
@@ -193,13 +196,13 @@ def _rounded(problem: Problem, seen: View, runs: Runs) -> list[Diagnostic]:
     """
     steps, target = runs.steps[seen.rows], problem.target[seen.rows]
     step = float(np.median(steps)) if len(steps) else 0.0
-    if not step > 0 or float(np.ptp(target)) > LEVELS * step:
+    if not step > 0 or float(np.ptp(target)) > MAX_ROUNDING_STEPS * step:
         return []
     own = steps / np.abs(target) if seen.log else steps
     if problem.weights is not None:
         own = own * np.sqrt(problem.weights[seen.rows])
     share = float(np.mean(own**2)) / 12 / (float(np.sum(seen.left**2)) / seen.freedom)
-    if share < ROUNDED:
+    if share < MIN_ROUNDING_SHARE:
         return []
     message = (
         f"{seen.names[-1].removeprefix('the predicted ')} is rounded to steps of {step:.3g}, which is "
@@ -217,8 +220,8 @@ def _clouds(seen: View, apart: NDArray[np.bool_], runs: Runs) -> Diagnostic:
         f"the residuals fall into two clouds: {len(numbers):,} of {len(seen):,} rows lie "
         f"{seen.shown(step)} from the others"
     )
-    more = f" and {len(numbers) - SHOWN:,} more" if len(numbers) > SHOWN else ""
-    notes = (f"rows {', '.join(map(str, numbers[:SHOWN]))}{more}",)
+    more = f" and {len(numbers) - MAX_ROWS_LISTED:,} more" if len(numbers) > MAX_ROWS_LISTED else ""
+    notes = (f"rows {', '.join(map(str, numbers[:MAX_ROWS_LISTED]))}{more}",)
     help = "find what sets them apart, another unit or another kind of run, and fit one kind"
     place = f"{runs.name}:{numbers[0]}"
     return Diagnostic("F0115", message, "warning", place=place, notes=notes, help=help)
@@ -243,7 +246,7 @@ def _pattern(seen: View, found: Pattern, strong: float) -> Diagnostic:
         message = _together(seen, names, values, found.curve)
     notes = (
         f"this is {100 * found.share:.3g} % of their squares; chance would give it to one table in "
-        f"{1 / max(found.chance, LEAST):.0e}",
+        f"{1 / max(found.chance, MIN_PVALUE):.0e}",
     )
     help = "the law lacks something there: compare with another law, or fit a smaller range"
     missed = float(np.sqrt(np.mean(found.curve**2)))

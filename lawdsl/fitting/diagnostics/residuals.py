@@ -17,16 +17,18 @@ from numpy.typing import NDArray
 from lawdsl.core.distributions import average_ranks, f_sf, normal_quantile
 from lawdsl.data.quality_checks import MAX_COPIED_SHARE
 from lawdsl.data.rounding import in_single_precision
-from lawdsl.fitting.problem import ROUNDING, Problem
+from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-ALARM = 1.4e-6  # false alarm rate of each of seven tests: 1e-3 over a hundred tables
-MOST = 4000  # rows tested: an effect that so many do not show is below a hundredth of the variance
-RANK = 1e-10  # relative to columns of length 1: smaller singular values are rounding
-TAKEN = 0.1  # of a column's length: columns with less outside the Jacobian's span cannot be judged
+FALSE_ALARM_RATE = 1.4e-6  # false alarm rate of each of seven tests: 1e-3 over a hundred tables
+# rows tested: an effect that so many do not show is below a hundredth of the variance
+MAX_TESTED_ROWS = 4000
+BASIS_RANK_RTOL = 1e-10  # relative to columns of length 1: smaller singular values are rounding
+# of a column's length: columns with less outside the Jacobian's span cannot be judged
+MIN_OUTSIDE_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -146,14 +148,16 @@ def with_copies_as_one(problem: Problem) -> Problem:
 
 def sampled(rows: Rows) -> Rows:
     """A random sample of many rows, the same for every call; all rows if they are few."""
-    if len(rows) <= MOST:
+    if len(rows) <= MAX_TESTED_ROWS:
         return rows
-    return np.sort(np.random.default_rng(0).choice(rows, MOST, replace=False))
+    return np.sort(np.random.default_rng(0).choice(rows, MAX_TESTED_ROWS, replace=False))
 
 
 def rounding(problem: Problem) -> float:
     """The size of residuals below which a fit is exact up to rounding."""
-    return ROUNDING * (1.0 if problem.objective.log else float(np.max(np.abs(problem.target))))
+    return EXACT_FIT_RTOL * (
+        1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
+    )
 
 
 def spanned(columns: Array) -> Array:
@@ -163,7 +167,7 @@ def spanned(columns: Array) -> Array:
     if not scaled.size:
         return np.zeros((len(columns), 0))
     left, widths, _ = np.linalg.svd(scaled, full_matrices=False)
-    return left[:, widths > RANK * widths[0]]
+    return left[:, widths > BASIS_RANK_RTOL * widths[0]]
 
 
 def without(basis: Array, columns: Array) -> Array:
@@ -191,7 +195,7 @@ def judged(basis: Array, columns: Array) -> Array:
     """
     own = spanned(columns)
     left, widths, _ = np.linalg.svd(without(basis, own), full_matrices=False)
-    return without(basis, left[:, widths > TAKEN])
+    return without(basis, left[:, widths > MIN_OUTSIDE_SHARE])
 
 
 def chance(fitted: float, extra: int, left: float, freedom: int, inflation: float = 1.0) -> float:

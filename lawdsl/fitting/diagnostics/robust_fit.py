@@ -20,11 +20,11 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-DELTA = 1e-3  # Huber's delta, relative: nearly least absolute residuals, but differentiable
-SPARE = 5  # residual degrees of freedom: with fewer, outliers cannot be identified
-FAR = 5.0  # times the range of all others: values further out have another cause than noise
-FEW = 0.1  # of the rows: more are not mistakes in single rows
-LONGEST = 20_000  # rows: a second search on longer tables takes too long
+HUBER_DELTA = 1e-3  # Huber's delta, relative: nearly least absolute residuals, but differentiable
+MIN_ROBUST_FREEDOM = 5  # residual degrees of freedom: with fewer, outliers cannot be identified
+FAR_RANGES = 5.0  # times the range of all others: values further out have another cause than noise
+MAX_FAR_SHARE = 0.1  # of the rows: more are not mistakes in single rows
+MAX_ROBUST_ROWS = 20_000  # rows: a second search on longer tables takes too long
 
 
 def is_robust(problem: Problem) -> bool:
@@ -64,12 +64,12 @@ def _apart(values: Array) -> Mask:
     order = np.argsort(values)
     ordered = values[order]
     # two values at least remain, whose range is the unit
-    for k in range(1, min(max(1, int(FEW * len(values))), len(values) - 2) + 1):
+    for k in range(1, min(max(1, int(MAX_FAR_SHARE * len(values))), len(values) - 2) + 1):
         low, high = ordered[:-k], ordered[k:]
         # equal values have no range, and anything would be far from them
-        if ordered[-k] - low[-1] > FAR * (low[-1] - low[0]) > 0:
+        if ordered[-k] - low[-1] > FAR_RANGES * (low[-1] - low[0]) > 0:
             far[order[-k:]] = True
-        if high[0] - ordered[k - 1] > FAR * (high[-1] - high[0]) > 0:
+        if high[0] - ordered[k - 1] > FAR_RANGES * (high[-1] - high[0]) > 0:
             far[order[:k]] = True
     return far
 
@@ -88,7 +88,7 @@ def unjudged(problem: Problem, runs: Runs, far: Mask) -> list[Diagnostic]:
     """
     steep = [apart for column in problem.columns for apart in _apart_on_scales(column)]
     named = np.flatnonzero(far & ~np.logical_or.reduce(steep, initial=False))
-    if not len(named) or problem.rows - np.sum(far) >= problem.parameters + SPARE:
+    if not len(named) or problem.rows - np.sum(far) >= problem.parameters + MIN_ROBUST_FREEDOM:
         return []
     numbers, values, others = runs.rows[named], problem.target[named], problem.target[~far]
     which = ", ".join(f"row {n} with {x:.6g}" for n, x in zip(numbers, values, strict=True))
@@ -116,7 +116,7 @@ def rows_that_spoil(
         seed: of the starts.
         starts: how many; no more than the fit itself was given.
     """
-    if not problem.parameters + SPARE <= problem.rows - np.sum(far) <= LONGEST:
+    if not problem.parameters + MIN_ROBUST_FREEDOM <= problem.rows - np.sum(far) <= MAX_ROBUST_ROWS:
         return []
     log = bool(np.all(problem.target > 0))
     values = np.log(problem.target) if log else problem.target
@@ -124,7 +124,7 @@ def rows_that_spoil(
     if not usual > 0:
         return []
     objective = replace(
-        problem.objective, loss=HUBER.name, delta=DELTA * usual, log=log, choice=None
+        problem.objective, loss=HUBER.name, delta=HUBER_DELTA * usual, log=log, choice=None
     )
     other = problem_of(law, runs.columns, problem.target, objective, problem.weights)
     # the search sees the other rows only; the far values are judged by their residuals afterwards

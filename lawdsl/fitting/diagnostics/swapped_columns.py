@@ -22,14 +22,16 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-FEWEST = 4  # rows that have the commonest value of a variable: below, it is not a grid
-COMMON = 0.25  # of the rows of the commonest value: a value that as many rows have is on the grid
-MOST = 0.2  # of the rows: more are not mistakes in single rows
-ALIKE = 1.1  # times the sum of squares: rows that fit a grid may change as much when exchanged
-BETTER = (
-    0.7  # of it at most, however many rows there are: rows that only fit the ranges of the others
-)
-EVIDENCE = 20.0  # twice the log-likelihood ratio required of such rows: rarely reached by chance
+MIN_GRID_COUNT = 4  # rows that have the commonest value of a variable: below, it is not a grid
+# of the rows of the commonest value: a value that as many rows have is on the grid
+GRID_COUNT_SHARE = 0.25
+MAX_EXCHANGED_SHARE = 0.2  # of the rows: more are not mistakes in single rows
+# times the sum of squares: rows that fit a grid may change as much when exchanged
+MAX_GRID_RATIO = 1.1
+# of it at most, however many rows there are: rows that only fit the ranges of the others
+MAX_RANGE_RATIO = 0.7
+# twice the log-likelihood ratio required of such rows: rarely reached by chance
+MIN_DEVIANCE = 20.0
 
 
 @dataclass(frozen=True)
@@ -82,24 +84,24 @@ def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]
     if len(on_a) and len(on_b):
         off = ~np.isin(a, on_a) & ~np.isin(b, on_b)
         rows = off & np.isin(a, on_b) & np.isin(b, on_a)
-        if np.sum(rows) <= MOST * len(a):
-            yield rows, ALIKE
+        if np.sum(rows) <= MAX_EXCHANGED_SHARE * len(a):
+            yield rows, MAX_GRID_RATIO
     above = a > b
     rows = above if 2 * np.sum(above) < len(a) else ~above
-    if not rows.any() or np.sum(rows) > MOST * len(a):
+    if not rows.any() or np.sum(rows) > MAX_EXCHANGED_SHARE * len(a):
         return
     rest_a, rest_b = a[~rows], b[~rows]
     off = ~_between(a, rest_a) & ~_between(b, rest_b)
-    most = min(BETTER, float(np.exp(-EVIDENCE / max(freedom, 1))))
+    most = min(MAX_RANGE_RATIO, float(np.exp(-MIN_DEVIANCE / max(freedom, 1))))
     yield rows & off & _between(a, rest_b) & _between(b, rest_a), most
 
 
 def _grid(values: Array) -> Array:
     """The values that many rows share, the levels of a grid; empty for a variable without one."""
     own, count = np.unique(values, return_counts=True)
-    if count.max() < FEWEST:
+    if count.max() < MIN_GRID_COUNT:
         return np.zeros(0)
-    return own[count >= COMMON * count.max()]
+    return own[count >= GRID_COUNT_SHARE * count.max()]
 
 
 def _between(values: Array, others: Array) -> Mask:

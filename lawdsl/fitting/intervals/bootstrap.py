@@ -16,7 +16,11 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.distributions import chi2_cdf, chi2_quantile, normal_cdf, student_quantile
-from lawdsl.fitting.intervals.covariance import MOST, RANK, Covariance
+from lawdsl.fitting.intervals.covariance import (
+    COVARIANCE_RANK_RTOL,
+    MAX_COVARIANCE_PARAMETERS,
+    Covariance,
+)
 from lawdsl.fitting.intervals.delta import endless
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
@@ -27,14 +31,15 @@ from lawdsl.fitting.two_step import Straightest
 
 Array = NDArray[np.float64]
 
-SETTLED = 1e-9  # relative: an end of an interval is not needed to the last digit
-LEAST_LEFT = 1e-3  # of a row's error, after the fit
-NEAREST = 0.9  # of the resamples: the share whose covariance is taken
-ROUNDS = 10  # concentration steps towards that share
+INTERVAL_END_RTOL = 1e-9  # relative: an end of an interval is not needed to the last digit
+MIN_RESIDUAL_SHARE = 1e-3  # of a row's error, after the fit
+NEAREST_RESAMPLES_SHARE = 0.9  # of the resamples: the share whose covariance is taken
+TRIMMING_STEPS = 10  # concentration steps towards that share
 SPARE = 3  # rows or runs that resamples need beyond the parameters
 COLLINEAR = 1e-7  # inverse condition number below which normal equations are singular
 FAILED = 0.05  # of the resamples: if more do not converge, a warning says so
-TOGETHER = 3_000_000  # numbers in the Jacobians of the resamples fitted at once: bounds memory
+# numbers in the Jacobians of the resamples fitted at once: bounds memory
+MAX_BATCH_NUMBERS = 3_000_000
 
 
 @dataclass(frozen=True)
@@ -94,25 +99,26 @@ class Resamples:
             many.
         """
         found = self.theta[self.settled & np.isfinite(self.theta).all(axis=1)]
-        count = int(NEAREST * len(found))
-        if count <= 2 * len(names) or len(names) > MOST:
+        count = int(NEAREST_RESAMPLES_SHARE * len(found))
+        if count <= 2 * len(names) or len(names) > MAX_COVARIANCE_PARAMETERS:
             return None
         middle, scale = np.median(found, axis=0), self.errors()
         scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
         away = (found - middle) / scale
         nearest = np.argsort(np.linalg.norm(away, axis=1))[:count]
-        for _ in range(ROUNDS):
+        for _ in range(TRIMMING_STEPS):
             centred = away - np.mean(away[nearest], axis=0)
             _, widths, directions = np.linalg.svd(centred[nearest], full_matrices=False)
             # resamples on a bound may span fewer directions than there are parameters
-            wide = widths > RANK * widths[0]
+            wide = widths > COVARIANCE_RANK_RTOL * widths[0]
             # Mahalanobis distances by singular values: the covariance itself could be singular
             far = np.linalg.norm(centred @ (directions[wide].T / widths[wide]), axis=1)
             # stable, so that ties do not depend on the sorting method of a platform
             nearest = np.argsort(far, kind="stable")[:count]
         rank = int(np.sum(wide))
         trimmed = (
-            chi2_cdf(chi2_quantile(NEAREST, rank), rank + 2) / NEAREST
+            chi2_cdf(chi2_quantile(NEAREST_RESAMPLES_SHARE, rank), rank + 2)
+            / NEAREST_RESAMPLES_SHARE
         )  # variance of a normal distribution trimmed to the nearest 90 %, relative to the whole
         size = np.sqrt(1 / trimmed / (count - 1)) * float(np.median(self.short))
         factor = size * widths[wide, None] * directions[wide] * scale
@@ -167,7 +173,7 @@ def bootstrap(
     count = len(copies)
     # a stream of its own, so that resamples are independent of the starts of the same seed
     rng = np.random.default_rng([seed, 0xB007])
-    width = max(1, TOGETHER // (problem.rows * problem.parameters))
+    width = max(1, MAX_BATCH_NUMBERS // (problem.rows * problem.parameters))
     # fits without the bounds between parameters settle faster; the few that violate one are
     # repeated
     loose = relaxed(problem.transforms)
@@ -206,7 +212,7 @@ def _short(problem: Problem, theta: Array, rows: Array) -> Array:
     drawing = noise.curvature / problem.objective.row.max_curvature
     leverage = np.sum(influence * scaled, axis=1) / np.maximum(rows, 1e-300)
     # a row that the fit follows exactly would divide by 0
-    left = np.maximum(1 - drawing * leverage, LEAST_LEFT)
+    left = np.maximum(1 - drawing * leverage, MIN_RESIDUAL_SHARE)
     seen = np.sum(influence**2, axis=0)
     with np.errstate(all="ignore"):
         return np.where(seen > 0, np.sqrt(seen / (left @ influence**2)), 1.0)
@@ -228,7 +234,7 @@ def _fitted(
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[:, before.number] = True
     free, _, settled, _ = newton_batch(
-        own, to_free(own.transforms, start), fixed, settled_at=SETTLED
+        own, to_free(own.transforms, start), fixed, settled_at=INTERVAL_END_RTOL
     )
     return to_parameters(own.transforms, free), settled
 

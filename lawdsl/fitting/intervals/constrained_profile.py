@@ -25,8 +25,8 @@ from lawdsl.fitting.transforms import Transform, Transforms, room, to_free, to_p
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-SETTLED = 1e-9  # relative: an end of an interval is not needed to the last digit
-MOST = 27  # active sets that are tried: those that differ least from that of the fit
+INTERVAL_END_RTOL = 1e-9  # relative: an end of an interval is not needed to the last digit
+MAX_ACTIVE_SETS = 27  # active sets that are tried: those that differ least from that of the fit
 ENUMERATED = 100_000  # active sets among which those tried are chosen
 ON_IT = 1e-9  # relative: a violation of a bound below this is rounding
 
@@ -62,7 +62,7 @@ class Constrained:
         coupled = [i for i, t in enumerate(self.limits) if t.coupled]
         states = [(None, *_on_its_bounds(self.limits[i])) for i in coupled]
         total = prod(map(len, states))
-        self.left_out = max(0, total - MOST)
+        self.left_out = max(0, total - MAX_ACTIVE_SETS)
         self.ways = list(self._ways(coupled, states, theta))
 
     def _ways(
@@ -75,7 +75,7 @@ class Constrained:
 
         # with many bounds the product is too long even to sort
         tried = islice(product(*states), ENUMERATED)
-        for chosen in nsmallest(MOST, tried, key=changed):
+        for chosen in nsmallest(MAX_ACTIVE_SETS, tried, key=changed):
             on = {i: u for i, u in zip(coupled, chosen, strict=True) if u is not None}
             pairs = zip(limits, self.problem.transforms, strict=True)
             each = [own if i in on else loose for i, (own, loose) in enumerate(pairs)]
@@ -122,7 +122,9 @@ class Constrained:
         start[each, numbers], fixed[each, numbers] = free[each, numbers], True
         for i, u in way.on.items():
             start[:, i], fixed[:, i] = u, True
-        reached, losses, _, _ = newton_batch(way.problem, start, fixed, settled_at=SETTLED)
+        reached, losses, _, _ = newton_batch(
+            way.problem, start, fixed, settled_at=INTERVAL_END_RTOL
+        )
         return to_parameters(way.problem.transforms, reached), losses
 
 

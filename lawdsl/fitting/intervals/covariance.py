@@ -23,12 +23,12 @@ from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
 
-MOST = 100  # parameters: of more the covariance is not kept
-RANK = 1e-12  # relative to the largest singular value: smaller ones are rounding
+MAX_COVARIANCE_PARAMETERS = 100  # parameters: of more the covariance is not kept
+COVARIANCE_RANK_RTOL = 1e-12  # relative to the largest singular value: smaller ones are rounding
 UNSEEN = 1e-6  # relative: the part of a gradient in the null space that rounding may cause
 ALONE = 1e-9  # information of all other runs about a direction, relative: less is rounding
 TINY = 1e-300
-SAME = 1e-4  # unit vectors that differ by less span one direction
+SAME_DIRECTION_ATOL = 1e-4  # unit vectors that differ by less span one direction
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ def spread(
     Returns:
         The covariance; None for more than 100 parameters.
     """
-    if len(names) > MOST:
+    if len(names) > MAX_COVARIANCE_PARAMETERS:
         return None
     (residual,), (slopes,) = problem.slopes(theta[None])
     noise = noise_of(problem, residual, fitted, groups)
@@ -266,7 +266,7 @@ def decomposed(root: Array) -> Decomposed:
     # with fewer rows than parameters the full factor contains the null space
     wide = len(root) < root.shape[1]
     left, widths, directions = np.linalg.svd(root, full_matrices=wide)
-    rank = int(np.sum(widths > RANK * np.max(widths, initial=0.0)))
+    rank = int(np.sum(widths > COVARIANCE_RANK_RTOL * np.max(widths, initial=0.0)))
     # FᵀF = V·S⁻²·Vᵀ, the inverse of JᵀJ on the directions that are determined
     factor = directions[:rank] / widths[:rank, None]
     narrowest = float(widths[rank - 1] / widths[0]) if rank else 1.0
@@ -325,7 +325,7 @@ def leaving_out_runs(
 def _basis(directions: Array) -> Array:
     """Orthonormal rows that span directions of length 1, shape (m, p)."""
     _, widths, basis = np.linalg.svd(directions, full_matrices=False)
-    return basis[widths > SAME]
+    return basis[widths > SAME_DIRECTION_ATOL]
 
 
 def _cleaned(slopes: Array) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.intervals.constrained_profile import SETTLED, Constrained, opened
+from lawdsl.fitting.intervals.constrained_profile import INTERVAL_END_RTOL, Constrained, opened
 from lawdsl.fitting.intervals.delta import delta, endless
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
@@ -24,10 +24,10 @@ from lawdsl.fitting.transforms import room, to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-ROUNDS = 12  # evaluations of the profile for one end
+MAX_PROFILE_EVALUATIONS = 12  # evaluations of the profile for one end
 CLOSE = 1e-3  # tolerance of an end, relative to the half width of the interval
 FARTHEST = 3.0  # times the last distance from the fit: limit of the next step
-WIDEST = 40.0  # of a free number: further out the data determine no end
+MAX_PROFILE_FREE = 40.0  # of a free number: further out the data determine no end
 LOWER = 1e-6  # relative: an objective that much lower is another minimum, not rounding
 
 
@@ -157,7 +157,7 @@ class _Ends:
         base: float,
         rise: Array,
         bounds: Constrained | None = None,
-        widest: float = WIDEST,
+        widest: float = MAX_PROFILE_FREE,
     ) -> None:
         self.problem, self.fit, self.base, self.bounds = problem, free, base, bounds
         self.width = np.where(np.isfinite(width) & (width > 0), width, 1.0)
@@ -193,7 +193,7 @@ class _Ends:
         self.free = np.repeat(self.fit[None], len(side), axis=0)
         self.end = self.centre + self.away
         self.going = np.arange(len(side))
-        for _ in range(ROUNDS):
+        for _ in range(MAX_PROFILE_EVALUATIONS):
             if not self.step():
                 break
         fitted = to_parameters(self.problem.transforms, self.fit[None])[0]
@@ -243,7 +243,9 @@ class _Ends:
             return self.bounds.least(start, numbers)
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[np.arange(len(fixed)), numbers] = True
-        reached, losses, _, _ = newton_batch(self.problem, start, fixed, settled_at=SETTLED)
+        reached, losses, _, _ = newton_batch(
+            self.problem, start, fixed, settled_at=INTERVAL_END_RTOL
+        )
         return reached, losses
 
     def _next(self, going: NDArray[np.int64]) -> None:

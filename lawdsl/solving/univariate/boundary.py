@@ -25,7 +25,7 @@ from lawdsl.solving.formulate.sources import FitSource
 from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.result import Conflict, Threshold
 
-PROOF_SECONDS = 1.0  # for one proof
+BOUNDARY_PROOF_SECONDS = 1.0  # for one proof
 ZERO_RTOL = 1e-9
 NON_FINITE = (sp.zoo, sp.oo, -sp.oo, sp.nan)  # as the slope of x^0.9 at 0
 
@@ -168,7 +168,7 @@ def _prove_conflict(
     law = _quotient_law(source, quotient, values)
     if law is None:
         return ()
-    verdict = check_claim(law, law.claims[0], seconds=PROOF_SECONDS)
+    verdict = check_claim(law, law.claims[0], seconds=BOUNDARY_PROOF_SECONDS)
     return verdict.proof if verdict.verdict == "proved" else ()
 
 

@@ -31,7 +31,7 @@ from lawdsl.solving.univariate.roots import (
     roots_between,
 )
 
-POINT_BITS = 36  # bits: a piece as narrow as this part of its size is one point
+MIN_PIECE_BITS = 36  # bits: a piece as narrow as this part of its size is one point
 EXACT_VALUE_BITS = 600  # bits with which the goal at a place is computed
 # parts of an undecided piece, each with a bound of the goal
 MAX_BOUND_PARTS = 400
@@ -403,7 +403,7 @@ def _is_point(piece: Interval) -> bool:
     if not (piece.low.is_finite() and piece.high.is_finite()):
         return False
     size = max(abs(piece.low), abs(piece.high))
-    narrow = piece.high - piece.low <= size * arb(2) ** -POINT_BITS
+    narrow = piece.high - piece.low <= size * arb(2) ** -MIN_PIECE_BITS
     return bool(narrow or (piece.low <= 0 <= piece.high and size <= arb(2) ** -200))
 
 

@@ -23,8 +23,9 @@ from pathlib import Path
 from .plain_text import from_html, from_info, from_pod
 from .roff import from_roff
 
-SHORTEST = 200  # characters of a document
-LONGEST = 500_000  # of an English one: longer are all licences of a program, all its changes
+MIN_DOCUMENT_CHARACTERS = 200  # characters of a document
+# of an English one: longer are all licences of a program, all its changes
+MAX_ENGLISH_CHARACTERS = 500_000
 ENGLISH = 0.97  # of its characters are ASCII
 PLAIN = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2010": "-"})
 WORDS = 0.6  # of its characters are letters or spaces: no tables of numbers, no ASCII art
@@ -113,7 +114,7 @@ def code() -> Iterator[tuple[str, str, str]]:
                 text = path.read_text(encoding="utf-8")
             except UnicodeDecodeError:  # some tests are in other encodings on purpose
                 continue
-            if len(text) >= SHORTEST:
+            if len(text) >= MIN_DOCUMENT_CHARACTERS:
                 yield "tests" if "test" in str(inside) else "library", str(inside), text
 
 
@@ -130,7 +131,7 @@ def document(kind: str, path: Path, text: str) -> Iterator[tuple[str, str, str]]
     """
     text = re.sub(r"[ \t]+$", "", text.translate(PLAIN), flags=re.MULTILINE)
     text = re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
-    if not SHORTEST <= len(text) <= LONGEST:
+    if not MIN_DOCUMENT_CHARACTERS <= len(text) <= MAX_ENGLISH_CHARACTERS:
         return
     ascii_ = sum(map(str.isascii, text)) / len(text)
     words = sum(c.isalpha() or c.isspace() for c in text) / len(text)
