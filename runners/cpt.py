@@ -193,7 +193,7 @@ def _done(task: TrainingTask, state: TrainState) -> int:
 
 
 def _diverged(task: TrainingTask, state: TrainState) -> int:
-    """Record that the loss is not a number any more, the rows before are kept; the exit code."""
+    """Record that the loss is not finite; rows before that remain. Returns the exit code."""
     why = f"the loss is not finite after step {state.step}"
     _finish(task, state, "diverged", why)
     say(task.parallel, f"diverged: {why}")

@@ -261,7 +261,7 @@ def parse_protocol(text: str) -> Protocol:
 
 
 def _groups_at_least(data: CommonRows, column: str, fewest: int) -> tuple[Rows, tuple[str, ...]]:
-    """The groups of a column, of which there must be at least `fewest`."""
+    """The groups of a column; an error where there are fewer than `fewest`."""
     label, texts = data.groups(column)
     if len(texts) >= fewest:
         return label, texts

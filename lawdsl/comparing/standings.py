@@ -94,8 +94,8 @@ def rankings_by(
 def _resampling_unit(
     data: CommonRows, protocol: Protocol, folds: Sequence[Fold], seed: int
 ) -> _ResamplingUnit:
-    """The held-out values, where there are enough: they show the noise from fold to fold; else
-    curves, each of which is a training run; else rows."""
+    """The unit that is resampled: held-out values where they are enough, as they show the noise
+    between folds; else curves, each a training run; else rows."""
     rows = np.unique(np.concatenate([fold.test for fold in folds]))
     candidates = [("curves", data.curves(protocol.along(data))), ("rows", np.arange(data.rows))]
     by_value = protocol.kind.column and not protocol.kind.along

@@ -139,7 +139,7 @@ def _temporary(path: Path) -> tuple[IO[bytes], Path]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what writers of the same file have left that were killed; another may be at work."""
+    """Remove partial files of killed writers of this file; active writers lock theirs."""
     for partial in path.parent.glob(f".{glob.escape(path.name)}.*{PARTIAL_SUFFIX}"):
         with contextlib.suppress(OSError), partial.open("rb") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -112,7 +112,7 @@ class Loss:
     fused: Callable[..., tuple[Any, Any]] | None = None
 
     def value_and_slope(self, m: Arithmetic, r: Any, *parameters: float) -> tuple[Any, Any]:
-        """rho(r) and rho'(r).
+        """Compute rho(r) and rho'(r) together.
 
         Args:
             m: the arithmetic.

@@ -135,4 +135,4 @@ def _strike(number: int, frame: FrameType | None) -> None:
 
 
 def _late(number: int, frame: FrameType | None) -> None:
-    """No limit is set any more: the strike comes too late."""
+    """Ignore a signal that arrives after its limit was removed."""

@@ -139,14 +139,14 @@ def _count_tree(sorted_domains: Sequence[Domain], grid: int) -> _CountedTree:
 
 
 def _halvings(most: int, unit: int) -> Iterator[int]:
-    """A largest share of so many steps of the grid, its half, …, 0, in units."""
+    """A largest share of `most` grid steps, halved again and again down to 0, in units."""
     for halvings in range(most.bit_length()):
         yield most * unit >> halvings
     yield 0
 
 
 def _remainders(values: Sequence[Sequence[int]], last: int, total: int) -> list[set[int]]:
-    """The possible remainders before each domain, which those behind it can share completely."""
+    """The possible remainders before each domain that the domains after it can share completely."""
     capacities = [last]
     for values_of_domain in reversed(values):
         capacities.append(capacities[-1] + values_of_domain[0])

@@ -257,7 +257,7 @@ class _LabelRows:
 def _rows_by_label(
     law: Law, runs: Table, group_by: tuple[str, ...], positive: bool, options: FitOptions
 ) -> Iterator[_LabelRows]:
-    """A law on a table; one with index sets once for each label that has a fit of its own.
+    """Bind a law to a table; a law with index sets once per label that is fitted separately.
 
     `by` are the columns that tell mixtures apart; `positive` is whether the output must be above 0.
     """
@@ -322,14 +322,14 @@ def subset_error(law: Law, problem: Problem, seed: int, starts: int) -> ErrorOfR
 
 
 def _mixture_columns(data: CommonRows, group_by: tuple[str, ...]) -> tuple[str, ...]:
-    """The variables or columns that tell mixtures apart."""
+    """The variables or columns that distinguish mixtures."""
     return group_by or (
         (MIXTURE_COLUMN,) if MIXTURE_COLUMN in data.table.columns else tuple(data.variables)
     )
 
 
 def _mixture_labels(data: CommonRows, group_by: Sequence[str]) -> tuple[Rows, tuple[str, ...]]:
-    """The mixture of each row, shape (rows,), and what each mixture is called."""
+    """The mixture number of each row, shape (rows,), and the label of each mixture."""
     groups = [data.groups(name) for name in group_by]
     distinct, label = np.unique([labels for labels, _ in groups], axis=1, return_inverse=True)
     names = [

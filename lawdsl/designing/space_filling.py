@@ -79,8 +79,8 @@ def spread(
 
 
 def _cumulative_counts(caps: Sequence[int], total: int) -> list[list[int]]:
-    """Of each domain and those behind it: how many mixtures of fewer than n units they have, for
-    each n up to one more than 1 is."""
+    """For each domain and n: the number of mixtures of it and the domains after it that use fewer
+    than n units, n up to the whole plus one."""
     last = caps[-1]
     below = [[min(n, last + 1) for n in range(total + 2)]]
     for cap in reversed(caps[:-1]):

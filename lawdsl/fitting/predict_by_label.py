@@ -86,7 +86,7 @@ def _beyond(fits: FitsRecord, found: Labelled) -> list[Diagnostic]:
 
 
 def _columns(fits: FitsRecord, law: Law, columns_of_fit: Mapping[str, Any]) -> dict[str, str]:
-    """The columns that were fitted, those of them that the table has."""
+    """The fitted columns that the table has."""
     columns = {}
     for name, column in fits.columns.items():
         before, star, after = column.partition(WILDCARD)

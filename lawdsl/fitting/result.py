@@ -274,7 +274,7 @@ def beyond(
 
 
 def _advice(name: str, fitted: tuple[float, float], unit: str) -> str:
-    """What to do about values that are so far out that their unit may be another."""
+    """The next step for values so far from the fitted range that their unit may differ."""
     low, high = (f"{end:g}" for end in fitted)
     return f"is it in another unit? the fit has {name} from {low} to {high} {unit}".rstrip() + (
         f"; else {MEASURE}"

@@ -68,7 +68,7 @@ def _domains(fit: FitRecord, law: Law) -> Iterator[str]:
 
 
 def _limit(bound: Bound, point: Mapping[sp.Symbol, float]) -> float | None:
-    """A bound as a number; None where it has no value there."""
+    """Evaluate a bound as a float; None if it has no finite value."""
     try:
         limit = float(bound.limit.xreplace({s: sp.Float(x, 17) for s, x in point.items()}))
     except (TypeError, ValueError, OverflowError):
@@ -135,8 +135,8 @@ def _sums(fit: FitRecord, law: Law) -> Iterator[str]:
 
 
 def _rounding(fit: FitRecord, law: Law) -> float:
-    """The sum of losses that rounding alone can make, by the size of the output, whatever the units
-    of the variables."""
+    """A sum of losses that rounding alone may cause: it depends on the size of the output, not on
+    the units of the variables."""
     size = 1.0
     if not fit.objective.of_logs:
         size = max(map(abs, fit.data.ranges.get(law.output, (1.0, 1.0))))
@@ -150,7 +150,7 @@ def _same(one: float, other: float, least: float) -> bool:
 
 
 def _ends(fit: FitRecord) -> Iterator[str]:
-    """Intervals that do not contain their parameter; those of resamples need not."""
+    """Report intervals that do not contain their parameter, as only those of resamples may."""
     known = fit.intervals
     values = fit.values | {name: held.value for name, held in fit.held.items()}
     for name, (low, high) in known.ends.items():

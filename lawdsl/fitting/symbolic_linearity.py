@@ -124,7 +124,7 @@ def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp.Symbol]
 
 
 def _with_bounds(law: Law, chosen: set[sp.Symbol]) -> set[sp.Symbol]:
-    """Those parameters among `chosen` whose bounds are linear too. The least squares for linear
+    """The parameters among `chosen` whose bounds are linear too. Least squares for linear
     parameters cannot enforce a nonlinear bound, nor one on a parameter that is not solved for."""
     left = set(chosen)
     for q in reversed(law.parameters):  # a bound depends on earlier parameters only

@@ -350,8 +350,8 @@ class _LimitSlopes:
 
 @dataclass(frozen=True)
 class _Bend:
-    """The second derivatives of one parameter by the free numbers: those of its own map, the mixed
-    ones, and those of its limits with their factors."""
+    """The second derivatives of one parameter by the free numbers: of its own map, mixed ones, and
+    those of its limits."""
 
     number: int
     limits: tuple[tuple[Array, _LimitSlopes], ...]

@@ -6,14 +6,14 @@ from lawdsl.messages.message import Message
 
 
 def _law(lines: str = "", equation: str = "L[i] = c[i] + k[i]*N") -> str:
-    """A small law with an index and some lines of its own."""
+    """A small law with an index and further lines."""
     head = "law example\nindex i over domain\nvariable N > 0\nparameter c[i], k[i] > 0\n"
     between = f"{lines}\n" if lines else ""
     return f"{head}{between}{equation}\n"
 
 
 def _mixing(lines: str = "", equation: str = "L[i] = c[i] + sum(t[i, j]*r[j] for j)") -> str:
-    """The same over two sets, with shares of a mixture."""
+    """A law over two index sets with shares of a mixture, and further lines."""
     head = "law example\nindex i over domain\nindex j over training\nvariable r[j] in simplex\n"
     between = f"{lines}\n" if lines else ""
     return f"{head}parameter c[i], t[i, j]\n{between}{equation}\n"

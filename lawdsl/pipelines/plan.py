@@ -69,7 +69,7 @@ def step_tasks(
 
 
 def _unknown_settings(pipeline: Pipeline, setting_values: Mapping[str, float]) -> list[Diagnostic]:
-    """Diagnostics for values of names that neither the pipeline nor one of its laws has."""
+    """Diagnostics for values of names that are no settings of the pipeline or its laws."""
     names = list(pipeline.symbols)
     for step in pipeline.steps:
         names += [s.name for s in step.law.symbols.values() if s.kind == "setting"]

@@ -150,8 +150,8 @@ def _row_errors(task: StepTask, table: Table) -> Array | None:
 
 
 def _pooled_noise(groups: Sequence[GroupFit]) -> tuple[Array, Array, Array]:
-    """Variance, its degrees of freedom and the scatter of each group, from all of them together;
-    nan for those left out."""
+    """The variance, its degrees of freedom and the scatter of each group, pooled over all groups;
+    nan for excluded ones."""
     used_groups = [g for g in groups if not g.left_out]
     spare, variance = np.array([g.noise for g in used_groups]).reshape(-1, 2).T
     scatter = np.ones(len(used_groups))

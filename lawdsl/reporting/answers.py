@@ -301,7 +301,7 @@ def _answer_row(
 def _show_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], out: Console, always: int = 0
 ) -> None:
-    """A table behind an empty line, without columns that say nothing; the first ones always."""
+    """Print a table after an empty line; empty columns beyond the first `always` are left out."""
     columns = [i for i in range(len(headers)) if i < always or any(row[i] for row in rows)]
     out.print()
     show_rows([headers[i] for i in columns], [[row[i] for i in columns] for row in rows], out)

@@ -79,7 +79,7 @@ def show_comparisons(comparisons: Comparisons, out: Console) -> None:
 
 
 def _show_ranking(ranking: Ranking, out: Console) -> None:
-    """One ranking: what was held out, and each law's scores."""
+    """Print a ranking: the held-out part and the scores of each law."""
     out.print()
     title = Text(ranking.title, style="bold")
     folds = f", mean of {ranking.folds} folds" if ranking.folds > 1 else ""
@@ -116,7 +116,7 @@ def _share(value: float) -> str:
 
 
 def _behind(difference: ScoreDifference | None) -> str:
-    """A difference and its interval; nothing for the best law itself."""
+    """Format a difference with its interval; empty for the best law."""
     if difference is None or not math.isfinite(difference.value):
         return ""
     low, high = short(difference.low), short(difference.high)

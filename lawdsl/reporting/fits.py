@@ -159,7 +159,7 @@ def _show_matrix(over: str, rows: Rows, out: Console) -> None:
 
 
 def _pieces(widths: Sequence[int], room: int) -> Iterator[list[int]]:
-    """Which columns stand side by side, one at least."""
+    """Split columns into pieces that fit the width, with one column at least."""
     piece: list[int] = []
     remaining = room
     for i, width in enumerate(widths):
@@ -172,7 +172,7 @@ def _pieces(widths: Sequence[int], room: int) -> Iterator[list[int]]:
 
 
 def _show_notes(fits: Fits, law: Declarations, names: Mapping[str, Fit], out: Console) -> None:
-    """What values are tied to, and what else there is to know of them."""
+    """Print what parameters are tied to, and further notes."""
     lines = _ties(law, names)
     for line in lines[:MAX_TIES_SHOWN]:
         out.print(Text(line), overflow="ellipsis", no_wrap=True)
@@ -192,7 +192,7 @@ def _with_index(label_of_index: Mapping[str, str], element: re.Match[str]) -> st
 
 
 def _ties(law: Declarations, names: Mapping[str, Fit]) -> list[str]:
-    """What parameters are tied to; what is so for several labels is said once."""
+    """Format what parameters are tied to; a tie that several labels share is printed once."""
     lines_by_pattern: dict[str, list[str]] = {}
     for name, part in names.items():
         formula = part.held[name].formula if name in part.held else None
@@ -211,7 +211,8 @@ def _ties(law: Declarations, names: Mapping[str, Fit]) -> list[str]:
 
 
 def _show_claims(parts: Sequence[Fit], out: Console) -> None:
-    """What the law's claims are for the fitted values: those that hold counted, others in full."""
+    """Print the verdicts on the law's claims for the fitted values: a count of those that hold, the
+    others in full."""
     claims = [(part, claim) for part in parts for claim in part.claims]
     certified = sum(claim.verdict == "certified" for _, claim in claims)
     if certified:

@@ -109,8 +109,8 @@ def _row(group: Group, output: str, fit: Fit | None, level: str) -> dict[str, st
 
 
 def _parameters(group: Group) -> list[str]:
-    """The parameters of a group as headers: without its own label, which stands in its row, so that
-    c[pile] and c[code] share a column c."""
+    """The parameters of a group as headers, without the group's label, which is in its row: c[pile]
+    and c[code] share a column c."""
     headers = [_without(name, list(group.labels.values())) for name in group.parameters]
     return headers if len(set(headers)) == len(headers) else list(group.parameters)
 

@@ -247,7 +247,7 @@ def show_data(law: FittedLaw, data: FittedData, out: Console) -> None:
 
 
 def _show_parameters(fit: Fit, out: Console) -> None:
-    """A line a parameter: value, standard error, interval, and what is special about it."""
+    """Print one line per parameter: value, standard error, interval, and remarks."""
     intervals = fit.intervals
     rows = []
     for name, p in fit.parameters.items():

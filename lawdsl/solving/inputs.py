@@ -116,7 +116,7 @@ def _givens_outside_domains(
 def _empty_domains(
     posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]
 ) -> Iterator[Diagnostic]:
-    """Unknowns to which their bounds leave nothing."""
+    """Yield an error for each unknown whose bounds contradict each other."""
     for unknown in posed.unknowns:
         ends = [(relation, evaluated(limit, values)) for relation, limit in unknown.bounds]
         lower = [end for end in ends if end[0].startswith(">")]

@@ -121,8 +121,7 @@ class Asked:
     def _solver_for(
         self, values: Mapping[sp.Symbol, float]
     ) -> UnivariateSolver | SeparableSolver | NlpSolver:
-        """How the question is answered. What settings of value 0 leave out, as losses of weight 0
-        are, is left out of its formulas."""
+        """The solver of the question, from whose formulas settings of value 0 are removed."""
         nothing = frozenset(s for s in self.posed.settings.values() if values[s] == 0)
         if nothing not in self._solvers:
             posed = self.posed.without(nothing) if nothing else self.posed
@@ -135,9 +134,7 @@ def _violated_answer(
     values: Mapping[sp.Symbol, float],
     level: float,
 ) -> Answer | None:
-    """What is said where a constraint in which the unknowns cancel does not hold; None where all
-    do.
-    """
+    """The answer where a constraint without unknowns is violated; None if all hold."""
     posed = solver.posed
     conditions = (
         solver.problem.conditions if isinstance(solver, UnivariateSolver) else posed.conditions
@@ -159,7 +156,7 @@ def _violated_answer(
 def _is_certainly_violated(
     condition: AlgebraicConstraint, values: Mapping[sp.Symbol, float]
 ) -> bool:
-    """Whether a condition in which no unknown is left does not hold, for certain."""
+    """Whether a condition in which the unknowns cancel is violated for certain."""
     symbols = sorted(condition.margin.free_symbols, key=str)
     tape = compile_tape([condition.margin], symbols)
     try:

@@ -94,7 +94,7 @@ def _ignored_variables(posed: FormulatedQuestion, source: FitSource) -> list[str
 def _extrapolation_warnings(
     posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]
 ) -> Iterator[Diagnostic]:
-    """Laws that are taken outside what was measured."""
+    """Warnings about laws that are evaluated outside of the measured ranges."""
     for law_input, value in zip(posed.law_inputs, posed.law_input_values(values), strict=True):
         fit, name = law_input.source.fit, law_input.quantity.name
         if fit is None or name not in fit.data.ranges or math.isnan(value):

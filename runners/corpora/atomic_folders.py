@@ -78,7 +78,7 @@ def writing(partial: Iterable[Path], done: Callable[[], float] = lambda: 0.0) ->
 
 
 def _check(target: Path, force: bool) -> None:
-    """Whether a folder may be made, or replaced."""
+    """Raise an error where a folder may not be created or replaced."""
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not force:
@@ -99,7 +99,7 @@ def _beside(target: Path, what: str) -> Path:
 
 @contextmanager
 def _held(partial: Path, target: Path) -> Iterator[None]:
-    """An empty folder that is this process' own, and is gone if the block fails."""
+    """Lock an empty partial folder while the block runs; it is removed if the block fails."""
     partial.mkdir(parents=True, exist_ok=True)
     handle = os.open(partial, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -128,7 +128,7 @@ def _lock(handle: int, partial: Path) -> None:
 
 
 def _put_back(target: Path) -> None:
-    """Undo the replacing of a folder that came to nothing, or complete it."""
+    """Undo the replacement of a folder that was interrupted, or complete it."""
     old = _beside(target, "replaced")
     if old.exists() and not target.exists():
         os.rename(old, target)
@@ -136,7 +136,7 @@ def _put_back(target: Path) -> None:
 
 
 def _move(partial: Path, target: Path) -> None:
-    """Put a folder in the place of what is there."""
+    """Rename a complete folder to its target, replacing a folder that exists."""
     if target.exists():
         # rename does not replace a folder that has content
         os.rename(target, _beside(target, "replaced"))

@@ -193,7 +193,7 @@ class Work:
 
 
 def _share(parts: Iterable[CorpusPart], first: bool) -> Fraction | int:
-    """Of all documents, those that are made first, or those that are not."""
+    """The share of all documents that goes to parts made first, or to the others."""
     return sum(part.share for part in parts if part.first is first)
 
 
@@ -221,7 +221,7 @@ def _batches(documents: Iterable[TextDocument]) -> Iterator[list[tuple[str, int]
 
 
 def _check_apart(parts: Mapping[Path, CorpusPart], sources: Sequence[str | Path]) -> None:
-    """Whether no corpus would be read as text, or replace what it is made of."""
+    """Raise an error where a corpus would be read as text, or replace its own source."""
     for folder in parts:
         for source in map(Path, sources):
             target, other = folder.resolve(), source.resolve()
@@ -234,7 +234,7 @@ def _check_apart(parts: Mapping[Path, CorpusPart], sources: Sequence[str | Path]
 
 
 def _empty(part: CorpusPart, read: int, offered: int) -> LawdslError:
-    """The message about a part with nothing in it: of the documents, so many fell to it."""
+    """The error for a part without documents."""
     why = "they are blank, or were there before" if read else "none of them fell to it"
     if read and part.max_tokens:
         why = f"they are blank, were there before, or have more than {part.max_tokens:,} tokens"

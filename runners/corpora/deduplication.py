@@ -138,7 +138,7 @@ class Sieve:
         return documents_left
 
     def _copies(self, keys: Sequence[int]) -> list[bool]:
-        """Which documents were there before."""
+        """Which documents have occurred before."""
         if self.what == "none":
             return [False] * len(keys)
         copies, met = [], set[int]()
@@ -149,8 +149,8 @@ class Sieve:
         return copies
 
     def _fresh(self, parts: Sequence[tuple[str, int]], old: set[int]) -> Iterator[tuple[str, int]]:
-        """The paragraphs that are short or not in `old`; where they may come only once, they are
-        added to it."""
+        """Yield the paragraphs that are short or not in `old`; where repetitions are removed, their
+        keys are added to it."""
         for text, k in parts:
             if not k or k not in old:
                 yield text, k
@@ -159,8 +159,8 @@ class Sieve:
 
 
 def _made(index: int, fresh: Sequence[tuple[str, int]], cut: bool) -> Made | None:
-    """A document of the paragraphs that are kept; None if they are blank, or only short ones are
-    left of what was cut."""
+    """A document of the remaining paragraphs; None if they are blank, or if only short ones remain
+    of a document that was cut."""
     text = "".join(text for text, _ in fresh)
     keys = tuple(k for _, k in fresh if k)
     return Made(text, index, keys) if text.strip() and (keys or not cut) else None

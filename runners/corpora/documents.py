@@ -308,7 +308,7 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
 
 
 def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:
-    """How many rows of a part of a file are read at once, so that they fit in memory.
+    """The number of rows of a row group that are read together, so that they fit in memory.
 
     Raises:
         LawdslError: the part takes far more memory than it does on the disk (R0215).

@@ -45,7 +45,7 @@ class Tokenizer:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of tokens, little-endian."""
+        """The little-endian integer type of tokens."""
         return np.dtype("<u2" if self.vocabulary <= 1 << 16 else "<u4")
 
     def encode(self, texts: Sequence[str], offsets: bool = True) -> list[Any]:

@@ -144,7 +144,7 @@ def _write(file: BinaryIO, path: Path, label: str) -> None:
 
 
 def _holder(file: BinaryIO) -> dict[str, Any]:
-    """Who holds the run, or did when its process ended; empty if nobody."""
+    """The process named in the lock, which may have ended; empty if none is named."""
     file.seek(0)
     try:
         content = json.loads(file.read())

@@ -248,7 +248,7 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _due(mix: Mixture, corpus: int, row: int) -> tuple[Fraction, int]:
-    """When a row of a corpus is due, in rows; corpora that are due together come in their order."""
+    """When a row of a corpus is due, in rows; ties are broken by the number of the corpus."""
     weight = mix.weights[corpus]
     return (Fraction(2 * row + 1, 2 * weight) if weight else Fraction(0), corpus)
 

@@ -171,7 +171,7 @@ def _merged(
     overrides: Mapping[str, Any],
     problems: Problems,
 ) -> _Kind | None:
-    """A table of the file with a model's own values in it; None, and what is wrong, if it is."""
+    """Merge a table of the file with a model's own values; None, and the problems, if invalid."""
     general = raw.get(table, {})
     values = dict(general) if isinstance(general, dict) else {}
     values |= {key: overrides[key] for key in overrides if key in kind.model_fields}
@@ -187,12 +187,12 @@ def _merged(
 
 
 def _json(value: Any) -> str:
-    """As JSON, which pydantic reads strictly and still takes a list for a tuple."""
+    """Serialise as JSON, in which pydantic's strict mode accepts a list for a tuple."""
     return json.dumps(value, default=str)
 
 
 def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Diagnostic:
-    """A mistake that pydantic found, in our words."""
+    """Translate an error of pydantic into a diagnostic."""
     loc: Sequence[str | int] = e["loc"]
     if loc[0] == "evaluation" and len(loc) > 1:  # pydantic names the schedule as well
         kind = SCHEDULES.get(str(loc[1]))

@@ -131,7 +131,7 @@ def _facts(plain: dict[str, Any]) -> ModelFacts:
 def _corpora(
     sweep: Sweep, table: str, folders: Mapping[str, str], problems: list[Diagnostic]
 ) -> dict[str, CorpusFacts]:
-    """The corpora that a table names; what is wrong with the others is added to `problems`."""
+    """Open the corpora that a table names; errors of the others are appended to `problems`."""
     corpora = {}
     for name, folder in folders.items():
         try:
@@ -174,7 +174,7 @@ def _fits(
     corpora: Mapping[str, CorpusFacts],
     validation: Mapping[str, CorpusFacts],
 ) -> list[Diagnostic]:
-    """Whether a model can be trained on the corpora as it is asked to be."""
+    """Check that a model can be trained on the corpora as ordered."""
     entry, sequence = sweep.models[name], sweep.training[name].sequence
     location = f"{sweep.path}: models.{name}"
     diagnostics = []

@@ -16,7 +16,7 @@ from .workers import Exit
 
 @dataclass(frozen=True)
 class _LocalSlot:
-    """Where a run is at work."""
+    """The processes of an active run and their GPUs."""
 
     worker: workers.Worker
     gpus: tuple[str, ...]

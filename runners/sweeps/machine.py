@@ -77,7 +77,7 @@ def _cores() -> int:
 
 
 def _gpus() -> dict[str, str]:
-    """As the driver lists them, but for those that CUDA_VISIBLE_DEVICES hides."""
+    """The GPUs that the driver lists, without those that CUDA_VISIBLE_DEVICES hides."""
     listed: dict[str, str] = {}
     if shutil.which("nvidia-smi"):
         ask = ["nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader"]

@@ -216,7 +216,7 @@ def _planned(
 def _speeds(
     inputs: SweepInputs, orders: Sequence[RunOrder], states: Sequence[State], machine: Machine
 ) -> tuple[dict[str, float], str]:
-    """Model -> FLOP/s of a run of it, and how that is known.
+    """Model -> FLOP/s of its runs, and the source of the estimate.
 
     Runs of the same model say it best, then those of other models, then a rough rate.
     """
@@ -267,7 +267,7 @@ def _supplies(sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder]) -> 
 
 
 def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[RunOrder]) -> Diagnostic:
-    """The message about a corpus that is too small for some runs, and what would do."""
+    """The error for a corpus that is too small for some runs, with the sizes that suffice."""
     name = supply.corpus
     labels = [order.label for order in orders]
     listed = ", ".join(labels[:MAX_RUNS_LISTED])
@@ -290,7 +290,7 @@ def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[RunOrder]) -> Diag
 
 
 def _makespan(seconds: Iterable[float], jobs: int) -> float:
-    """The time at which the last of some runs ends, started in turn, `jobs` at once."""
+    """The time at which the last run ends, with `jobs` at once, started in the given order."""
     busy = [0.0] * jobs
     for one in seconds:
         heapq.heappush(busy, heapq.heappop(busy) + one)
@@ -308,8 +308,8 @@ def _disk(unfinished: Sequence[Planned], inputs: SweepInputs, jobs: int) -> int:
 
 
 def _certain(unfinished: Sequence[Planned], inputs: SweepInputs) -> int:
-    """Bytes that are written whatever happens: every model that is kept, and beside them the
-    checkpoints of the run that ends last; or those of a run before it, where they are larger."""
+    """The bytes that are needed in any case: all final models, and the checkpoints of the last run
+    beside them, or of an earlier run if these are larger."""
     saved, final_models = [], 0
     for run in unfinished:
         parameters = inputs.models[run.order.run.model.name].parameters

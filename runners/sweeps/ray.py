@@ -51,7 +51,7 @@ class _Slot:
 
 @dataclass
 class _RemoteWorker:
-    """Where a run is at work.
+    """An active run on a node of the cluster.
 
     Attributes:
         exit: how the worker ended, to come.
@@ -200,7 +200,7 @@ class _Cluster:
             ray.kill(slot.watch)  # it waits for a node
 
     def _slot(self, needs: Resources, failed_node: str) -> _Slot:
-        """A slot, wherever Ray finds one; not on a node that was lost if there are others."""
+        """Request a slot from Ray, on another node than the lost one if possible."""
         options: dict[str, Any] = {"num_cpus": needs.cpus, "num_gpus": needs.gpus}
         if failed_node and capacity((n for n in self._now() if n.id != failed_node), needs):
             options["label_selector"] = {NODE: f"!{failed_node}"}
@@ -213,7 +213,7 @@ class _Cluster:
         return slot
 
     def _clear(self) -> None:
-        """Give back the slots that are idle: others may need what they hold."""
+        """Release idle slots, whose resources others may need."""
         for slot in self._idle:
             ray.kill(slot.watch)
         self._idle = []
@@ -264,7 +264,7 @@ def _last_line(error: Exception) -> str:
 
 
 def _cause(error: RayError) -> str:
-    """What Ray says of an actor's end, in a few words: `its node has died`."""
+    """Shorten Ray's reason for the end of an actor: `its node has died`."""
     if isinstance(error, ActorUnavailableError):
         return "nothing is heard of it"
     lines = str(error).splitlines()

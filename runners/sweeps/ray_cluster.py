@@ -244,7 +244,7 @@ def _ask(node: ClusterNode, marker: Path, read: Sequence[str]) -> Any:
 
 
 def _answer(answer: Any) -> NodeReport | str:
-    """What a node says, or why it says nothing."""
+    """The report of a node, or the reason why it gives none."""
     try:
         report: NodeReport = ray.get(answer, timeout=NODE_ANSWER_SECONDS)
         return report
@@ -306,7 +306,7 @@ def _count(number: float, what: str) -> str:
 
 
 class _Own:
-    """Standard output for this thread: Ray's print there what happens to nodes, and it is ours."""
+    """Standard output of this thread only: Ray's threads print events of nodes there."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

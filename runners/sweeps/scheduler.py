@@ -260,7 +260,7 @@ def carry_out(
 
 
 def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
-    """Start a run's worker, unless another sweep has done the run meanwhile, or does it."""
+    """Start the worker of a run, unless another sweep has completed the run or is executing it."""
     run = job.run
     now = state(run.folder)
     if now.final:
@@ -280,7 +280,7 @@ def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
 
 
 def _tell(engine: Engine, working: Sequence[Job], stop: StopRequest) -> None:
-    """Pass on the signals of the sweep: to save and end, and then to end at once."""
+    """Forward the signals of the sweep: the first to save and end, the second to end at once."""
     for job in working:
         if job.signals_sent < min(stop.count, 2):
             job.signals_sent = min(stop.count, 2)

@@ -193,7 +193,7 @@ def _evaluations(
 
 
 def _cells(file: Mapping[str, Any]) -> tuple[tuple[Cell, ...], Problems]:
-    """The runs of the grid and of what is asked for besides, each once."""
+    """The distinct runs of the grid and of the further tables."""
     grid: Grid = file["grid"]
     problems: Problems = []
     for location, written in _mixtures(file):
@@ -224,7 +224,7 @@ def _mixtures(file: Mapping[str, Any]) -> Iterator[tuple[str, Written]]:
 
 
 def _unmixed(written: Written, rest: str | None) -> str:
-    """Why shares do not make a mixture; nothing if they do."""
+    """Why shares are not a mixture; empty if they are one."""
     total = sum(Fraction(share) for share in written.values())
     if rest in written:
         return f"{rest} has the rest, and so no share of its own"
@@ -246,7 +246,8 @@ def _cell(model: str, written: Written, rest: str | None, seed: int) -> Cell:
 
 
 def _domains(file: Mapping[str, Any], table: Columns) -> tuple[str | None, str | None]:
-    """The domain and the general corpus: what has the rest is general; the domain, what is left."""
+    """The domain and the general corpus: the corpus with the remaining share is the general one,
+    the other is the domain."""
     general = table.general or file["grid"].rest
     others = [name for name in file["corpora"] if name != general]
     domain = others[0] if general and len(others) == 1 else None
@@ -256,7 +257,7 @@ def _domains(file: Mapping[str, Any], table: Columns) -> tuple[str | None, str |
 def _reference(
     table: Columns, grid: Grid, cells: Sequence[Cell]
 ) -> tuple[tuple[Cell, int] | None, Problems]:
-    """The run that k1, k2 and k3 are of, which must be one of the sweep's."""
+    """The run that k1, k2 and k3 are measured on, which must be part of the sweep."""
     dlc = table.dlc
     if dlc is None:
         return None, []
@@ -272,7 +273,7 @@ def _reference(
 def _exports(
     export: str | None, cells: Sequence[Cell], how: Mapping[str, ExecutionConfig]
 ) -> Problems:
-    """Whether each run whose model is wanted afterwards has a place of its own for it."""
+    """Check that every exported model has a folder of its own."""
     if export is None:
         return []
     problems = []

@@ -92,7 +92,7 @@ class Exit:
 def start(
     folder: Path, how: ExecutionConfig, command: Sequence[str], gpus: Sequence[str] | None = None
 ) -> Worker:
-    """Start a worker.
+    """Start the processes of a worker.
 
     Args:
         folder: of the run.
@@ -139,7 +139,7 @@ def _port() -> socket.socket:
 
 
 def _rank(rank: int, world: int, port: socket.socket) -> dict[str, str]:
-    """What torchrun tells each process of a run."""
+    """The environment variables that torchrun would set for a process of a run."""
     return {
         "RANK": str(rank),
         "LOCAL_RANK": str(rank),

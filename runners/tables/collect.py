@@ -192,7 +192,7 @@ def _finite(row: Row) -> bool:
 
 
 def _in_order(rows: Iterable[Row]) -> list[str]:
-    """All columns: what a run is, what the laws take, family by family, and the rest."""
+    """All columns in order: those of the run, the variables of the laws by family, the rest."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     families = [n for family in FAMILIES for n in sorted(names) if n.startswith(family)]
     return [*FIRST, *families, *(n for n in names if n not in (*FIRST, *families))]

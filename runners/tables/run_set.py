@@ -77,7 +77,7 @@ def gather(sources: Iterable[Path]) -> tuple[list[Gathered], list[Diagnostic]]:
 
 
 def _below(folder: Path) -> list[Gathered]:
-    """The runs that lie in a folder, or the one whose folder it is."""
+    """The runs in a folder, or the run whose folder it is."""
     is_run = (folder / ORDER).exists()
     folders = [folder] if is_run else [path.parent for path in folder.glob(f"*/{ORDER}")]
     if not folders:
@@ -164,7 +164,7 @@ def _description(order: RunOrder) -> str:
 
 
 def _each_once(runs: Sequence[Gathered]) -> list[Gathered]:
-    """Of copies of a run the one that has come furthest.
+    """Of copies of a run, keep the one that is furthest ahead.
 
     A run without any domain data may be part of the sweeps of several domains: it is each's.
     """
@@ -189,7 +189,7 @@ def _in_order(runs: Sequence[Gathered]) -> list[Gathered]:
 
 
 def _check_alike(runs: Sequence[Gathered]) -> None:
-    """Refuse runs in which one name stands for several things: their losses are of several kinds.
+    """Refuse runs in which one name denotes different things, whose losses cannot be compared.
 
     Raises:
         LawdslError: with every such name; R0803.
@@ -218,7 +218,7 @@ def _check_alike(runs: Sequence[Gathered]) -> None:
 
 
 def _ends(runs: Sequence[Gathered]) -> list[Diagnostic]:
-    """What is said of runs that are not done, whose rows are in the table all the same."""
+    """Warnings about unfinished runs, whose rows are in the table nevertheless."""
     ends = []
     for status, words in ENDS.items():
         labels = [run.label for run in runs if run.status == status]

@@ -231,7 +231,8 @@ def _described(path: Path) -> dict[str, Any]:
 
 
 def _publish(temporary: Path, target: Path) -> Path:
-    """Give the folder its name; what had it before is a checkpoint too until that is done."""
+    """Rename a complete folder to its final name; an older folder of that name stays a valid
+    checkpoint until then."""
     if target.exists():
         old = target.with_name(f"{target.name}-old")
         if old.exists():
@@ -253,7 +254,7 @@ def _prune(folder: Path, newest: Path, step: int, keep: int) -> None:
 
 
 def _remove(path: Path) -> None:
-    """It loses its name first, so that half of it is never taken for a checkpoint."""
+    """Remove a checkpoint, renamed first so that a partial one is never taken for a checkpoint."""
     nameless = path.with_name(f"{TEMPORARY}{path.name}")
     discard(nameless)
     path.rename(nameless)
@@ -274,7 +275,7 @@ def _found(folder: Path) -> list[tuple[Path, int]]:
 
 
 def _examine(folder: Path, step: int) -> Checkpoint | str:
-    """The checkpoint in a folder, or what is wrong with it."""
+    """Verify the checkpoint in a folder; return it, or the fault."""
     name = MANIFEST
     try:
         manifest = json.loads((folder / name).read_bytes())

@@ -199,7 +199,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def _keep_memory() -> None:
-    """Let the C library keep what is freed, where it is GNU's.
+    """Let the GNU C library keep freed memory.
 
     It gives large blocks back to the system at once; to take them anew, page by page, in every step
     costs models of less than a million parameters a fifth of their time.

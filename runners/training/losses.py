@@ -120,14 +120,15 @@ def _high(hidden: Tensor) -> torch.dtype:
 
 
 def _product_type(hidden: Tensor) -> torch.dtype:
-    """The type of what is multiplied; elsewhere than on a GPU products are rounded to it."""
+    """The type of the factors of matrix products; elsewhere than on a GPU the products themselves
+    would be rounded to it."""
     if hidden.device.type != "cuda":
         return _high(hidden)
     return torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else hidden.dtype
 
 
 def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None, high: torch.dtype) -> Tensor:
-    """(tokens, vocabulary)."""
+    """The logits of some tokens, shape (tokens, vocabulary)."""
     if hidden.dtype == high:
         logits = hidden @ weight.T
     else:
@@ -205,7 +206,8 @@ Slopes = Callable[[Tensor, Tensor, torch.dtype], tuple[Tensor, Tensor]]
 
 @functools.cache
 def _fused() -> Slopes:
-    """Kernels that go through the logits twice, where Triton is there to make them."""
+    """Compiled kernels with two passes over the logits if Triton is installed, else the version in
+    place."""
     return torch.compile(_slopes) if find_spec("triton") else _slopes_in_place
 
 

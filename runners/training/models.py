@@ -193,7 +193,7 @@ def _count(model: nn.Module) -> int:
 
 
 def _fingerprint(source: Source, weights: Weights, random: dict[str, float]) -> str:
-    """A hash of what the weights are, or would be drawn from.
+    """Hash the weights, or the distribution from which they would be drawn.
 
     Args:
         random: the dropout that is set to 0. It once was not: such a model is another one now.
@@ -208,7 +208,7 @@ def _fingerprint(source: Source, weights: Weights, random: dict[str, float]) -> 
 
 
 def _experts(model: PreTrainedModel) -> Experts | None:
-    """What a mixture of experts has of them; None for a dense model.
+    """The facts of a mixture of experts; None for a dense model.
 
     Transformers names the same things in many ways: experts by the end of a field's name, their
     weights by their own names or by their first dimension.

@@ -94,7 +94,7 @@ def task_of(folder: Path, order: RunOrder, parallel: ParallelContext) -> Trainin
 
 
 def _optimizer(model: nn.Module, training: Training) -> torch.optim.AdamW:
-    """AdamW; what has one dimension, norms and biases, is not decayed."""
+    """AdamW without weight decay for one-dimensional parameters, norms and biases."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": training.weight_decay},

@@ -127,7 +127,7 @@ def restore(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Tensors
 
 
 def _blocks(loss: nn.Module) -> list[nn.Module]:
-    """The layers: members of the lists of modules that lie in no other list."""
+    """The layers: members of module lists that are in no other module list."""
     lists = [m for m in loss.modules() if isinstance(m, nn.ModuleList)]
     inner = {id(m) for outer in lists for child in outer for m in child.modules()}
     return [block for each in lists if id(each) not in inner for block in each]
@@ -150,7 +150,7 @@ def _whole(value: Any) -> Tensor:
 
 
 def _like(value: Tensor, target: Tensor) -> Tensor:
-    """A whole tensor in the form and on the device of another."""
+    """A complete tensor with the sharding and on the device of another."""
     if isinstance(target, DTensor):
         return distribute_tensor(value.to(target.device), target.device_mesh, target.placements)
     return value.to(target.device)

@@ -37,7 +37,7 @@ class TrainingClock:
         self._begun: float | None = None
 
     def start(self) -> None:
-        """An update begins."""
+        """Start timing an update."""
         self.since = self.since[0], self.since[1] + 1
         if self._begun is None:
             self._begun = time.monotonic()
@@ -128,7 +128,7 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
 
 
 def _latest(folder: Path, parallel: ParallelContext) -> checkpoints.Checkpoint | None:
-    """The newest checkpoint that is whole: the first process looks, the others take what it found.
+    """The newest complete checkpoint: the first process verifies, the others open the same one.
 
     Each on its own might find another, where a disk or a network fails for one of them.
     """

@@ -202,7 +202,7 @@ def _loaded(judge: Judge, parallel: ParallelContext) -> models.LanguageModelLoss
 
 
 def _batches(rows: Sequence[NDArray[np.int64]], budget: int) -> Iterator[list[int]]:
-    """Rows of like length, the longest first: what does not fit in memory shows at once."""
+    """Batches of rows of similar length, the longest first: a lack of memory shows at once."""
     batch: list[int] = []
     for i in sorted(range(len(rows)), key=lambda i: (-len(rows[i]), i)):
         if batch and (len(batch) + 1) * len(rows[batch[0]]) > budget:

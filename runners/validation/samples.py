@@ -151,7 +151,7 @@ def _keyed(
     text_field: str,
     progress: Progress | None,
 ) -> Iterator[tuple[int, Callable[[], TextDocument]]]:
-    """Every document, with its key; its text is made where it is wanted."""
+    """Yield every document as its key and a function that reads its text."""
     corpora = [open_corpus(path) for path in inputs if is_corpus(path)]
     files = find_files([path for path in inputs if not is_corpus(path)], glob)
     total = sum(corpus.tokens.nbytes for corpus in corpora)
@@ -184,7 +184,7 @@ def _same(document: TextDocument) -> TextDocument:
 
 
 def _key(content: bytes, seed: int) -> int:
-    """128 bits."""
+    """Hash a sample to 128 bits."""
     digest = hashlib.blake2b(content, digest_size=16, key=f"seed {seed}".encode())
     return int.from_bytes(digest.digest(), "big")
 

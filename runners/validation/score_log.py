@@ -104,7 +104,7 @@ def _head(path: Path) -> dict[str, Any]:
 
 
 def _known(path: Path, samples: str) -> dict[str, dict[str, tuple[float, int]]]:
-    """The scores in a file, a torn last line left out."""
+    """The scores in a file, without a torn last line."""
     try:
         lines = read(path)
     except LawdslError as error:

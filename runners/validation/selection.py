@@ -39,7 +39,7 @@ class Selection:
 
 
 def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection:
-    """Select samples.
+    """Select the samples of a validation set by their perplexities.
 
     The samples must be in random order: the first of those that are not dropped are kept. Of equal
     losses the first is the better.

@@ -110,8 +110,8 @@ def _effective_rows(weights: Array | None, rows: int) -> float:
 
 
 def _settings(columns: Array, most: int) -> int:
-    """The number of distinct settings of the variables, those that nearly agree counted once; any
-    number above `most` where there are more.
+    """The number of distinct settings of the variables, nearly equal ones counted once; `most` + 1
+    if there are more than `most`.
 
     Args:
         columns: the variables, shape (variables, rows).
@@ -127,8 +127,8 @@ def _settings(columns: Array, most: int) -> int:
 
 
 def _levels(values: Array, most: int) -> NDArray[np.int64] | None:
-    """The level of each value: values within a thousandth, of the value and of the range, of the
-    smallest one of a level are in it. None where there are more levels than `most`."""
+    """The level of each value; None for more levels than `most`. A level contains all values within
+    a thousandth, of the value and of the range, of its smallest one."""
     ordered = np.unique(values)
     width = REPLICATE_RTOL * float(ordered[-1] - ordered[0])
     starts = [0]

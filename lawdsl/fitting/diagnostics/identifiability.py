@@ -284,7 +284,7 @@ def _unseen_others(
 
 
 def _step(columns: _Columns, move: Array, width: float, count: int) -> Array:
-    """A step of some parameters as one of all, scaled to an effect of length 1."""
+    """A step of some parameters as a step of all, scaled to change the predictions by length 1."""
     step = np.zeros(count)
     step[columns.numbers] = move / max(width, MIN_WIDTH)
     return step

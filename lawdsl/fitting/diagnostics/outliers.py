@@ -149,7 +149,7 @@ def _furthest(seen: View, chosen: Mask, total: int) -> float:
 
 
 def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float) -> float:
-    """The logarithm of the probability that Gaussian noise shifts so many rows so far.
+    """The log-probability that Gaussian noise gives as many rows as large a shift.
 
     Args:
         seen: the residuals.

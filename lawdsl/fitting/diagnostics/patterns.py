@@ -215,7 +215,8 @@ def _size(groups: Groups) -> float:
 
 
 def _neighbours(seen: View, axes: Sequence[int]) -> Iterator[tuple[int, Groups, Groups]]:
-    """Axis, the line of each row, and its group on it: the whole line, then pairs along it."""
+    """Yield an axis, the line of each row, and its group: first the complete line, then pairs on
+    it."""
     variables = seen.axes[:-1]
     for axis in axes:
         others = np.delete(variables, axis, axis=0)

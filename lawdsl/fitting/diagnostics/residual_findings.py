@@ -115,8 +115,8 @@ def _order(law: Law, problem: Problem, seen: View) -> list[Diagnostic]:
 
 
 def _grows(law: Law) -> list[int]:
-    """Variables that may grow during one run: by their units; if none has such a unit, those
-    without one."""
+    """Variables that may grow during a run, judged by their units; without such a unit, those
+    without any."""
     units = [dict(size_and_dimension(q.unit or ())[1]) for q in law.variables]
     found = [i for i, unit in enumerate(units) if TRAINING_UNITS & set(unit)]
     return found or [i for i, unit in enumerate(units) if not unit]
@@ -141,7 +141,7 @@ def _furthest(problem: Problem, theta: Array, rows: Rows, limit: float) -> Rows:
 
 
 def _patterns(seen: View, inflation: float = 1.0) -> tuple[list[Pattern], View]:
-    """Patterns one after the other, and the residuals with all of them removed."""
+    """The patterns, clearest first, and the residuals with all of them removed."""
     found: list[Pattern] = []
     while len(found) < MAX_PATTERNS and (one := pattern(seen, inflation)) is not None:
         found.append(one)

@@ -129,7 +129,7 @@ class Resamples:
         return max(self.units - (1 if self.by_run else parameters), 1)
 
     def _percentiles(self, far: float) -> tuple[Array, Array]:
-        """The percentiles that are so many standard errors out."""
+        """The percentiles that lie `far` standard errors from the median."""
         found, tails = self._found, normal_cdf(-far * self.short)
         ends = [np.quantile(x, [p, 1 - p]) for x, p in zip(found.T, tails, strict=True)]
         low, high = np.array(ends).T

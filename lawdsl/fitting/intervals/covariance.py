@@ -329,6 +329,5 @@ def _basis(directions: Array) -> Array:
 
 
 def _cleaned(slopes: Array) -> Array:
-    """Slopes with the columns of parameters that are infinite on some row set to 0: these
-    parameters determine nothing."""
+    """Slopes with 0 in the columns of parameters whose slope is infinite in some row."""
     return np.where(np.isfinite(slopes).all(axis=0), slopes, 0.0)

@@ -116,8 +116,8 @@ def method_of(name: str) -> IntervalMethod:
 
 
 def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
-    """The fit without the bounds that depend on other parameters, except those on which it lies:
-    there a parameter moves with the others."""
+    """The fit with only those bounds between parameters that are active: there a parameter moves
+    with the others."""
     free = relaxed(problem.transforms)
     if free is None:
         return problem
@@ -128,8 +128,8 @@ def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
 def _too_few(
     problem: Problem, parameters: int, spare: int, groups: Groups
 ) -> list[Diagnostic] | None:
-    """Why there can be no intervals; empty where another finding says so, None where there can be
-    some."""
+    """Why the rows or runs are too few for intervals; empty if another finding reports it, None if
+    they are enough."""
     rows = problem.rows if problem.weights is None else float(np.sum(problem.weights))
     if rows <= parameters:
         return []  # F0102 reports it
@@ -160,7 +160,7 @@ def _undetermined(names: list[str], groups: Groups) -> list[Diagnostic]:
 def _chosen_before(
     problem: Problem, parameters: int, first: Straightest, groups: Groups
 ) -> Diagnostic:
-    """Why there are no intervals where a parameter was chosen by another criterion than the fit."""
+    """The diagnostic that a parameter chosen before the fit has intervals by a bootstrap only."""
     name = first.choice.name
     message = (
         f"{name} is chosen before the fit: only a bootstrap, which repeats both, gives intervals"

@@ -107,8 +107,8 @@ def profile(
 
 
 def _inwards(whole: Problem, theta: Array, number: int) -> tuple[float, float] | None:
-    """The numeric bound on which a parameter lies, and the direction into its domain; None for a
-    parameter that lies on none."""
+    """The numeric bound on which a parameter lies and the direction into its domain; None without
+    an active bound."""
     transform = whole.transforms[number]
     if transform.coupled or transform.lower is transform.upper:
         return None
@@ -174,7 +174,7 @@ class _Ends:
         return to_parameters(self.problem.transforms, self.lowest_free[None])[0]
 
     def look(self, numbers: NDArray[np.int64], side: Array) -> None:
-        """Search for ends.
+        """Search for the ends of intervals, one per number and side.
 
         Args:
             numbers: of the parameters, shape (ends,).
@@ -238,7 +238,8 @@ class _Ends:
         return True
 
     def _least(self, start: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The best points with one free number fixed at its start, and the objective there."""
+        """Minimise over the other free numbers with one fixed at its start; return points and
+        objectives."""
         if self.bounds is not None:
             return self.bounds.least(start, numbers)
         fixed = np.zeros(start.shape, dtype=bool)

@@ -93,7 +93,7 @@ def _lifted(problem: Problem, free: Array) -> Array:
 
 
 def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:
-    """Starts that are worth going on with, those of like predictions together, the best first."""
+    """Group promising starts by equal predictions, in increasing order of their losses."""
     order = np.argsort(losses, kind="stable")
     # an exact fit has a loss near 0, of which no multiple is a useful limit
     order = order[losses[order] <= NEAR * losses[order[0]] + problem.exact]

@@ -237,8 +237,8 @@ class _Irls:
     def _solved(
         self, free: Array, weights: Array | None
     ) -> tuple[Array, Array, Mask, ResidualState, Evaluation, Turn]:
-        """Points with the linear parameters solved for: free numbers, parameters, which of them lie
-        on a bound, the residual state, and what the derivatives are computed from."""
+        """Solve for the linear parameters: return free numbers, parameters, which of them lie on a
+        bound, the residual state, the evaluation and the derivatives of the map."""
         problem = self.problem
         theta, chain = turned(problem.transforms, free, second=False)
         evaluation = Evaluation(problem, theta, 1)

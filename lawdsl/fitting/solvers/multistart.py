@@ -147,7 +147,7 @@ def _optimum(
 
 
 def _followed(problem: Problem, best: Solution) -> Solution:
-    """The solution of a trust region that goes on where Newton's method ran out of steps, along a
+    """The solution of a trust region that continues where Newton's method ran out of steps in a
     curved valley."""
     (further,) = trust_region(problem, best.point[None], replace(ALONE, evaluations=FURTHER))
     return further if further.loss <= best.loss else best
@@ -208,8 +208,8 @@ def _by_chosen(
     more: bool,
     solvers: tuple[Solver, Solver],
 ) -> list[Solution]:
-    """Descents of starts that the engine chooses, until several of them agree; with the starts that
-    the logarithm of the law gives, where these cost little."""
+    """Descend from starts that the engine chooses until several agree, and from those that the
+    logarithm of the law gives, where these cost little."""
     form = with_solved_factors(law, problem) or problem
     reached: list[Solution] = []
     for number, count in enumerate(rounds):

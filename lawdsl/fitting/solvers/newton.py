@@ -226,7 +226,7 @@ class _Newton:
 
 
 class _Iterate:
-    """Some points, and the model, its residual state and its derivatives there.
+    """Points with the model, its residual state and its derivatives there.
 
     Args:
         problem: the fit.

@@ -70,7 +70,7 @@ def _tells(
 
 
 class _Reading:
-    """An expression read from the inside out, and the parameters that have values so far."""
+    """A traversal of an expression from the inside out, with the values drawn so far."""
 
     def __init__(self, law: Law, columns: Array, values: Array, rng: np.random.Generator) -> None:
         self.values, self.rng, self.settled = values, rng, set[sp.Symbol]()
@@ -176,7 +176,7 @@ class _Reading:
             return
 
     def _place(self, total: sp.Add) -> None:
-        """Draw what is compared with the data: d in x - d."""
+        """Draw a location that is compared with the data: d in x - d."""
         data, pure = sp.S.Zero, []
         for term in total.args:
             factor, symbol = term.as_independent(*self.numbers, as_Add=False)
@@ -202,7 +202,7 @@ class _Reading:
         return np.broadcast_to(evaluate(tape, inputs)[0], shape)
 
     def _settle(self, symbol: sp.Symbol, value: Array) -> None:
-        """Accept values where they lie in the domain."""
+        """Set a parameter to the drawn values that lie in its domain."""
         number = self.numbers[symbol]
         value = _mirrored(self.quantities[number], value)
         usable = np.isfinite(value) & _inside(self.quantities[number], value)

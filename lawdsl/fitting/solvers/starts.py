@@ -90,8 +90,8 @@ def _draw(law: Law, q: Quantity, near: list[Array], draws: int, rng: np.random.G
 
 
 def _families(law: Law, draws: int, rng: np.random.Generator) -> Array:
-    """Values of the elements of index sets: those of a family are of one size in each draw, as the
-    effects of all its domains add up."""
+    """Draw the elements of index sets: in each draw those of one family are of one size, since the
+    effects of all domains add up."""
     sizes: dict[str, Array] = {}
     families = []
     for q in law.parameters:

@@ -94,8 +94,8 @@ def flatten_powers(expression: sp.Expr) -> sp.Expr:
 def _root_of_sum(
     equation: sp.Expr, x: sp.Symbol, depth: int, nonnegative: list[sp.Expr] | None
 ) -> sp.Expr | None:
-    """The root; only one that misses no other if `needs` is a list, to which is added what must not
-    be negative."""
+    """Solve a sum for the unknown; with a list, only if no other root is missed, and conditions are
+    appended to it as expressions that must not be negative."""
     if not depth:
         return None
     groups: dict[sp.Expr, sp.Expr] = {}
@@ -161,8 +161,8 @@ def _invert_term(
 def _is_unique_power_root(
     base: sp.Expr, exponent: sp.Expr, value: sp.Expr, nonnegative: list[sp.Expr]
 ) -> bool:
-    """Whether base^exponent = value exactly where base = value^(1/exponent), in real numbers, if
-    what is added to `needs` is not negative."""
+    """Whether base^exponent = value has the one real solution base = value^(1/exponent), given that
+    the expressions appended to `nonnegative` are not negative."""
     if exponent in (1, -1):
         return True
     if not exponent.is_nonzero or not (base.is_nonnegative or exponent.is_integer is False):

@@ -51,8 +51,8 @@ def eliminate(posed: FormulatedQuestion) -> ReducedProblem:
 def _eliminate_by(
     problem: ReducedProblem, equation: AlgebraicConstraint, question_name: str
 ) -> ReducedProblem | None:
-    """One unknown fewer; of several that an equation gives, the last that was declared. Its own
-    domain becomes conditions, of the question that has the name `asked`."""
+    """Eliminate one unknown by an equation, the last declared one if it gives several. The domain
+    of that unknown becomes conditions, attributed to the question."""
     margin = equation.margin.xreplace(dict(problem.follow))
     for unknown in reversed(problem.unknowns):
         root = unique_root(margin, unknown.symbol)

@@ -306,8 +306,8 @@ class _Formulation:
                 self.domains.setdefault(margin, constraint)
 
     def _assumptions(self, symbol: Symbol) -> dict[str, bool]:
-        """What SymPy may assume of a name: the sign that its domain gives, or that of the
-        variable that it stands for."""
+        """The assumptions of SymPy about a name: the sign from its domain, or from that of the
+        variable that it is the value of."""
         signs = {"real": True}
         bounds = [(r, number(limit)) for r, limit in symbol.bounds]
         if not bounds:

@@ -108,7 +108,7 @@ class FormulatedQuestion:
 
     @property
     def names(self) -> dict[str, sp.Symbol]:
-        """Givens and settings."""
+        """Name -> symbol of the givens and settings."""
         return {**self.givens, **self.settings}
 
     @property

@@ -224,7 +224,7 @@ def _label_sources(use: str, fits: Fits) -> list[FitSource]:
 def _merge_labels(
     labels: dict[str, tuple[str, ...]], more: Mapping[str, tuple[str, ...]], use: str
 ) -> None:
-    """Add the labels of a fit; those of one set are the same in all fits."""
+    """Add the labels of a fit; an error where two fits disagree on the labels of a set."""
     for over, set_labels in more.items():
         if over in labels and set(labels[over]) != set(set_labels):
             message = f"`{use}` was fitted for other labels of {over} than those before it"
@@ -235,7 +235,7 @@ def _merge_labels(
 
 
 def _numeric_source(use: str, declared: Declarations, values: Mapping[str, object]) -> FitSource:
-    """A law with parameters that somebody printed."""
+    """A law with parameters given as numbers, from a publication for example."""
     law = Law(declared)
     if law.indexed:
         message = f"`{use}` is a law with index sets: its values come from a fit"

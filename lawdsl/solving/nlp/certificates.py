@@ -329,7 +329,7 @@ def _partial(
 
 
 def _certain_extremum(op: str, arguments: Sequence[Interval]) -> int:
-    """The first argument that is the minimum or the maximum, for certain."""
+    """The number of the first argument that is certainly the extremum; NoInterval if none is."""
     for k, argument in enumerate(arguments):
         if op == "max" and all(
             argument.low >= other.high for other in arguments if other is not argument

@@ -67,7 +67,8 @@ def _sum_rule(value_range: Interval, terms: list[Curvature]) -> Curvature:
 
 
 def _product_rule(value_range: Interval, factors: list[Curvature]) -> Curvature:
-    """Factors that do not change turn the rest by their sign; log-convex ones make a convex one."""
+    """Constant factors keep or reverse the curvature by their sign; a product of log-convex factors
+    is log-convex."""
     fixed = [f.range for f in factors if f.fixed and f.range is not None]
     moving = [f for f in factors if not f.fixed]
     sign = _sign(fixed)
@@ -86,7 +87,7 @@ def _nonconstant_product(factors: list[Curvature]) -> Curvature:
 
 
 def _sign(ranges: list[Interval]) -> int:
-    """That of the product of numbers, 0 where it is not known."""
+    """The sign of a product of numbers in ranges; 0 if it is not known."""
     sign = 1
     for x in ranges:
         sign *= 1 if x.low >= 0 else -1 if x.high <= 0 else 0
@@ -115,7 +116,7 @@ def _exponential_shape(base: Interval) -> Shape:
 
 
 def _power_shape(base: Interval, exponent: Interval) -> Shape:
-    """x^p for a fixed p, where x lies."""
+    """The shape of x^p on a range of x, for a fixed p."""
     p, q = exponent
     if p == q == 1:
         return Shape(convex=True, concave=True, sense=1)

@@ -148,7 +148,7 @@ def _usable_scale(scale: float) -> float:
 def _scipy_constraints(
     problem: NlpProblem, to: _SearchCoordinates, scales: Array
 ) -> list[dict[str, Any]]:
-    """The constraints that are no bounds, as SciPy takes them."""
+    """The constraints that are not bounds, in SciPy's form."""
     is_constraint = np.ones(len(problem.constraints), dtype=bool)
     # rows with one coefficient are in the tightened bounds already
     is_constraint[problem.polytope.rows[~problem.polytope.several]] = False

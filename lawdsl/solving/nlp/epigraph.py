@@ -125,8 +125,8 @@ class _Builder:
         self.problem = replace(self.problem, objective=objective, constraints=constraints)
 
     def _meet(self, lead: sp.Expr, other: sp.Expr) -> bool:
-        """Whether two branches have the same value, compared with what their difference varies by
-        over the lengths of the unknowns."""
+        """Whether two branches are equal at the point, relative to the variation of their
+        difference over the lengths of the unknowns."""
         difference = lead - other
         # a constant difference varies by nothing that it could be compared with
         if not difference.free_symbols & set(self.problem.unknowns):
@@ -162,8 +162,8 @@ def polished(solution: NlpSolution, smooth: NlpSolution) -> NlpSolution:
 
 
 def _is_as_good(problem: NlpProblem, solution: NlpSolution, smooth: NlpSolution) -> bool:
-    """Whether the smooth problem has an optimum that is one of the original: else a kink is not in
-    epigraph form, or other branches lead there."""
+    """Whether the smooth optimum is also one of the original problem; otherwise a kink is not in
+    epigraph form, or other branches are active there."""
     value = float(problem.functions.at(smooth.x[: len(solution.x)])[0][0])
     rounding = KINK_VALUE_RTOL * (solution.unit + abs(solution.value))
     return (

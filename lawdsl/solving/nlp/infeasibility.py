@@ -96,7 +96,7 @@ def _shortfall(problem: NlpProblem, condition: ConflictMember, amount: float) ->
 
 
 def _crossed_bounds(problem: NlpProblem, crossed: NDArray[np.int64]) -> NlpSolution:
-    """Bounds that leave nothing between them."""
+    """The solution record of a problem with bounds that contradict each other."""
     gaps = problem.low - problem.high
     conflict = [(kind, int(i)) for i in crossed for kind in ("low", "high")]
     alone = conflict if len(crossed) == 1 else []
@@ -171,7 +171,8 @@ def _bound_shortfall(polytope: Polytope, kind: str, i: int) -> Iterator[float]:
 
 
 def _explain_nonlinear(problem: NlpProblem, best: BestFeasible, seed: int) -> NlpSolution:
-    """Conditions that are not all affine: the least violation is a problem of its own."""
+    """Explain infeasible conditions that are not all affine, by the problem of minimising their
+    largest violation."""
     x, size = _least_violating_point(problem, seed)
     proved_infeasible = is_infeasible(problem)
     t = sp.Dummy("t", nonnegative=True)
@@ -226,7 +227,7 @@ def _largest_violation(problem: NlpProblem, x: Array) -> float:
 
 
 def _least_violating_point(problem: NlpProblem, seed: int) -> tuple[Array, Array]:
-    """A point that violates the constraints little, and the sizes of these there."""
+    """A point with small violations of the constraints, and the sizes of the constraints there."""
     points = point_cloud(problem, seed)
     x = repair(problem, points.points[:, points.order()[0]])
     scaled = problem.in_units_at(x)

@@ -206,8 +206,8 @@ def kkt_point(problem: NlpProblem, x: Array, ignored: Mask | None = None) -> Kkt
 def _fit_multipliers(
     slopes: Array, equality: Mask, active: Mask, at_low: Mask, at_high: Mask
 ) -> tuple[Array, Array, Array, float]:
-    """Multipliers m, l, h with slopes of f + m c = l - h as nearly as can be, and the largest
-    difference; l, h and those of inequalities are not negative."""
+    """Multipliers m, l, h that minimise the residual of slopes of f + m c = l - h, and its largest
+    entry; l, h and the multipliers of inequalities are nonnegative."""
     goal, rows = slopes[0], slopes[1:]
     eye, free = np.eye(len(goal)), rows[equality]
     signed = np.vstack([rows[active], -eye[at_low], eye[at_high]])

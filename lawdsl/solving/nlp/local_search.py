@@ -82,7 +82,7 @@ class LocalOptimum:
 
     @property
     def units(self) -> Units:
-        """Those of the problem."""
+        """The units of the problem."""
         assert self.problem.units is not None
         return self.problem.units
 
@@ -165,8 +165,8 @@ def _units_differ(before: Units, after: Units) -> bool:
 
 
 def _diverges(problem: NlpProblem, before: Units, after: Units) -> bool:
-    """Whether an unknown without an end has grown by much, and the objective with it: such a search
-    is on its way to infinity."""
+    """Whether an unbounded unknown has grown by much, and the objective with it: the search goes
+    off to infinity."""
     low, high = problem.polytope.tightened
     grown = after.unknowns > before.unknowns * 2**MAX_UNIT_EXPONENT_CHANGE
     rises = after.goal > before.goal * 2**MAX_UNIT_EXPONENT_CHANGE
@@ -315,8 +315,8 @@ def _optimum_in_units(problem: NlpProblem, end: SearchEnd, *, descend: bool) -> 
 
 
 def _moved_to_bounds(problem: NlpProblem, optimum: LocalOptimum) -> Iterator[SearchEnd]:
-    """Where unknowns are put at the bounds towards which the Lagrangian falls; nothing where it has
-    no slope."""
+    """Move unknowns to the bounds towards which the Lagrangian decreases; yields nothing where it
+    has no slope."""
     at_point, scaled = optimum.point, optimum.problem
     slope = at_point.weights @ at_point.slopes
     if not ZERO_SLOPE < at_point.residual < np.inf or not np.isfinite(slope).all():
@@ -329,7 +329,7 @@ def _moved_to_bounds(problem: NlpProblem, optimum: LocalOptimum) -> Iterator[Sea
 
 
 def _polish_at_bounds(problem: NlpProblem, end: SearchEnd) -> LocalOptimum:
-    """A point at which a search ended, polished; what came near to a bound is put there.
+    """Polish the end of a search, with unknowns near a bound set to it.
 
     A search stays a little inside of a bound with an infinite slope. Whether the optimum is at the
     bound is seen by the slope of the Lagrangian as near to it as numbers go.

@@ -275,8 +275,8 @@ def _multistart(
 
 
 def _value_tolerance(optima: Sequence[LocalOptimum]) -> float:
-    """By how much the values of equal optima may differ, beside the least of the units of the
-    objective, which are large where unknowns are or may be, and beside the values themselves."""
+    """The difference of values up to which optima are equal, relative to the smallest unit of the
+    objective and to the values."""
     unit = min(optimum.units.goal for optimum in optima)
     least = min(optima, key=lambda optimum: optimum.value)
     return EQUAL_VALUE_TOLERANCE * min(
@@ -287,8 +287,8 @@ def _value_tolerance(optima: Sequence[LocalOptimum]) -> float:
 def _local_optima(
     problem: NlpProblem, ends: Sequence[SearchEnd], *, descend: bool = True
 ) -> list[LocalOptimum]:
-    """The feasible optima at which searches have ended, the lowest first; those that are far from
-    the lowest are left out."""
+    """The feasible optima at which searches ended, the lowest first, without those far above the
+    lowest."""
     optima: list[LocalOptimum] = []
     for end in sorted(ends, key=lambda end: end.value):
         same = [k for k, optimum in enumerate(optima) if optimum.is_at(end.x, end.start_lengths)]
@@ -319,7 +319,7 @@ def _local_optima(
 def _escape_saddles(
     problem: NlpProblem, optima: list[LocalOptimum], length: int, seed: int
 ) -> list[LocalOptimum]:
-    """The optima, and those to which searches lead from lower points around the best of them."""
+    """The optima, with those that searches reach from lower points around the best one."""
     for _ in range(MAX_SADDLE_ESCAPES):
         lowest = min(optima, key=lambda optimum: optimum.value)
         lower = explore_neighbourhood(lowest.problem, lowest.point, seed).lowest
@@ -344,7 +344,7 @@ def _escape_saddles(
 
 
 def _as_solution(problem: NlpProblem, end: KktPoint) -> NlpSolution:
-    """What is said of a feasible point, in the units of the expressions.
+    """The solution record of a feasible point, in the units of the expressions.
 
     Args:
         problem: in units that suit the point.
@@ -388,7 +388,7 @@ def _as_solution(problem: NlpProblem, end: KktPoint) -> NlpSolution:
 
 
 def _feasible_ends(problem: NlpProblem, end: SearchEnd) -> Iterator[SearchEnd]:
-    """An end of a search, if it is nearly feasible or can be made so."""
+    """The end of a search if it is nearly feasible, or its repaired point if that is."""
     if nearly_feasible(problem, end.x):
         yield end
         return

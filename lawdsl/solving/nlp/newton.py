@@ -122,9 +122,8 @@ def solve_kkt_system(second: Array, first: Array, slope: Array, values: Array) -
 
 
 def _newton_step(problem: NlpProblem, at_point: KktPoint) -> Array:
-    """One step of Newton's method in the unknowns that are not at a bound. The steep ones among
-    them that would go too far go as far as they may, and the others make up for it.
-    """
+    """One step of Newton's method in the unknowns that are not at a bound. Steep ones that would
+    overshoot are limited first, and the step of the others is solved for again."""
     rows, free = active_set(problem, at_point)
     if not len(free):
         return at_point.x

@@ -157,7 +157,8 @@ def _zero_if_infinite(x: Array) -> Array:
 
 
 def _directions(problem: NlpProblem, at_point: KktPoint, rng: np.random.Generator) -> Array:
-    """Directions that keep equations and active constraints, or lead inside: shape (n, ways)."""
+    """Directions that satisfy equations and active constraints to first order, or lead inside;
+    shape (n, directions)."""
     n = len(at_point.x)
     drawn = rng.normal(size=(n, RANDOM_DIRECTIONS))
     drawn /= np.linalg.norm(drawn, axis=0)
@@ -172,7 +173,7 @@ def _directions(problem: NlpProblem, at_point: KktPoint, rng: np.random.Generato
 
 
 def _project_on_null_space(directions: Array, rows: Array) -> Array:
-    """Directions made to change none of the functions with these slopes."""
+    """Project directions on the null space of the given slopes."""
     if not len(rows):
         return directions
     room = scipy.linalg.null_space(rows)
@@ -181,7 +182,8 @@ def _project_on_null_space(directions: Array, rows: Array) -> Array:
 
 
 def _negative_curvature_directions(problem: NlpProblem, at_point: KktPoint) -> Array:
-    """Directions in which the Lagrangian curves down, within what is active: shape (n, ways)."""
+    """Directions of negative curvature of the Lagrangian within the active constraints, shape (n,
+    directions)."""
     rows, free = active_set(problem, at_point)
     n = len(at_point.x)
     if not len(free):

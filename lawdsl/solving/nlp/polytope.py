@@ -91,8 +91,7 @@ class Polytope:
 
     @cached_property
     def _implied(self) -> tuple[Array, Array, Array]:
-        """The tightened bounds, and the largest room that was left for rounding in those of each
-        unknown."""
+        """The tightened bounds, and the largest allowance for rounding in those of each unknown."""
         low, high, slack = self.low.copy(), self.high.copy(), np.zeros(len(self.low))
         for _ in range(TIGHTENING_ROUNDS):
             for row, offset, equal in zip(self.slopes, self.offsets, self.equality, strict=True):
@@ -207,7 +206,7 @@ class Polytope:
 
     @cached_property
     def _reach(self) -> Array:
-        """How large each unknown may be: rounding of its bounds is relative to it."""
+        """The magnitude of each unknown, to which rounding of its bounds is relative."""
         ends = np.abs([self.low, self.high, *self.tightened])
         return np.asarray(np.max(ends, axis=0, initial=0.0, where=np.isfinite(ends)))
 
@@ -257,7 +256,7 @@ class Polytope:
 def _linear_programme(
     cost: Array, a: Array, b: Array, equal: Array, to: Array, bounds: Array
 ) -> scipy.optimize.OptimizeResult:
-    """The least of cost·x with a·x <= b, equal·x = to and bounds, shape (n, 2), as SciPy says it.
+    """Minimise cost·x subject to a·x <= b, equal·x = to and bounds of shape (n, 2); SciPy's result.
 
     A row whose offset is infinite in its unit says nothing, or excludes all; SciPy takes no such.
     """
@@ -277,8 +276,9 @@ def _point_between_bounds(low: Array, high: Array) -> Array:
 
 
 def _tighten_bounds(low: Array, high: Array, slack: Array, row: Array, offset: float) -> None:
-    """Let row x + offset <= 0 tighten bounds: each term is at most what the others leave. A bound
-    leaves room for the rounding of its own computation, which is added to `slack` if it is more."""
+    """Tighten bounds by row x + offset <= 0: each term is at most what the bounds of the others
+    admit. A bound is widened by the rounding of its computation, and `slack` is raised to that
+    amount."""
     used = np.flatnonzero(row)
     least = np.where(row[used] > 0, row[used] * low[used], row[used] * high[used])
     finite = np.isfinite(least)

@@ -184,8 +184,8 @@ class NlpProblem:
         return Polytope(self.low, self.high, slopes, offsets, self.equality[rows], rows)
 
     def _rows(self, numbers: Sequence[int], x: Array) -> list[tuple[Array, float] | None]:
-        """Slopes and offset of affine constraints, evaluated at a point: rounded, but not wrong by
-        what cancels in float64, so that the bounds which follow from them are certain."""
+        """Slopes and offsets of affine constraints from an evaluation at a point. They are
+        correctly rounded, so that bounds which follow from them are certain."""
         inputs = [*x.tolist(), *self.values.values()]
         return affine_rows(self.functions.tape, [k + 1 for k in numbers], inputs, len(x))
 
@@ -327,7 +327,7 @@ class NlpFunctions:
         return values if self._units is None else values / self._units.rows[:, None]
 
     def _inputs(self, points: Array) -> Array:
-        """Unknowns in their own units, and then the values, shape (inputs, points)."""
+        """Unknowns in their original units, followed by the values, shape (inputs, points)."""
         constants = np.broadcast_to(self._given[:, None], (len(self._given), points.shape[1]))
         unknowns = points if self._units is None else points * self._units.unknowns[:, None]
         return np.concatenate([unknowns, constants])

@@ -42,7 +42,7 @@ class Units:
 
     @property
     def rows(self) -> Array:
-        """Of the objective and the constraints, shape (1 + constraints,)."""
+        """The units of the objective and the constraints, shape (1 + constraints,)."""
         return np.append(self.goal, self.constraints)
 
 

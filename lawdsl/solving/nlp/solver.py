@@ -472,7 +472,7 @@ def _bounds_and_positivity(
 
 
 def _strict_bounds(bounds: Sequence[tuple[str, sp.Expr]], values: Values) -> tuple[bool, bool]:
-    """Whether the lower and the upper end of an unknown are left out."""
+    """Whether the lower and the upper bound of an unknown are strict."""
     ends = [(relation, evaluated(limit, values)) for relation, limit in bounds]
     low = max((end for relation, end in ends if relation.startswith(">")), default=-math.inf)
     high = min((end for relation, end in ends if relation.startswith("<")), default=math.inf)

@@ -122,7 +122,7 @@ def _points_in_range(share: Array, low: float, high: float, decades: Array) -> A
 
 
 def _log_uniform(shares: Array, low: Array, high: Array) -> Array:
-    """Evenly in logarithms."""
+    """Points that are evenly distributed in logarithms between the bounds."""
     with np.errstate(all="ignore"):
         points: Array = low[:, None] * (high / low)[:, None] ** shares
     return points
@@ -171,8 +171,7 @@ def choose_starts(
 
 
 def _between_corners(problem: NlpProblem, centre: Array, count: int, seed: int) -> list[Array]:
-    """Points between the centre and corners of what the affine conditions leave; none where that
-    has no end."""
+    """Points between the centre and vertices of the affine feasible set; none if unbounded."""
     if not np.isfinite(problem.polytope.tightened).all():
         return []
     rng = np.random.default_rng(seed)
@@ -186,7 +185,8 @@ def _between_corners(problem: NlpProblem, centre: Array, count: int, seed: int) 
 
 
 def _promising_points(spread: PointCloud, count: int) -> list[int]:
-    """Numbers of points: two thirds of them better than their neighbours, then the first of all."""
+    """Numbers of points: two thirds are better than their neighbours, the others are the first of
+    the sequence."""
     order = spread.order()
     usable = order[np.isfinite(spread.violations[order])]
     if not len(usable):

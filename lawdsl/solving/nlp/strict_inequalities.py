@@ -96,7 +96,7 @@ def _candidates(problem: NlpProblem, seed: int) -> Iterator[Array]:
 
 
 def _strictly_feasible(problem: NlpProblem, strict: StrictInequalities, points: Array) -> Array:
-    """The points, shape (n, points), that keep all constraints, strict ones strictly."""
+    """The points, shape (n, points), that satisfy all constraints, strict ones strictly."""
     values = problem.functions.values_on(points)[1:]
     sizes = np.nan_to_num(problem.terms_on(points), nan=0.0, posinf=0.0)
     slack = np.where(problem.equality[:, None], np.abs(values), values)

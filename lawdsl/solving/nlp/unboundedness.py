@@ -123,7 +123,7 @@ def _approaches_lower_value(goal: Array, is_finite: Mask, smooth: float, best: f
 
 
 def _feasible_points(problem: NlpProblem, points: Array, values: Array, slopes: Array) -> Mask:
-    """Which points keep all constraints: inequalities without any allowance."""
+    """Which points satisfy all constraints, inequalities without any tolerance."""
     is_feasible: Mask = np.all(values[1:][~problem.equality] <= 0, axis=0)
     if problem.equality.any():
         abs_slopes = np.abs(np.nan_to_num(slopes[1:][problem.equality]))
@@ -166,9 +166,8 @@ def _draw_paths(
 
 
 def _project_on_equalities(problem: NlpProblem, points: Array) -> Array:
-    """Points moved onto equalities that are not affine, by Newton's steps: the shortest, relative
-    to the unknowns. Points that do not come near stay what they are.
-    """
+    """Move points onto nonaffine equalities by Newton steps of minimum norm relative to the
+    unknowns. Points that do not converge are returned unchanged."""
     low, high = problem.polytope.tightened
     rows = np.flatnonzero(problem.equality)
     for _ in range(CURVED_PROJECTIONS):
@@ -192,7 +191,7 @@ def _growth_choices(n: int) -> Mask:
 
 
 def _keep_affine_equalities(problem: NlpProblem, factor: Array, growth: Array) -> Array:
-    """Straight paths turned so that they keep affine equalities."""
+    """Turn straight paths so that they satisfy affine equalities."""
     polytope = problem.polytope
     a = polytope.slopes[polytope.equality]
     if not len(a):

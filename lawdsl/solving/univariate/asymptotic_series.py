@@ -103,7 +103,7 @@ class SeriesRing:
         return first
 
     def _relative(self, a: AsymptoticSeries, to: Monomial) -> Any:
-        """All values of a series divided by a monomial that no part of it outgrows."""
+        """Enclose a series divided by a monomial that no part of it outgrows."""
         parts = [(m, self.numbers.value(c)) for m, c in a.terms.items()]
         parts += [a.rest] if a.rest is not None else []
         total = arb(0)

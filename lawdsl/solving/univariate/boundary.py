@@ -157,7 +157,8 @@ def _prove_conflict(
     bound: Bound,
     values: Mapping[sp.Symbol, float],
 ) -> tuple[str, ...]:
-    """Why a parameter beyond its bound is never what is needed, for any other parameters.
+    """Prove that no parameters within the law's bounds give the needed value; the lines of the
+    proof, or none.
 
     The quotient of both is written as a law of its own, in the domains of its remaining
     parameters, and that it is at least 1 is its claim.

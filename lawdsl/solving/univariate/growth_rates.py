@@ -42,7 +42,7 @@ class CoefficientArithmetic:
         self.balls: list[Any] = [arb(1)]
 
     def rational(self, value: Any) -> Coefficient:
-        """A fraction."""
+        """Convert a fraction to a coefficient."""
         return Coefficient(fmpq(value), 0)
 
     def named(self, key: Any, ball: Any) -> Coefficient:
@@ -110,7 +110,7 @@ class CoefficientArithmetic:
         return self.named(("long", a), self.value(a))
 
     def negative(self, a: Coefficient) -> Coefficient:
-        """-a."""
+        """Negate a number."""
         return Coefficient(-a.fraction, a.constant)
 
     def inverse(self, a: Coefficient) -> Coefficient:
@@ -227,7 +227,7 @@ class HalfLine:
         return self.times(a, self.raised(b, self.numbers.rational(-1)))
 
     def power_of_t(self, exponent: int) -> Monomial:
-        """t^exponent."""
+        """The monomial t^exponent."""
         return frozenset([(1, self.numbers.rational(exponent))])
 
     def generator(self, a: Monomial) -> Generator:

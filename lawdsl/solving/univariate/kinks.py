@@ -29,7 +29,7 @@ COINCIDENCE_RTOL = 1e-9  # relative: two points as near as this coincide
 
 @dataclass(frozen=True)
 class _KinkedPart:
-    """A kinked part.
+    """A part of a formula with a kink, such as abs or max.
 
     Attributes:
         symbol: that stands for it.

@@ -279,8 +279,8 @@ class _LineMinimizer:
     def _best_candidate(
         self, evaluated: Sequence[Valued]
     ) -> tuple[Candidate | None, Interval | None, list[Candidate], bool, float]:
-        """The best candidate, the goal there, and the others that may be as good: whether they are,
-        and how much better they might be."""
+        """The best candidate, its value, the others that may be equally good, whether that is
+        proved, and by how much they might be better."""
         if not evaluated:
             return None, None, [], True, 0.0
         first, least = min(evaluated, key=cmp_to_key(_better))
@@ -408,7 +408,7 @@ def _is_point(piece: Interval) -> bool:
 
 
 def _falls_away(before: _Segment | None, after: _Segment | None) -> bool:
-    """Whether the function falls from a cut into a feasible segment beside it."""
+    """Whether the function decreases from a cut into an adjacent feasible segment."""
     for segment, falling in ((before, 1), (after, -1)):
         if segment is not None and segment.allowed and not segment.doubtful:
             if segment.slope == falling:

@@ -45,7 +45,7 @@ class Candidate:
 
     @property
     def point(self) -> float:
-        """The nearest float."""
+        """The float nearest to the candidate."""
         return nearest_float(self.x)
 
 

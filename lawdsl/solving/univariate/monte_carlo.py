@@ -144,8 +144,8 @@ def _answer_half_width(state: SolverState, solution: UnivariateSolution) -> floa
 
 
 def _grid(solution: UnivariateSolution, width: float | None) -> tuple[Array, tuple[float, float]]:
-    """Values of the unknown: dense about the answer, and some over the whole range; and between
-    which ends they lie, which are nearer than those of an endless range."""
+    """A grid of the unknown, dense about the answer and coarse over the range, and its ends; an
+    unbounded range is cut off."""
     best, domain = solution.best.point, solution.domain
     low = (
         domain.low

@@ -63,9 +63,8 @@ def _undecided_part(minimum: LineMinimum, domain: UnknownRange) -> UnknownRange 
 def _merge_refinement(
     minimum: LineMinimum, refined: LineMinimum, part: UnknownRange, domain: UnknownRange
 ) -> LineMinimum:
-    """The minimum on a range of which a part was searched again: outside of it no value is better
-    than the best candidate.
-    """
+    """Merge a minimum with that on a part of the range that was searched again; outside of this
+    part no value is better than the best candidate."""
     settled = replace(
         minimum, certain=refined.certain, undecided=refined.undecided, complete=False, trend=0
     )

@@ -222,7 +222,7 @@ def _search(
 
 
 def _adds_root(function: IntervalFunction, piece: Interval, isolated: list[Interval]) -> bool:
-    """Whether pieces beside a cut that is a root have it together; it is appended."""
+    """Whether joined pieces on both sides of a cut contain a root; it is appended to `isolated`."""
     inside = piece.low.is_finite() and piece.high.is_finite()
     if not inside or function.slope.sign(piece) not in (1, -1):
         return False

@@ -40,7 +40,7 @@ def better_point(state: SolverState, solution: UnivariateSolution) -> float | No
 
 
 def _best(state: SolverState, solution: UnivariateSolution, x: Array) -> tuple[float | None, float]:
-    """The best of some points that keep all constraints; None where none does."""
+    """The best feasible one of some points; None if none is feasible."""
     with np.errstate(all="ignore"):
         line_values = state.functions.evaluate(x, solution.values)
     value = line_values.values[0].copy()

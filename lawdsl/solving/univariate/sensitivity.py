@@ -153,7 +153,7 @@ def _has_kink(state: SolverState, solution: UnivariateSolution, point: float) ->
 
 
 def _is_active_at(i: int, point: float, solution: UnivariateSolution) -> bool:
-    """Whether a value of the unknown is the answer, and a constraint is active there."""
+    """Whether a value of the unknown is the answer and a constraint is active there."""
     return bool(point == solution.best.point and i in solution.best.constraints)
 
 

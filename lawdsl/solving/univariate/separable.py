@@ -99,7 +99,7 @@ class SeparableSolver:
 
 
 def _joint_description(pairs: Sequence[tuple[str, Answer]]) -> str:
-    """Where the answers lie, in one phrase where all lie alike."""
+    """The location of the answers of all unknowns, in one phrase if it is the same for all."""
     locations = dict.fromkeys(a.where or a.status for _, a in pairs)
     if len(locations) == 1:
         return f"each {next(iter(locations))}"

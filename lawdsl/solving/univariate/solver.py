@@ -146,7 +146,7 @@ class UnivariateSolver:
                 yield threshold
 
     def _range(self, values: Values) -> UnknownRange:
-        """Where the unknown may lie."""
+        """The range of the unknown."""
         low, high, low_open, high_open = -math.inf, math.inf, True, True
         for relation, limit in self.unknown.bounds:
             end = evaluated(limit, values)
@@ -273,7 +273,7 @@ class UnivariateSolver:
         sample: MonteCarloSample | None,
         derivatives: AnswerDerivatives,
     ) -> MissingInterval | None:
-        """Why there is no interval of the unknown or the goal; None where nothing is missing."""
+        """Why an interval of the unknown or the goal is missing; None if both exist."""
         if sample is None and self.noise.symbols:
             errors_known = self.noise.is_known(
                 line_values.by_parameters[: self.functions.count, :, 0].T
@@ -463,7 +463,7 @@ def _interval_around(ends: Ends, value: float) -> Ends | None:
 
 
 def _always_holds(margin: Margin, domain: UnknownRange) -> bool:
-    """Whether a constraint holds on the whole range."""
+    """Whether a constraint holds on the entire range."""
     enclosure = None if margin.equality else margin.function(domain.interval)
     if enclosure is None:
         return False

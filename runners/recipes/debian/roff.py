@@ -211,7 +211,7 @@ _TAKES = {
 
 
 def _arguments(rest: str) -> list[str]:
-    """The arguments of a macro: words, or what is in quotes, without escapes."""
+    """Split the arguments of a macro, words or quoted texts, with escapes removed."""
     rest = re.sub(r'\\".*', "", rest).strip()
     matches = re.findall(r'"((?:[^"]|"")*)"?|((?:\\ |[^\s"])(?:\\ |[^\s])*)', rest)
     plain = (_unescaped((quoted or bare).replace('""', '"')) for quoted, bare in matches)
