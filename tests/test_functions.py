@@ -31,7 +31,7 @@ from lawdsl.fitting.build_problem import problem_of
 from lawdsl.language.instances.instance import Instance
 from lawdsl.law.functions import SYMPY
 from lawdsl.law.law import Law
-from lawdsl.solving.nlp import certificates
+from lawdsl.solving.nlp import interval_slopes
 
 Array = NDArray[np.float64]
 Exact = Callable[[mpmath.mpf], mpmath.mpf]
@@ -133,7 +133,7 @@ def _in_intervals(tape: Tape, x: float) -> float:
     with precision(BITS):
         try:
             results = evaluate(tape, [Interval(arb(x), arb(x))])
-            slope = certificates._reverse_slopes(tape, results, [Interval(ONE, ONE)], 1)[0]
+            slope = interval_slopes.reverse_slopes(tape, results, [Interval(ONE, ONE)], 1)[0]
         except NoInterval:
             return math.nan
         if slope.low >= 0 and not slope.high.is_finite():  # exp(1e150): beyond the numbers of Arb

@@ -134,10 +134,6 @@ CIRCLES = {
     frozenset({"lawdsl.language.instances.grounding", "lawdsl.language.instances.identities"}),
     # a law has the algebra of its index sets, which is computed from the law
     frozenset({"lawdsl.law.indexed", "lawdsl.law.law"}),
-    # averages report what they lack; what they lack is described by what they read
-    frozenset({"lawdsl.data.averaging", "lawdsl.data.measure_findings"}),
-    # a problem asks which of its rows are affine; a certificate is that of a problem
-    frozenset({"lawdsl.solving.nlp.certificates", "lawdsl.solving.nlp.problem"}),
 }
 
 

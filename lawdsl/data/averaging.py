@@ -13,7 +13,8 @@ import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.evaluations import Codes, RunReading, coded, read_runs
-from lawdsl.data.measure_findings import Point, lacking_points, no_common_point, unread_labels
+from lawdsl.data.means import Between, Means, Point
+from lawdsl.data.measure_findings import lacking_points, no_common_point, unread_labels
 from lawdsl.data.measure_rows import Rows, no_column
 from lawdsl.data.table import bad_rows
 from lawdsl.language import tree
@@ -21,8 +22,6 @@ from lawdsl.language.constants import literal
 from lawdsl.language.symbols import Measure, Reading
 
 Key = tuple[float, ...]
-Between = tuple[tree.Call, tuple[float, float]]  # a reading, and the evaluations beside it
-Read = Mapping[tree.Call, Mapping[int, RunReading]]  # reading -> run -> what was read
 
 
 @dataclass(frozen=True)
@@ -31,25 +30,6 @@ class RunValue:
 
     value: float
     between: tuple[Between, ...]
-
-
-@dataclass(frozen=True)
-class Means:
-    """The values of one variable.
-
-    Attributes:
-        measure: the rule by which it is measured.
-        values: label -> value.
-        points: the points over which each value is the mean.
-        lacking: label -> points of other labels at which it has no runs, which were excluded.
-        between: (reading, the two evaluations between which it was interpolated) -> labels.
-    """
-
-    measure: Measure
-    values: Mapping[str, float]
-    points: tuple[Point, ...]
-    lacking: Mapping[str, tuple[Point, ...]]
-    between: Mapping[Between, tuple[str, ...]]
 
 
 def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Means:

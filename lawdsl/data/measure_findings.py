@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.evaluations import Codes, Mask
+from lawdsl.data.means import Means, Point, Read
 from lawdsl.data.measure_rows import Rows
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Measure, Reading
 
-if TYPE_CHECKING:
-    from lawdsl.data.averaging import Means, Read
-
-Point = Mapping[str, float]
-"""Values of the variables that a measure leaves open, in the law's units: N = 1.8, r = 1."""
 PointGroup = tuple[
     Sequence[Point], list[tuple[str, tuple[Point, ...]]]
 ]  # points, and those left out

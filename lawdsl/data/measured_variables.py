@@ -11,10 +11,11 @@ import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.records import read
-from lawdsl.data.averaging import Means, means_of
+from lawdsl.data.averaging import means_of
 from lawdsl.data.binding import conversion
 from lawdsl.data.evaluations import rounded
-from lawdsl.data.measure_findings import Point, averaging_warnings, interpolation_warnings
+from lawdsl.data.means import Means, Point
+from lawdsl.data.measure_findings import averaging_warnings, interpolation_warnings
 from lawdsl.data.measure_rows import (
     MeasureRequest,
     label_column,

@@ -3,43 +3,23 @@
 Float64 finds a point and its multipliers. Cancellation can make its values and slopes wrong by any
 amount, so all that is reported is computed anew in Arb intervals that contain the exact values
 (Johansson (2017), IEEE Transactions on Computers 66): one evaluation of the tape, and one reverse
-accumulation for the slopes of the Lagrangian (Griewank and Walther (2008), Evaluating Derivatives,
-chapter 3). Affine rows, from which bounds of the unknowns follow, are computed by forward
-accumulation.
+accumulation for the slopes of the Lagrangian.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from lawdsl.compiling.interval_derivatives import derivative
 from lawdsl.compiling.interval_evaluation import BITS, evaluate
-from lawdsl.compiling.intervals import (
-    OPERATIONS,
-    Interval,
-    NoInterval,
-    add,
-    multiply,
-    precision,
-    sign_of,
-)
-from lawdsl.compiling.tape import Instruction, Tape
-from lawdsl.core.functions import EXTREMA, FUNCTIONS
-
-if TYPE_CHECKING:
-    from lawdsl.solving.nlp.problem import NlpProblem
+from lawdsl.compiling.intervals import Interval, NoInterval, add, multiply, precision
+from lawdsl.solving.nlp.interval_slopes import ONE, ZERO, certain, reverse_slopes
+from lawdsl.solving.nlp.problem import NlpProblem
 
 Array = NDArray[np.float64]
 
 BOUND_WIDENING = 1e-6  # of its range: float64 has tightened a bound to within much less
-PRECISION_BITS = 60  # bits: an interval as narrow as this part of its size has one float64
-KINKED = (*EXTREMA, *(name for name, row in FUNCTIONS.items() if not row.smooth))
-ZERO, ONE = Interval(arb(0), arb(0)), Interval(arb(1), arb(1))
 
 
 def certain_violations(problem: NlpProblem, x: Array) -> Array:
@@ -92,11 +72,11 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
         weights = [ONE, *(Interval(arb(m), arb(m)) for m in multipliers.tolist())]
         try:
             terms = [
-                multiply(w, _require(results[k]))
+                multiply(w, certain(results[k]))
                 for w, k in zip(weights, tape.outputs, strict=True)
                 if w != ZERO
             ]
-            slopes = _reverse_slopes(tape, results, weights, len(x))
+            slopes = reverse_slopes(tape, results, weights, len(x))
         except NoInterval:
             return None
         low, high = _widened_box(unscaled)
@@ -108,130 +88,10 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
                 (arb(a) - coordinate.low).lower(), (arb(b) - coordinate.low).upper()
             )
             bound = add(bound, multiply(slope, displacement))
-        value = _require(results[tape.outputs[0]])
+        value = certain(results[tape.outputs[0]])
         gap = (value.high - bound.low).upper()
         # rounding outwards may take a gap of 0 below 0
         return max(float(gap), 0.0) if gap.is_finite() else None
-
-
-def affine_rows(
-    tape: Tape, rows: Sequence[int], inputs: Sequence[float], count: int
-) -> list[tuple[Array, float] | None]:
-    """Give slopes and offsets of affine outputs, correctly rounded to float64.
-
-    Forward accumulation stores for each instruction the slopes by the unknowns on which it depends,
-    so that the work is proportional to the number of non-zero coefficients.
-
-    Args:
-        tape: the compiled expressions.
-        rows: numbers of outputs that are affine in the first inputs.
-        inputs: a point, the unknowns first.
-        count: the number of unknowns.
-
-    Returns:
-        For each row its slopes, shape (count,), and its offset; None where they are not known to
-        float64's precision at that point, as where a part has a kink.
-    """
-    slopes: dict[int, dict[int, Interval]] = {}
-    affine: list[tuple[Array, float] | None] = []
-    with precision(BITS):
-        exact = [Interval(arb(value), arb(value)) for value in inputs]
-        results = evaluate(tape, exact)
-        for output in (tape.outputs[row] for row in rows):
-            try:
-                parts = _ancestors(tape, output)
-                for i in (i for i in parts if i not in slopes):
-                    slopes[i] = _forward_slopes(
-                        tape.instructions[i], _require(results[i]), results, slopes
-                    )
-                    slopes[i] = {k: slope for k, slope in slopes[i].items() if k < count}
-                values = [_require(results[i]) for i in parts]
-                affine.append(_rounded_row(values, slopes[output], exact, count))
-            except NoInterval:
-                affine.append(None)
-    return affine
-
-
-def _ancestors(tape: Tape, output: int) -> list[int]:
-    """The instructions on which one depends, and itself, in the order of the tape."""
-    ancestors, waiting = {output}, [output]
-    while waiting:
-        new = set(tape.instructions[waiting.pop()].arguments) - ancestors
-        ancestors |= new
-        waiting += new
-    return sorted(ancestors)
-
-
-def _forward_slopes(
-    step: Instruction,
-    result: Interval,
-    results: list[Interval | None],
-    slopes: Mapping[int, Mapping[int, Interval]],
-) -> dict[int, Interval]:
-    """The slopes of an instruction by the inputs, from those of its arguments.
-
-    Raises:
-        NoInterval: it has no certain slope there.
-    """
-    if step.op == "input":
-        return {int(step.value): ONE}  # type: ignore[arg-type]
-    by_input: dict[int, Interval] = {}
-    for position, k in enumerate(step.arguments):
-        if not slopes[k]:
-            continue
-        if step.op in KINKED and _at_kink(step.op, [_require(results[j]) for j in step.arguments]):
-            raise NoInterval
-        partial = _partial(step, position, results, result)
-        for number, slope in slopes[k].items():
-            by_input[number] = add(by_input.get(number, ZERO), multiply(partial, slope))
-    return by_input
-
-
-def _rounded_row(
-    parts: Sequence[Interval], slopes: Mapping[int, Interval], point: Sequence[Interval], count: int
-) -> tuple[Array, float] | None:
-    """Slopes and offset of an affine function; None of wide intervals.
-
-    Args:
-        parts: values at a point, the last of them that of the function.
-        slopes: those that are not 0.
-        point: the point.
-        count: of the unknowns.
-    """
-    coefficients, value = np.zeros(count), parts[-1]
-    for k, slope in slopes.items():
-        value = add(value, _negative(multiply(slope, point[k])))
-        coefficients[k] = _rounded(slope)
-    offset = _rounded(value)
-    if value.low <= 0 <= value.high:  # 0.1 + 0.2 - 0.3
-        size = max(abs(end) for part in parts for end in part if end.is_finite())
-        # an interval about 0 has no relative width: it counts as 0 where it is narrow beside its
-        # terms
-        offset = 0.0 if value.high - value.low <= size * arb(2) ** -PRECISION_BITS else float("nan")
-    return (
-        (coefficients, offset) if np.isfinite(coefficients).all() and np.isfinite(offset) else None
-    )
-
-
-def _at_kink(op: str, arguments: Sequence[Interval]) -> bool:
-    """Whether a modulus, maximum or minimum may have a kink at a point."""
-    if op not in EXTREMA:
-        return sign_of(arguments[0]) not in (1, -1)
-    chosen = arguments[_certain_extremum(op, arguments)]
-    return any(
-        other.low <= chosen.high and chosen.low <= other.high
-        for other in arguments
-        if other is not chosen
-    )
-
-
-def _rounded(x: Interval) -> float:
-    """The float64 in the middle of a narrow interval; nan of one that is wider than rounding."""
-    if x.low == x.high:
-        return float(x.low)
-    middle = ((x.low + x.high) / 2).mid()
-    narrow = x.high - x.low <= abs(middle) * arb(2) ** -PRECISION_BITS
-    return float(middle) if narrow else float("nan")
 
 
 def _point_intervals(problem: NlpProblem, x: Array) -> list[Interval]:
@@ -258,89 +118,3 @@ def _violation(value: Interval | None, equality: bool) -> float:
     most = max(float(value.high), -float(value.low)) if equality else float(value.high)
     # nan compares unequal to itself
     return max(most, 0.0) if most == most else float("inf")
-
-
-def _require(value: Interval | None) -> Interval:
-    if value is None:
-        raise NoInterval
-    return value
-
-
-def _reverse_slopes(
-    tape: Tape, results: list[Interval | None], weights: Sequence[Interval], count: int
-) -> list[Interval]:
-    """The slopes of the weighted sum of the outputs by the first inputs (reverse accumulation).
-
-    Raises:
-        NoInterval: an operation without a certain slope.
-    """
-    adjoints = [ZERO] * len(tape.instructions)
-    for weight, k in zip(weights, tape.outputs, strict=True):
-        adjoints[k] = add(adjoints[k], weight)
-    slopes = [ZERO] * count
-    moving = _depends_on_unknowns(tape, count)
-    for i in range(len(tape.instructions) - 1, -1, -1):
-        step, adjoint = tape.instructions[i], adjoints[i]
-        # 0 times an unbounded partial derivative would be undecided
-        if adjoint == ZERO or not moving[i]:
-            continue
-        if step.op == "input":
-            number = int(step.value)  # type: ignore[arg-type]
-            slopes[number] = add(slopes[number], adjoint)
-            continue
-        for position, k in enumerate(step.arguments):
-            if moving[k]:
-                partial = _partial(step, position, results, _require(results[i]))
-                adjoints[k] = add(adjoints[k], multiply(adjoint, partial))
-    return slopes
-
-
-def _depends_on_unknowns(tape: Tape, count: int) -> list[bool]:
-    """For each instruction whether it depends on one of the first inputs."""
-    depends: list[bool] = []
-    for step in tape.instructions:
-        is_unknown = step.op == "input" and int(step.value) < count  # type: ignore[arg-type]
-        depends.append(is_unknown or any(depends[k] for k in step.arguments))
-    return depends
-
-
-def _partial(
-    step: Instruction, position: int, results: list[Interval | None], result: Interval
-) -> Interval:
-    """The derivative of an operation by one of its arguments."""
-    if step.op == "add":
-        return ONE
-    arguments = [_require(results[k]) for k in step.arguments]
-    if step.op == "multiply":
-        product = ONE
-        for k, factor in enumerate(arguments):
-            # not the result divided by the factor, which may contain 0
-            product = multiply(product, factor) if k != position else product
-        return product
-    if step.op == "power":
-        base, exponent = arguments
-        if position == 0:
-            less = add(exponent, Interval(arb(-1), arb(-1)))
-            return multiply(exponent, OPERATIONS["power"](base, less))
-        return multiply(result, OPERATIONS["log"](base))
-    if step.op in EXTREMA:
-        return ONE if position == _certain_extremum(step.op, arguments) else ZERO
-    return derivative(step.op, arguments[0], result)
-
-
-def _certain_extremum(op: str, arguments: Sequence[Interval]) -> int:
-    """The number of the first argument that is certainly the extremum; NoInterval if none is."""
-    for k, argument in enumerate(arguments):
-        if op == "max" and all(
-            argument.low >= other.high for other in arguments if other is not argument
-        ):
-            return k
-        if op == "min" and all(
-            argument.high <= other.low for other in arguments if other is not argument
-        ):
-            return k
-    raise NoInterval
-
-
-def _negative(x: Interval) -> Interval:
-    return Interval(-x.high, -x.low)

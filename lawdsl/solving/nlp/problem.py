@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.autodiff import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
-from lawdsl.solving.nlp.certificates import affine_rows
 from lawdsl.solving.nlp.convexity import CurvatureName, curvatures
+from lawdsl.solving.nlp.interval_slopes import affine_rows
 from lawdsl.solving.nlp.polytope import Polytope
 from lawdsl.solving.nlp.scaling import CURVATURE_STEP, Units, lengths_at, power_of_two, variation
 

@@ -1,0 +1,38 @@
+"""The values of a measured variable for all labels, and the readings and points behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lawdsl.data.evaluations import RunReading
+from lawdsl.language import tree
+from lawdsl.language.symbols import Measure
+
+Point = Mapping[str, float]
+"""Values of the variables that a measure leaves open, in the law's units: N = 1.8, r = 1."""
+
+Between = tuple[tree.Call, tuple[float, float]]
+"""A reading, and the two evaluations between which it was interpolated."""
+
+Read = Mapping[tree.Call, Mapping[int, RunReading]]
+"""Reading -> run -> what was read."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """The values of one variable.
+
+    Attributes:
+        measure: the rule by which it is measured.
+        values: label -> value.
+        points: the points over which each value is the mean.
+        lacking: label -> points of other labels at which it has no runs, which were excluded.
+        between: (reading, the two evaluations between which it was interpolated) -> labels.
+    """
+
+    measure: Measure
+    values: Mapping[str, float]
+    points: tuple[Point, ...]
+    lacking: Mapping[str, tuple[Point, ...]]
+    between: Mapping[Between, tuple[str, ...]]
