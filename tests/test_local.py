@@ -25,7 +25,7 @@ from lawdsl.runners.spec import ExecutionConfig
 from lawdsl.runners.sweeps import export, inputs, scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.run_folders import prepare, state
-from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest
+from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, carry_out
 from lawdsl.runners.sweeps.sweep import read_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,7 +52,7 @@ def carried_out(path: Path, **changes: Any) -> dict[str, Outcome]:
     """Label -> what became of the run; only of those that were not done before."""
     plan = planned(path)
     with StopRequest() as stop:
-        found = engine(**changes).run(plan.to_do, stop)
+        found = carry_out(engine(**changes), plan.to_do, stop)
     return {outcome.run.label: outcome for outcome in found}
 
 
@@ -108,7 +108,7 @@ def test_workers_are_told_their_threads_and_no_more_than_are_asked_for_run_at_on
     path = made(tmp_path, TEXT.replace("[run]", "[run]\nthreads = 3"))
     at_work: list[int] = []
     with StopRequest() as stop:
-        engine().run(planned(path).to_do, stop, progress=lambda tokens, n: at_work.append(n))
+        carry_out(engine(), planned(path).to_do, stop, progress=lambda tokens, n: at_work.append(n))
     assert max(at_work) == 2
     (line,) = begun(path, FIRST)
     assert json.loads(line.partition("with ")[2])["OMP_NUM_THREADS"] == "3"
@@ -118,7 +118,9 @@ def test_progress_counts_the_tokens_of_all_runs(tmp_path: Path):
     path = made(tmp_path)
     seen: list[int] = []
     with StopRequest() as stop:
-        engine().run(planned(path).to_do, stop, progress=lambda tokens, n: seen.append(tokens))
+        carry_out(
+            engine(), planned(path).to_do, stop, progress=lambda tokens, n: seen.append(tokens)
+        )
     assert seen == sorted(seen) and seen[-1] == 6 * 640
 
 
@@ -338,7 +340,7 @@ def test_a_run_that_comes_to_no_end_keeps_no_other_from_its_own(tmp_path: Path, 
             ended.append(outcome.status)
             stop.count = 2 if len(ended) == 5 else 0
 
-        found = engine().run(planned(path).to_do, stop, ended=tell)
+        found = carry_out(engine(), planned(path).to_do, stop, ended=tell)
     assert ended == ["done"] * 5 + ["stopped"]
     assert {o.run.label for o in found if o.status != "done"} == {"large_code=0_seed=1"}
 
@@ -418,7 +420,7 @@ def test_each_gpu_has_its_run_and_a_run_of_two_has_both(tmp_path: Path):
     gpus = Machine(cores=2, gpus={"0": "NVIDIA L4", "3": "NVIDIA L4"})
     plan = planned(path, gpus)
     with StopRequest() as stop:
-        found = engine(machine=gpus, jobs=1).run(plan.to_do, stop)
+        found = carry_out(engine(machine=gpus, jobs=1), plan.to_do, stop)
         assert {outcome.status for outcome in found} == {"done"}
     (line,) = begun(path, "large_code=0_seed=1")
     assert json.loads(line.partition("with ")[2])["CUDA_VISIBLE_DEVICES"] == "0,3"

@@ -35,7 +35,7 @@ from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import Planned
 from lawdsl.runners.sweeps.ray_cluster import ClusterNode, Resources
 from lawdsl.runners.sweeps.run_folders import last_row, state
-from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, StopRequest
+from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, StopRequest, carry_out
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST = "large_code=0_seed=1"
@@ -87,7 +87,7 @@ def carried_out(
     engine = ray.RayEngine(**{"machine": machine, "worker": worker(), **changes})
     to_do = planned(path, machine).to_do
     with StopRequest() as stop:
-        found = engine.run(to_do, stop, progress=progress or (lambda tokens, at_work: None))
+        found = carry_out(engine, to_do, stop, progress=progress or (lambda tokens, at_work: None))
     return {outcome.run.label: outcome for outcome in found}
 
 
@@ -203,7 +203,7 @@ def test_a_signal_reaches_the_workers_and_they_save(cluster: Cluster, tmp_path: 
     assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)
     assert all(state(f).held_by == "" for f in saved)
     with StopRequest() as nothing:  # the folders are all that another engine needs
-        sweeps.engine().run(planned(path).to_do, nothing)
+        carry_out(sweeps.engine(), planned(path).to_do, nothing)
     assert all(state(f).status == "done" for f in (tmp_path / "runs").iterdir())
     assert steps(path, FIRST) == [0, 5, 10, 15, 20]
     assert len(begun(path, FIRST)) == 2 and begun(path, FIRST)[1] >= 5
@@ -557,9 +557,9 @@ def test_rows_and_weights_are_those_of_the_local_engine(cluster: Cluster, tmp_pa
         return [Planned(order, folder, state(folder), 24 * 128, 0, 0) for order, folder in both]
 
     with StopRequest() as stop:
-        here = local.LocalEngine(Machine(2, {}), 2).run(to_do("here"), stop)
+        here = carry_out(local.LocalEngine(Machine(2, {}), 2), to_do("here"), stop)
         machine = ray_cluster.machine_of(ray_cluster.nodes())
-        there = ray.RayEngine(machine).run(to_do("there"), stop)
+        there = carry_out(ray.RayEngine(machine), to_do("there"), stop)
     assert {o.status for o in (*here, *there)} == {"done"}
     for number in range(2):
         one, other = tmp_path / "here" / str(number), tmp_path / "there" / str(number)

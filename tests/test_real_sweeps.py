@@ -21,7 +21,7 @@ from lawdsl.runners.sweeps.inputs import inputs_of
 from lawdsl.runners.sweeps.local import LocalEngine
 from lawdsl.runners.sweeps.plan import Plan, plan_of
 from lawdsl.runners.sweeps.run_folders import last_row, state
-from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest
+from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, carry_out
 from lawdsl.runners.sweeps.sweep import read_sweep
 from lawdsl.runners.sweeps.workers import WORKER
 
@@ -167,7 +167,9 @@ def planned(path: Path) -> Plan:
 
 def carried_out(path: Path, worker: tuple[str, ...]) -> dict[str, Outcome]:
     with StopRequest() as stop:
-        found = LocalEngine(MACHINE, 2, Policy(retries=0), worker).run(planned(path).to_do, stop)
+        found = carry_out(
+            LocalEngine(MACHINE, 2, Policy(retries=0), worker), planned(path).to_do, stop
+        )
     return {outcome.run.label.partition("_")[0]: outcome for outcome in found}
 
 

@@ -131,7 +131,7 @@ def _carried_out(
     """Do what is left of a sweep; what became of the runs, and the signal that stopped it, if any."""
     from lawdsl.runners.corpora.corpus import open_corpus
     from lawdsl.runners.corpora.verification import verify
-    from lawdsl.runners.sweeps.scheduler import StopRequest
+    from lawdsl.runners.sweeps.scheduler import StopRequest, carry_out
 
     if plan.to_do:
         folders = [c.folder for c in sweep.corpora.values()] + list(sweep.validation.values())
@@ -146,7 +146,7 @@ def _carried_out(
             if outcome.status == "done":
                 _exported(sweep, outcome.run, silent)
 
-        return engine.run(plan.to_do, stop, ended, progress), stop
+        return carry_out(engine, plan.to_do, stop, ended, progress), stop
 
 
 def _stopping() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import Runs, bind
 from lawdsl.data.table import Table, positions_of
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean, nearest
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
@@ -138,8 +138,7 @@ def common_rows(
     for name in bindings:
         if not any(name in law_names for law_names in names):
             listed = sorted(set().union(*names))
-            alike = nearest(name, listed)
-            help = f"did you mean `{alike}`?" if alike else f"they have {', '.join(listed)}"
+            help = did_you_mean(name, listed, f"they have {', '.join(listed)}")
             message = f"none of the laws has a variable `{name}`"
             raise LawdslError(Diagnostic("D0116", message, help=help))
     runs = [

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lawdsl.comparing.common_rows import CommonRows
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 
 Rows = NDArray[np.int64]
 
@@ -244,8 +244,7 @@ def parse_protocol(text: str) -> Protocol:
     kind = KINDS.get(kind_name)
     if kind is None:
         names = [*KINDS, *PAPER_NAMES]
-        suggestion = nearest(kind_name, names)
-        help = f"did you mean `{suggestion}`?" if suggestion else f"there are {', '.join(names)}"
+        help = did_you_mean(kind_name, names, f"there are {', '.join(names)}")
         notes = tuple(f"{name}: {kind.says}" for name, kind in KINDS.items())
         message = f"`{text}` is not a protocol"
         raise LawdslError(Diagnostic("F0201", message, notes=notes, help=help))

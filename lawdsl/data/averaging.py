@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.data.columns import no_column
 from lawdsl.data.evaluations import Codes, RunReading, coded, read_runs
 from lawdsl.data.means import Between, Means, Point
 from lawdsl.data.measure_findings import lacking_points, no_common_point, unread_labels
-from lawdsl.data.measure_rows import Rows, no_column
+from lawdsl.data.measure_rows import Rows
 from lawdsl.data.table import bad_rows
 from lawdsl.language import tree
 from lawdsl.language.constants import literal

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import parse_unit, size_and_dimension
+from lawdsl.data.columns import no_column
 from lawdsl.data.quality_checks import duplicates, other_units, two_scales
 from lawdsl.data.rounding import steps
 from lawdsl.data.row_filter import RELATIONS, condition
@@ -28,7 +29,7 @@ from lawdsl.data.weights_and_runs import (
     of_known_runs,
     with_weights,
 )
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 from lawdsl.law.law import Bound, Law, Quantity, unit_text
 
 Array = NDArray[np.float64]
@@ -180,21 +181,14 @@ def _bound_columns(
     problems = []
     for name in columns:
         if name not in needed:
-            alike = nearest(name, needed)
-            help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(needed)}"
+            help = did_you_mean(name, needed, f"it has {', '.join(needed)}")
             message = f"`{law.name}` has no variable `{name}`"
             problems.append(Diagnostic("D0116", message, help=help))
     bound = {name: columns.get(name, name) for name in needed}
     for name, column in bound.items():
-        if column in table.columns:
-            continue
-        listed = ", ".join(table.columns) or "none"
-        alike = nearest(column, table.columns)
-        meant = f"did you mean `{alike}`? " if alike else ""
-        help = f"{meant}the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
-        kind = "output" if name == law.output else "variable"
-        message = f"there is no column `{column}` for the {kind} `{name}`"
-        problems.append(Diagnostic("D0104", message, place=table.name, help=help))
+        if column not in table.columns:
+            kind = "output" if name == law.output else "variable"
+            problems.append(no_column(table, column, f"the {kind} `{name}`", name))
     if problems:
         raise LawdslError(problems)
     return bound

@@ -12,6 +12,7 @@ import pyarrow as pa
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import is_unit
 from lawdsl.data.table import Table
+from lawdsl.language.keywords import nearest
 
 
 def names_and_units(headers: Sequence[str], location: str) -> list[tuple[str, str]]:
@@ -110,3 +111,20 @@ def _has_text(values: Sequence[Any]) -> bool:
     """Whether a list has texts, and nothing else but plain values."""
     kinds = set(map(type, values))
     return bool(kinds & {str, bytes}) and kinds <= {str, bytes, int, float, bool, type(None)}
+
+
+def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
+    """The message about a missing column; D0104.
+
+    Args:
+        table: the table.
+        column: the column.
+        what: what it is needed for.
+        name: the name under which it is bound.
+    """
+    alike = nearest(column, table.columns)
+    meant = f"did you mean `{alike}`? " if alike else ""
+    listed = ", ".join(table.columns) or "none"
+    help = f"{meant}the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
+    message = f"there is no column `{column}` for {what}"
+    return Diagnostic("D0104", message, place=table.name, help=help)

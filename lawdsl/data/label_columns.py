@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table
 from lawdsl.language.instances.instance import row_indices
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.symbols import Declarations, Symbol
 
 WILDCARD = "*"  # in a binding, what stands for the label
@@ -103,8 +103,7 @@ class _ColumnSearch:
         names += [declared.output.name, *(s for s in (*sets, *rows) if s not in names)]
         for name in self.bound:
             if name not in names:
-                alike = nearest(name, names)
-                help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(names)}"
+                help = did_you_mean(name, names, f"it has {', '.join(names)}")
                 message = f"`{declared.name}` has no variable and no set `{name}`"
                 self._say("D0116", message, help)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import conversion, readable_rows
+from lawdsl.data.columns import no_column
 from lawdsl.data.evaluations import Array, Codes, Mask, coded, rounded, still
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.language.keywords import nearest
 from lawdsl.language.symbols import Declarations, Measure
 
 RUN_COLUMNS = ("run", "seed")  # columns that identify runs by default
@@ -78,23 +78,6 @@ class Rows:
         for name, number in conditions:
             met &= self.columns[name] == float(f"{number:.6g}")
         return met
-
-
-def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
-    """The message about a missing column.
-
-    Args:
-        table: the table.
-        column: the column.
-        what: what it is needed for.
-        name: the name under which it is bound.
-    """
-    alike = nearest(column, table.columns)
-    meant = f"did you mean `{alike}`? " if alike else ""
-    listed = ", ".join(table.columns) or "none"
-    help = f"{meant}the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
-    message = f"there is no column `{column}` for {what}"
-    return Diagnostic("D0104", message, place=table.name, help=help)
 
 
 def label_column(request: MeasureRequest, measure: Measure) -> str:

@@ -13,20 +13,20 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.records import read
 from lawdsl.data.averaging import means_of
 from lawdsl.data.binding import conversion
+from lawdsl.data.columns import no_column
 from lawdsl.data.evaluations import rounded
 from lawdsl.data.means import Means, Point
 from lawdsl.data.measure_findings import averaging_warnings, interpolation_warnings
 from lawdsl.data.measure_rows import (
     MeasureRequest,
     label_column,
-    no_column,
     rows_of,
     rows_with_labels,
 )
 from lawdsl.data.row_filter import RELATIONS
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.constants import Value, value
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.symbols import Declarations, Measure
 
@@ -146,9 +146,8 @@ def check_names(declared: Declarations, names: Iterable[str]) -> None:
     problems = []
     for name in names:
         if name not in bindable:
-            alike = nearest(name, bindable)
             listed = ", ".join(dict.fromkeys(bindable))
-            help = f"did you mean `{alike}`?" if alike else f"bind {listed}"
+            help = did_you_mean(name, bindable, f"bind {listed}")
             message = f"`{declared.name}` has no variable, index or place `{name}`"
             problems.append(Diagnostic("D0116", message, help=help))
     if problems:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table, number
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 
 RELATIONS: Mapping[str, Callable[..., NDArray[np.bool_]]] = {
     ">": np.greater,
@@ -84,10 +84,7 @@ def condition(text: str, table: Table) -> RowCondition:
         raise LawdslError(Diagnostic("D0115", f"`{text}` is not a condition", help=help))
     name, relation, value = match["column"], match["op"], match["value"].strip("\"'")
     if name not in table.columns:
-        alike = nearest(name, table.columns)
-        help = (
-            f"did you mean `{alike}`?" if alike else f"the columns are {', '.join(table.columns)}"
-        )
+        help = did_you_mean(name, table.columns, f"the columns are {', '.join(table.columns)}")
         message = f"`{text}` names no column of the table"
         raise LawdslError(Diagnostic("D0115", message, place=table.name, help=help))
     row_condition = RowCondition(name, relation, value, number(value))

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import PREFIXES
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 
 DOMAIN_NAME = re.compile(r"\w[\w.-]*")  # as of corpora
 _AMOUNT = re.compile(
@@ -126,8 +126,7 @@ def _parse_pairs(
             message = f"`{name}` is given twice"
             mistakes.append(Diagnostic("M0101", message, help="give each domain once"))
         elif allowed is not None and name not in allowed:
-            alike = nearest(name, allowed)
-            help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(allowed)}"
+            help = did_you_mean(name, allowed, f"there are {', '.join(allowed)}")
             mistakes.append(Diagnostic("M0101", f"there is no domain `{name}`", help=help))
         elif equals or allowed is not None:
             amounts[name] = _parse_amount(name, text, mistakes)

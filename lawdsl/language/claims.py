@@ -60,9 +60,8 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
     check_labels(scope, statement)
     expect = statement.expect or "proved"
     if expect not in keywords.VERDICTS:
-        alike = keywords.nearest(expect, keywords.VERDICTS)
         listed = "the verdicts are " + ", ".join(keywords.VERDICTS)
-        help = f"did you mean `{alike}`?" if alike else listed
+        help = keywords.did_you_mean(expect, keywords.VERDICTS, listed)
         end = statement.span.end
         span = Span(end - len(expect), end)
         scope.say("L0407", f"`{expect}` is not a verdict", span, help)

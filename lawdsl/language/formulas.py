@@ -176,9 +176,9 @@ def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
     """
     for name, _ in unit.factors if unit else ():
         if canonical(name) is None:
-            alike = keywords.nearest(name, [p + u for p in ("", *PREFIXES) for u in UNITS])
+            names = [p + u for p in ("", *PREFIXES) for u in UNITS]
             listed = f"the units are {', '.join(UNITS)}, with prefixes {' '.join(PREFIXES)}"
-            help = f"did you mean `{alike}`?" if alike else listed
+            help = keywords.did_you_mean(name, names, listed)
             assert unit is not None
             scope.say("L0409", f"unknown unit `{name}`", unit.span, help)
     return powers_of(unit.factors) if unit else None

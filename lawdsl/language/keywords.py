@@ -111,3 +111,15 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
             return other
     found = difflib.get_close_matches(word, words, n=1, cutoff=0.7)
     return found[0] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Advice about an unknown word: the known word that it most likely stands for.
+
+    Args:
+        word: the word.
+        known: the known words.
+        otherwise: the advice where it resembles none of them.
+    """
+    alike = nearest(word, known)
+    return f"did you mean `{alike}`?" if alike else otherwise

@@ -16,7 +16,7 @@ from lawdsl.language.declarations import names_in
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.formula_sizes import Size, size_of, size_of_law
 from lawdsl.language.formulas import check_formula, check_same_unit
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.scope import AT, Scope
 from lawdsl.language.subscripts import check_named, free_in
@@ -169,10 +169,7 @@ class Calls:
         symbol = law.symbols.get(name)
         if symbol is None or symbol.kind != "variable":
             variables = _variables(law)
-            alike = nearest(name, variables)
-            help = (
-                f"did you mean `{alike}`?" if alike else f"its variables are {', '.join(variables)}"
-            )
+            help = did_you_mean(name, variables, f"its variables are {', '.join(variables)}")
             self.scope.say("L0701", f"`{law.name}` has no variable `{name}`", span, help)
             return False
         if symbol.indices:

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.language import size_limits, tree
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.parser import parse
 from lawdsl.language.pipelines import Pipeline, resolve_pipeline
 from lawdsl.language.questions import Question, resolve_question
@@ -110,8 +110,7 @@ def locate(name_or_path: str, kind: str = "law") -> Path:
         return laws[name_or_path]
     if path.suffix == ".law" or os.sep in name_or_path or _is_file(path):
         return path
-    alike = nearest(name_or_path, laws)
-    help = f"did you mean `{alike}`?" if alike else "`lawdsl laws` lists them; a file ends in .law"
+    help = did_you_mean(name_or_path, laws, "`lawdsl laws` lists them; a file ends in .law")
     message = f"there is no {kind} `{name_or_path}`"
     raise LawdslError(Diagnostic("L0310", message, place=name_or_path, help=help))
 
@@ -253,10 +252,7 @@ class _LawLoader:
         if name not in self.done:
             file = next(self._candidates(name), None)
             if file is None:
-                alike = nearest(name, self.shipped)
-                help = (
-                    f"did you mean `{alike}`?" if alike else "`lawdsl laws` lists the shipped laws"
-                )
+                help = did_you_mean(name, self.shipped, "`lawdsl laws` lists the shipped laws")
                 raise LawdslError(Diagnostic("L0310", f"there is no law `{name}`", help=help))
             text = read(file)
             self.characters += len(text.text)

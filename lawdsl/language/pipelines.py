@@ -10,7 +10,7 @@ from lawdsl.language import tree
 from lawdsl.language.declarations import declare, define
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.formulas import check_formula, check_same_unit
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean, nearest
 from lawdsl.language.scope import CHOICE, PREDICTED, FormulaContext, Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead
 from lawdsl.language.symbols import Declarations, Find, Symbol
@@ -209,9 +209,8 @@ def _check_point(scope: Scope, line: tree.StepNode, step: Step) -> None:
             scope.say("L0603", message, span, help)
             continue
         if name not in variables:
-            alike = nearest(name, variables)
             help = f"its variables are {', '.join(variables)}"
-            help = f"did you mean `{alike}`?" if alike else help
+            help = did_you_mean(name, variables, help)
             message = f"`{line.law}` has no variable `{name}`"
             scope.say("L0603", message, span, help)
             continue

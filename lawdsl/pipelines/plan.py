@@ -11,7 +11,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.row_filter import RELATIONS
 from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.pipelines import Pipeline, Step
 from lawdsl.language.printer import print_formula
@@ -76,8 +76,7 @@ def _unknown_settings(pipeline: Pipeline, setting_values: Mapping[str, float]) -
     problems = []
     for name in setting_values:
         if name not in names:
-            alike = nearest(name, names)
-            help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(names)}"
+            help = did_you_mean(name, names, f"it has {', '.join(names)}")
             message = f"`{pipeline.name}` has no given or setting `{name}`"
             problems.append(Diagnostic("L0301", message, help=help))
     return problems
@@ -89,8 +88,7 @@ def _unknown_columns(pipeline: Pipeline, columns: Mapping[str, str]) -> list[Dia
     problems = []
     for name in columns:
         if name not in names:
-            alike = nearest(name, names)
-            help = f"did you mean `{alike}`?" if alike else f"its names are {', '.join(names)}"
+            help = did_you_mean(name, names, f"its names are {', '.join(names)}")
             message = f"no step of `{pipeline.name}` speaks of `{name}`"
             problems.append(Diagnostic("D0116", message, help=help))
     return problems

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.binding import conversion
+from lawdsl.data.columns import no_column
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.data.weights_and_runs import groups_of
-from lawdsl.language.keywords import nearest
 from lawdsl.law.law import Law
 from lawdsl.pipelines.plan import StepTask
 
@@ -40,12 +40,7 @@ def check_groups(task: StepTask, table: Table) -> None:
     for name in task.group_by:
         column = task.column(name)
         if column not in table.columns:
-            alike = nearest(column, table.columns)
-            suggestion = f"did you mean `{alike}`? " if alike else ""
-            listed = ", ".join(table.columns)
-            help = f"{suggestion}the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
-            message = f"there is no column `{column}` for the groups of `{task.law.name}`"
-            problems.append(Diagnostic("D0104", message, place=table.name, help=help))
+            problems.append(no_column(table, column, f"the groups of `{task.law.name}`", name))
             continue
         empty = np.flatnonzero([cell == "" for cell in table.texts(column)])
         if len(empty):

@@ -12,7 +12,7 @@ import sympy as sp
 from lawdsl.compiling.autodiff import values as computed
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 from lawdsl.proof.decide import RELATIONS
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion, Unknown
 from lawdsl.solving.formulate.sources import finite_number
@@ -78,8 +78,9 @@ def _checked_number(name: str, value: object, mistakes: list[Diagnostic]) -> flo
 def _unknown_name_error(
     posed: FormulatedQuestion, name: str, names: Mapping[str, sp.Symbol]
 ) -> Diagnostic:
-    alike = nearest(name, [*names, *posed.question.uses])
-    help = f"did you mean `{alike}`?" if alike else f"it has {', '.join(list(names)[:12])}"
+    help = did_you_mean(
+        name, [*names, *posed.question.uses], f"it has {', '.join(list(names)[:12])}"
+    )
     message = f"`{posed.question.name}` has no given or setting `{name}`"
     if any(name == u.name or u.name.startswith(f"{name}[") for u in posed.unknowns):
         message = f"`{name}` is what the question asks for"

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 
 from ..run.evaluation_steps import Dense, Exponential, ListedSteps, Sectional, Sparse
 from ..spec import ExecutionConfig, Training
@@ -221,9 +221,8 @@ def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Di
 
 
 def _unknown(location: str, key: str, valid_keys: Sequence[str]) -> Diagnostic:
-    alike = nearest(key, valid_keys)
     listed = f"there may be {', '.join(valid_keys)}" if valid_keys else ""
-    help = f"did you mean `{alike}`?" if alike else listed
+    help = did_you_mean(key, valid_keys, listed)
     return wrong(location, f"{location} is not known here", help)
 
 

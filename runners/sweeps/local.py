@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..run.locks import release
@@ -10,7 +10,7 @@ from ..spec import ExecutionConfig
 from . import workers
 from .machine import Machine
 from .plan import Planned
-from .scheduler import Job, Outcome, Policy, StopRequest, carry_out
+from .scheduler import Job, Policy
 from .workers import Exit
 
 
@@ -38,25 +38,9 @@ class LocalEngine:
     policy: Policy = Policy()
     worker: tuple[str, ...] = workers.WORKER
 
-    def run(
-        self,
-        runs: Sequence[Planned],
-        stop: StopRequest,
-        ended: Callable[[Outcome], None] = lambda outcome: None,
-        progress: Callable[[int, int], None] = lambda tokens, at_work: None,
-    ) -> list[Outcome]:
-        """Execute runs in the order given; see `carry_out`.
-
-        Args:
-            runs: the runs.
-            stop: says when to end.
-            ended: called with the outcome of each run as it ends.
-            progress: called with the tokens trained so far, and the number of active runs.
-
-        Returns:
-            The outcomes.
-        """
-        return carry_out(self, runs, stop, ended, progress)
+    def engine(self, runs: Sequence[Planned]) -> LocalEngine:
+        """This machine itself: every run can be done here."""
+        return self
 
     def hopeless(self, waiting: Sequence[Job]) -> str:
         """An empty text: this machine can start every run at some time."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from .machine import Machine
 from .plan import Planned
 from .ray_cluster import ClusterNode, Resources, capacity, check, needs_of, nodes, pinned
 from .ray_nodes import Watch
-from .scheduler import Job, Outcome, Policy, StopRequest, carry_out
+from .scheduler import Job, Policy
 from .workers import Exit
 
 NODE_PATIENCE = 600.0  # seconds that runs wait for a node that they fit on, when the last is lost
@@ -85,32 +85,18 @@ class RayEngine:
     patience: float = NODE_PATIENCE
     grace: float = GRACE
 
-    def run(
-        self,
-        runs: Sequence[Planned],
-        stop: StopRequest,
-        ended: Callable[[Outcome], None] = lambda outcome: None,
-        progress: Callable[[int, int], None] = lambda tokens, at_work: None,
-    ) -> list[Outcome]:
-        """Execute runs in the order given; see `carry_out`.
+    def engine(self, runs: Sequence[Planned]) -> _Cluster:
+        """The nodes, after a check that those which can do the runs see their folders.
 
         Args:
-            runs: the runs.
-            stop: says when to end.
-            ended: called with the outcome of each run as it ends.
-            progress: called with the tokens trained so far, and the number of active runs.
-
-        Returns:
-            The outcomes.
+            runs: at least one.
 
         Raises:
             LawdslError: nodes that do not see the folders (R0115).
         """
-        if not runs:
-            return []
         kinds = {needs_of(run.order.how, self.machine, self.jobs_per_gpu) for run in runs}
         able = [n for n in nodes() if n.alive and any(n.times(needs) for needs in kinds)]
-        return carry_out(_Cluster(self, check(able, runs)), runs, stop, ended, progress)
+        return _Cluster(self, check(able, runs))
 
 
 class _Cluster:

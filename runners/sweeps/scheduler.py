@@ -140,7 +140,7 @@ class Job:
 
 
 class Engine(Protocol):
-    """Machines that do runs."""
+    """What starts the workers of runs and watches over them."""
 
     @property
     def policy(self) -> Policy:
@@ -191,8 +191,22 @@ class Engine(Protocol):
         """
 
 
+class Machines(Protocol):
+    """What runs may be done on: this machine, or a cluster."""
+
+    def engine(self, runs: Sequence[Planned]) -> Engine:
+        """What does some runs, after a check that it can.
+
+        Args:
+            runs: at least one.
+
+        Raises:
+            LawdslError: nodes that do not see the folders (R0115).
+        """
+
+
 def carry_out(
-    engine: Engine,
+    machines: Machines,
     runs: Sequence[Planned],
     stop: StopRequest,
     ended: Callable[[Outcome], None] = lambda outcome: None,
@@ -201,7 +215,7 @@ def carry_out(
     """Execute runs, in the order given where resources permit.
 
     Args:
-        engine: the machines.
+        machines: what they are done on.
         runs: the runs.
         stop: says when to end.
         ended: called with the outcome of each run as it ends.
@@ -212,8 +226,12 @@ def carry_out(
         The outcomes, in the order in which the runs ended, then those of runs that never started.
 
     Raises:
-        LawdslError: a folder that cannot be a run's, or a worker that cannot be started (R0107).
+        LawdslError: a folder that cannot be a run's, a worker that cannot be started (R0107), or
+            nodes that do not see the folders (R0115).
     """
+    if not runs:
+        return []
+    engine = machines.engine(runs)
     waiting = [Job(run, tokens=run.state.tokens) for run in runs]
     working: list[Job] = []
     outcomes: list[Outcome] = []

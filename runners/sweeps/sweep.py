@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 
 from ..run import schedules
 from ..run.evaluation_steps import Schedule, steps
@@ -160,8 +160,7 @@ def _names(raw: Mapping[str, Any]) -> Problems:
     problems = []
     for location, name, valid_names, kind in used:
         if valid_names and isinstance(name, str) and name not in valid_names:
-            alike = nearest(name, valid_names)
-            help = f"did you mean `{alike}`?" if alike else f"there are {', '.join(valid_names)}"
+            help = did_you_mean(name, valid_names, f"there are {', '.join(valid_names)}")
             problems.append(wrong(location, f"there is no {kind} `{name}`", help, "R0104"))
     return problems
 

@@ -18,7 +18,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import read_json
-from lawdsl.language.keywords import nearest
+from lawdsl.language.keywords import did_you_mean
 
 from ..spec import canonical
 from .distributed import out_of_memory
@@ -56,9 +56,10 @@ def configuration(source: Source) -> PretrainedConfig:
             del part[key]
     kind = plain.pop("model_type", None)
     if kind not in CONFIG_MAPPING_NAMES:
-        alike = nearest(str(kind), tuple(CONFIG_MAPPING_NAMES))
         why = f"transformers knows no model_type `{kind}`" if kind else "it has no model_type"
-        help = f"did you mean `{alike}`?" if alike else "such as qwen2, llama or gpt_neox"
+        help = did_you_mean(
+            str(kind), tuple(CONFIG_MAPPING_NAMES), "such as qwen2, llama or gpt_neox"
+        )
         raise refused("R0302", source, why, help=help)
     with understood(source, "R0302"):
         return AutoConfig.for_model(kind, **plain)

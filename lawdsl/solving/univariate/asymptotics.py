@@ -145,7 +145,9 @@ def expansion(
     return results[tape.outputs[0]]
 
 
-def power(ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries) -> AsymptoticSeries:
+def _power(
+    ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries
+) -> AsymptoticSeries:
     """Expand base^exponent: by the binomial series about the dominant term, or as
     exp(exponent*log(base)).
 
@@ -162,7 +164,7 @@ def power(ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries) 
         Undecided: a sign or a bound is not certain.
     """
     if exponent.rest is not None or any(m for m in exponent.terms):
-        return exp(ring, ring.multiply(exponent, log(ring, base)))
+        return _exp(ring, ring.multiply(exponent, _log(ring, base)))
     p = exponent.terms.get(CONSTANT, ring.numbers.rational(0))
     if p.fraction == 0:
         return ring.constant(Fraction(1))
@@ -194,7 +196,7 @@ def power(ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries) 
     return ring.scaled(series, ring.numbers.power(c, p), ring.line.raised(monomial, p))
 
 
-def log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+def _log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     """Expand log a = log(c) + log(m) + log(1 + u) for a = c m (1 + u).
 
     Args:
@@ -228,16 +230,8 @@ def log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     return ring.add(*parts)
 
 
-def exp(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand exp a: terms that grow without bound become a monomial, the others a Taylor series.
-
-    Args:
-        ring: arithmetic on a half-line.
-        a: a series.
-
-    Returns:
-        The series.
-    """
+def _exp(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """Expand exp a: terms that grow without bound become a monomial, the others a Taylor series."""
     big, constant, small = ring.parted(a)
     monomial = frozenset((ring.line.generator(m), c) for m, c in big.items())
     factorials = [fmpq(1)]
@@ -278,82 +272,42 @@ def _wave(ring: SeriesRing, a: AsymptoticSeries, phase: int) -> AsymptoticSeries
     return ring.taylor(coefficients, small, lambda _: (-bound).union(bound))
 
 
-def sin(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand sin a about the limit of a; [-1, 1] where a is unbounded.
-
-    Args:
-        ring: arithmetic on a half-line.
-        a: a series.
-
-    Returns:
-        The series.
-    """
+def _sin(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """Expand sin a about the limit of a; [-1, 1] where a is unbounded."""
     return _wave(ring, a, 0)
 
 
-def cos(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand cos a about the limit of a; [-1, 1] where a is unbounded.
-
-    Args:
-        ring: arithmetic on a half-line.
-        a: a series.
-
-    Returns:
-        The series.
-    """
+def _cos(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """Expand cos a about the limit of a; [-1, 1] where a is unbounded."""
     return _wave(ring, a, 1)
 
 
-def tan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand tan a = sin a / cos a.
-
-    Args:
-        ring: arithmetic on a half-line.
-        a: a series.
-
-    Returns:
-        The series.
-    """
-    return ring.multiply(sin(ring, a), _inverse(ring, cos(ring, a)))
+def _tan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """Expand tan a = sin a / cos a."""
+    return ring.multiply(_sin(ring, a), _inverse(ring, _cos(ring, a)))
 
 
 def _inverse(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    return power(ring, a, ring.constant(Fraction(-1)))
+    return _power(ring, a, ring.constant(Fraction(-1)))
 
 
-def tanh(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand tanh a = 1 - 2/(exp(2a) + 1).
-
-    Args:
-        ring: arithmetic on a half-line.
-        a: a series.
-
-    Returns:
-        The series.
-    """
+def _tanh(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """Expand tanh a = 1 - 2/(exp(2a) + 1)."""
     one = ring.constant(Fraction(1))
-    double = exp(ring, ring.scaled(a, ring.numbers.rational(2)))
+    double = _exp(ring, ring.scaled(a, ring.numbers.rational(2)))
     quotient = _inverse(ring, ring.add(double, one))
     return ring.subtract(one, ring.scaled(quotient, ring.numbers.rational(2)))
 
 
-def atan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand atan a: at infinity as ±pi/2 - atan(1/a), else by two Taylor terms, or four at 0.
-
-    Args:
-        ring: arithmetic on a half-line.
-        a: a series.
-
-    Returns:
-        The series.
-    """
+def _atan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """Expand atan a: at infinity as ±pi/2 - atan(1/a), else by two Taylor terms, or four at 0."""
     big, constant, small = ring.parted(a)
     if big:
         side = ring.sign(a)
         right = AsymptoticSeries(
             {CONSTANT: Coefficient(fmpq(side, 2), ring.numbers.named("pi", arb.pi()).constant)}
         )
-        return ring.subtract(right, atan(ring, _inverse(ring, a)))
+        return ring.subtract(right, _atan(ring, _inverse(ring, a)))
     if constant.fraction == 0:
         exact = [fmpq(0), fmpq(1), fmpq(0), fmpq(-1, 3)]  # the fourth derivative is below 4.7
         bound = arb(1) / 4
@@ -368,46 +322,22 @@ def atan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     return ring.taylor(coefficients, small, lambda _: (-bound).union(bound))
 
 
-def absolute(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand abs a, by the sign of a near the end.
-
-    Args:
-        ring: arithmetic on a half-line.
-        a: a series.
-
-    Returns:
-        a or -a.
-    """
+def _absolute(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    """Expand abs a, by the sign of a near the end."""
     return ring.scaled(a, ring.numbers.rational(ring.sign(a) or 1))
 
 
-def minimum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
-    """Give the series that is smallest near the end.
-
-    Args:
-        ring: arithmetic on a half-line.
-        series: at least one.
-
-    Returns:
-        One of them.
-    """
+def _minimum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
+    """Give the series that is smallest near the end."""
     return reduce(lambda a, b: a if ring.sign(ring.subtract(a, b)) <= 0 else b, series)
 
 
-def maximum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
-    """Give the series that is largest near the end.
-
-    Args:
-        ring: arithmetic on a half-line.
-        series: at least one.
-
-    Returns:
-        One of them.
-    """
+def _maximum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
+    """Give the series that is largest near the end."""
     return reduce(lambda a, b: a if ring.sign(ring.subtract(a, b)) >= 0 else b, series)
 
 
-def step_function(ring: SeriesRing, a: AsymptoticSeries, before: int) -> AsymptoticSeries:
+def _step_function(ring: SeriesRing, a: AsymptoticSeries, before: int) -> AsymptoticSeries:
     """Give 1 where a is positive near the end, `before` where it is negative.
 
     Args:
@@ -427,20 +357,22 @@ def step_function(ring: SeriesRing, a: AsymptoticSeries, before: int) -> Asympto
     return ring.constant(Fraction(1 if sign > 0 else before))
 
 
+# each takes the arithmetic on a half-line and the series of its arguments, and raises Undecided
+# where a sign or a bound is not certain
 OPERATIONS: dict[str, Callable[..., AsymptoticSeries]] = {
     "add": SeriesRing.add,
     "multiply": SeriesRing.multiply,
-    "power": power,
-    "exp": exp,
-    "log": log,
-    "sin": sin,
-    "cos": cos,
-    "tan": tan,
-    "atan": atan,
-    "tanh": tanh,
-    "abs": absolute,
-    "min": minimum,
-    "max": maximum,
-    "sign": lambda ring, a: step_function(ring, a, -1),
-    "step": lambda ring, a: step_function(ring, a, 0),
+    "power": _power,
+    "exp": _exp,
+    "log": _log,
+    "sin": _sin,
+    "cos": _cos,
+    "tan": _tan,
+    "atan": _atan,
+    "tanh": _tanh,
+    "abs": _absolute,
+    "min": _minimum,
+    "max": _maximum,
+    "sign": lambda ring, a: _step_function(ring, a, -1),
+    "step": lambda ring, a: _step_function(ring, a, 0),
 }
