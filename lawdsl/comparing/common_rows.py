@@ -179,6 +179,7 @@ def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> Comm
             variables.setdefault(q.name, values)
     order = np.lexsort((*reversed(variables.values()), targets[0]))
     aligned = table.at(common[order])
+    # reversed: where laws bind a name differently, the first law decides
     bound = {name: column for law_runs in reversed(runs) for name, column in law_runs.bound.items()}
     variables = {name: values[order] for name, values in variables.items()}
     return CommonRows(
@@ -217,5 +218,6 @@ def _digest_of(variables: Mapping[str, Array], target: Array) -> str:
     digest = hashlib.sha256()
     for name, values in [*variables.items(), ("", target)]:
         digest.update(f"{name}\n".encode())
+        # little-endian on every machine, so that the digest of a table is one
         digest.update(np.ascontiguousarray(values, dtype="<f8").data)
     return digest.hexdigest()

@@ -67,6 +67,7 @@ class GroupFit:
         if self.sigma is None:
             return None
         weights = 1 / self.sigma**2
+        # a mean of 1, since the sum of weights counts as the number of rows
         return weights / float(np.mean(weights))
 
     @property

@@ -86,6 +86,7 @@ def split_into_groups(task: StepTask, table: Table, positions: Rows) -> list[Row
     numbers = groups_of(
         table.at(table.rows[positions]), [task.column(name) for name in task.group_by]
     )
+    # stable: within a group rows stay in the order of the table
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
 
@@ -161,6 +162,7 @@ def output_table(
 
 def _is_constant(cells: Any, groups: Sequence[Rows]) -> bool:
     """Whether a column is constant in each group."""
+    # combined first: each chunk would get a dictionary, and so codes, of its own
     encoded = pc.dictionary_encode(cells.combine_chunks(), null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     return all(bool(np.all(codes[rows] == codes[rows[0]])) for rows in groups)

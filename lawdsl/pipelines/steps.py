@@ -105,6 +105,7 @@ def run_step(
     groups = []
     previous_part, problem = None, None
     for part, rows in grouped:
+        # all groups of a part share one compiled law
         if part is not previous_part or problem is None:
             assert part.runs.target is not None
             law = part.law

@@ -274,6 +274,7 @@ def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[RunOrder]) -> Diag
     more = f" and {len(labels) - MAX_RUNS_LISTED} more" if len(labels) > MAX_RUNS_LISTED else ""
     steps = max(order.run.training.steps for order in orders)
     fewer = int(steps * supply.allowed / supply.epochs)
+    # rounded first: an exact number of tenths must not go up by the error of a product
     passes = math.ceil(round(10 * supply.epochs, 6)) / 10
     help = f"train for {fewer:,} steps at most, bring more text, or allow it: "
     help += f"{name} = {{folder = …, max_epochs = {passes:g}}}"

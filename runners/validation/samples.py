@@ -117,6 +117,7 @@ def draw(
             else:
                 last = -heapq.heapreplace(heap, -key)
                 del by_position[last], copies[last]
+            # only documents that enter the sample are decoded
             by_position[key] = _stretch(key, document(), CHARACTERS_PER_TOKEN * length)
     drafts = [by_position[key] for key in sorted(by_position)]
     samples = tuple(_pieces(drafts, tokenizer, length, shortest))
@@ -224,6 +225,7 @@ def _pieces(
             if tokens <= length:
                 yield sample
                 continue
+            # other bits than those of `_stretch`, so that the two choices are independent
             first = (int(sample.key, 16) >> 32 & 0xFFFFFFFF) % (tokens - length + 1)
             start, end = encoding.offsets[first][0], encoding.offsets[first + length - 1][1]
             piece = sample.text[start:end]

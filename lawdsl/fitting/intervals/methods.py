@@ -75,6 +75,7 @@ def intervals(
     without_ends = Intervals(options.intervals, options.level, unit, {}, {})
     if doubt is not None:
         return Known(without_ends, together, None, tuple(doubt))
+    # a profile is searched without the bounds between parameters, which it keeps by active sets
     loose = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
     scatter = delta(_along(problem, on_bound), theta, on_bound, options.level, groups)
     task = IntervalTask(

@@ -49,6 +49,7 @@ def is_farkas_certificate(
         return False
     used = [k for k in range(len(rows)) if shares[k] > ZERO_WEIGHT_SHARE * largest]
     numbers = [rows[k] for k in used]
+    # the floats proposed by the linear programme are taken as they are: any weights prove or do not
     exact = [Fraction(float(weights[k])) for k in used]
     unknowns = list(problem.unknowns)
     slopes = [_slopes(problem, number, unknowns) for number in numbers]
@@ -58,6 +59,7 @@ def is_farkas_certificate(
     ends = list(problem.unknowns.values())
     balanced = _cancel_unbounded(matrix, exact, ends)
     signs = [problem.constraints[number].equality for number in numbers]
+    # cancelling may have turned the weight of an inequality negative
     if balanced is None or any(
         w < 0 and not equal for w, equal in zip(balanced, signs, strict=True)
     ):
@@ -120,6 +122,7 @@ def _lower_bound(
 ) -> Any:
     """A lower bound of the weighted sum on the box; -1 where none is known."""
     unknowns = list(problem.unknowns)
+    # an affine function is known by its value anywhere and its slopes; 0 has the least rounding
     start = [Fraction(min(max(0.0, low), high)) for low, high in ends]
     inputs = [*start, *(Fraction(v) for v in problem.values.values())]
     tape = compile_tape(

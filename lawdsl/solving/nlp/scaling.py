@@ -49,6 +49,7 @@ class Units:
 def power_of_two(size: Array) -> Array:
     """The powers of two next below positive numbers; 1 for what is zero or not finite."""
     usable = np.isfinite(size) & (size > 0)
+    # frexp has its mantissa in [1/2, 1)
     exponent = np.frexp(np.where(usable, size, 1.0))[1] - 1
     return np.clip(np.ldexp(1.0, exponent), SMALLEST_UNIT, LARGEST_UNIT)
 

@@ -42,6 +42,7 @@ def sensitivities(
     problem = problem.in_units_at(solution.x, solution.start_lengths)
     assert problem.units is not None
     units = problem.units
+    # at a steep bound slopes are infinite: the point beside it is used
     at_point = kkt_point(problem, np.clip(solution.x / units.unknowns, *problem.inner))
     n = len(at_point.x)
     functions = NlpFunctions(problem, [*problem.unknowns, *symbols])

@@ -57,6 +57,7 @@ def met_with_equality(
     values, slopes = problem.functions.at(x)
     margins = -values[1:]
     sizes = np.maximum(problem.terms_on(x[:, None])[:, 0], np.abs(slopes[1:]) @ np.abs(x))
+    # not (>): a margin of nan counts as equality, which makes the answer weaker
     rows = strict.rows & ~(margins > STRICT_RTOL * np.where(np.isfinite(sizes), sizes, 0.0))
     low = strict.low & ~(x - problem.low > STRICT_RTOL * np.maximum(np.abs(x), np.abs(problem.low)))
     high = strict.high & ~(
@@ -98,6 +99,7 @@ def _candidates(problem: NlpProblem, seed: int) -> Iterator[Array]:
 def _strictly_feasible(problem: NlpProblem, strict: StrictInequalities, points: Array) -> Array:
     """The points, shape (n, points), that satisfy all constraints, strict ones strictly."""
     values = problem.functions.values_on(points)[1:]
+    # an infinite size would tolerate any violation
     sizes = np.nan_to_num(problem.terms_on(points), nan=0.0, posinf=0.0)
     slack = np.where(problem.equality[:, None], np.abs(values), values)
     is_feasible = np.where(strict.rows[:, None], slack < 0, slack <= STRICT_RTOL * sizes).all(

@@ -63,6 +63,7 @@ def find_unbounded_path(
     # a path is followed up to overflow: only that may stop it
     beyond = np.isinf(np.abs(values)).any(axis=0).reshape(paths, times) | ~np.isfinite(goal)
     nudge = np.where(open_ends[0] | open_ends[1], 1 + NUDGE_SIZE, 1.0)[:, None]
+    # a nearby point shares a real fall, but not one that rounding makes
     nudged = problem.functions.on(points.reshape(n, -1) * nudge)[0][0]
     smooth = np.abs(nudged.reshape(paths, times) - goal)
     candidates: list[tuple[float, bool, int, int]] = []
@@ -186,6 +187,7 @@ def _project_on_equalities(problem: NlpProblem, points: Array) -> Array:
 def _growth_choices(n: int) -> Mask:
     """Which unknowns grow on the simplest paths, shape (n, PLAIN): first one each, then several."""
     alone = np.eye(n, dtype=bool)[:, : PLAIN_PATHS // 2]
+    # a fixed seed: the plainest paths are the same for every seed of the question
     more = np.random.default_rng(0).random((n, PLAIN_PATHS - alone.shape[1])) < 0.6
     return np.hstack([alone, more])
 
