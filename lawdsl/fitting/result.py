@@ -144,6 +144,7 @@ class Fit(FitRecord):
         """The problem of a law on the rows of a table, and its fitted parameters."""
         rows = read_table(table)
         fitted = {q.name: self.data.columns[q.name] for q in law.variables}
+        # columns of the fitted table are a default only where the new table has them
         columns_of_fit = {name: column for name, column in fitted.items() if column in rows.columns}
         points = bind(law, rows, {**columns_of_fit, **columns}, target=False).columns
         values = self.values | {name: fixed.value for name, fixed in self.held.items()}
@@ -253,6 +254,7 @@ def beyond(
     low, high = fitted
     below, above = float(np.min(values)), float(np.max(values))
     factors: list[tuple[str, float]] = []
+    # a factor says something only of positive numbers
     if high > 0 and above > high * OUTSIDE:
         times = above / high
         factors.append((f"{above:g} is {times:.3g} times the largest fitted, {high:g}", times))

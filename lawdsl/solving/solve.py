@@ -62,6 +62,7 @@ class Asked:
         self._solvers: dict[
             frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver
         ] = {}
+        # mistakes of the question itself are reported here, not at the first answer
         self._solver_for(self.posed.default_values)
 
     def answer(
@@ -160,6 +161,7 @@ def _is_certainly_violated(
     symbols = sorted(condition.margin.free_symbols, key=str)
     tape = compile_tape([condition.margin], symbols)
     try:
+        # the violation was found in float64, where it may be rounding
         sign = interval_sign(tape, [Fraction(values[s]) for s in symbols])
     except (OverflowError, ValueError):  # a value that is not finite
         return False

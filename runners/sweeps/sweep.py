@@ -86,6 +86,7 @@ def read_sweep(path: Path) -> Sweep:
     problems += _models(file, how)
     problems += _names(raw)
     evaluate, more = _evaluations(file.get("evaluation"), training)
+    # a grid can be checked only where its names and tables are valid
     refuse(path, problems + more)
     cells, problems = _cells(file)
     table: Columns = file["table"]
@@ -120,6 +121,7 @@ def read_sweep(path: Path) -> Sweep:
 
 def _below(path: Path, folder: str) -> str:
     """The path of a folder, relative to that of the file."""
+    # abspath, not resolve: a link stays the path that was written
     return os.path.abspath(path.parent / os.path.expanduser(folder))
 
 
@@ -207,6 +209,7 @@ def _cells(file: Mapping[str, Any]) -> tuple[tuple[Cell, ...], Problems]:
             for written in part.shares or grid.shares:
                 for seed in part.seeds or grid.seeds:
                     cell = _cell(name, written, grid.rest, seed)
+                    # by mixture, not by the shares as written, which may leave the rest out
                     key = (name, frozenset(cell.mixture.items()), seed)
                     cells.setdefault(key, cell)
     return tuple(cells.values()), []
@@ -235,6 +238,7 @@ def _unmixed(written: Written, rest: str | None) -> str:
 
 
 def _cell(model: str, written: Written, rest: str | None, seed: int) -> Cell:
+    # exact: 0.1 + 0.2 + 0.7 is 1
     shares = {name: Fraction(share) for name, share in written.items()}
     mixture = dict(shares)
     if rest is not None:

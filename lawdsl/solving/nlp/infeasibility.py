@@ -154,6 +154,7 @@ def _row_shortfall(polytope: Polytope, k: int) -> Iterator[float]:
     least = rest.linprog(polytope.slopes[k])
     if least.status == 0 and least.fun + polytope.offsets[k] > 0:
         yield float(least.fun + polytope.offsets[k])
+    # 3: unbounded below, so the equation is missed from the other side
     elif least.status in (0, 3) and polytope.equality[k]:
         most = rest.linprog(-polytope.slopes[k])
         if most.status == 0:
@@ -179,10 +180,12 @@ def _explain_nonlinear(problem: NlpProblem, best: BestFeasible, seed: int) -> Nl
     loose = []
     for number, c in enumerate(problem.constraints):
         signs = (1, -1) if c.equality else (1,)
+        # each constraint relaxes in its own size: another unit of one changes no conflict
         room = sp.Float(size[number]) * t
         loose += [(number, NlpConstraint(c.name, sign * c.expression - room)) for sign in signs]
     wider = {**problem.unknowns, t: (0.0, np.inf)}
     violated = NlpProblem(t, wider, [c for _, c in loose], problem.values)
+    # twice the violation of x: the search starts strictly inside all loosened constraints
     start = np.append(x, 2 * _relative_violation(problem, x, size))
     starts = (
         INFEASIBLE_STARTS if proved_infeasible else None
