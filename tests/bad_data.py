@@ -13,8 +13,9 @@ from planted import PLANTED, grid, law_of
 
 import lawdsl
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.solvers.descent import descend
 from lawdsl.fitting.solvers.starts import chosen_starts
 
@@ -154,8 +155,10 @@ def optima(law: Any, table: Any) -> tuple[Diagnostic, ...]:
     columns = np.array([table[q.name] for q in law.variables])
     problem = problem_of(law, columns, table["L"], law.objective)
     with np.errstate(all="ignore"):
-        reached = descend(problem, chosen_starts(law, problem, 24, 0))
-        return tuple(several_optima(law, problem, min(reached, key=lambda d: d.loss), reached))
+        reached = descend(problem, chosen_starts(prepare(law), problem, 24, 0))
+        return tuple(
+            several_optima(prepare(law), problem, min(reached, key=lambda d: d.loss), reached)
+        )
 
 
 X = np.linspace(0.1, 4.0, 60)

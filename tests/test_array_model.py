@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import lawdsl
-from lawdsl.fitting import build_problem
-from lawdsl.fitting.build_problem import WRITTEN_OUT, on_arrays, problem_of
+from lawdsl.fitting.preparation import build_problem
+from lawdsl.fitting.preparation.build_problem import WRITTEN_OUT, on_arrays, problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.instances.instance import Instance

@@ -9,7 +9,7 @@ import pytest
 from planted import PLANTED
 
 import lawdsl
-from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.transforms import room
 
 LAWS = (

@@ -21,7 +21,7 @@ from lawdsl.comparing.protocols import KINDS, PAPER_NAMES, Fold, parse_protocol
 from lawdsl.comparing.ranking import RankingData
 from lawdsl.comparing.scores import aicc, log_likelihood, losses, scores
 from lawdsl.data.read import read_table
-from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import rho
 from lawdsl.language.resolver import Objective
 

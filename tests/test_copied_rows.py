@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.residuals import with_copies_as_one
+from lawdsl.fitting.preparation.build_problem import problem_of
 
 TEXT = (
     "law size\nvariable N > 0\nparameter E, A, alpha > 0\nL = E + A/N^alpha\nminimize squared(L)\n"

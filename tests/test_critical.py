@@ -16,8 +16,9 @@ from scipy.optimize import brentq
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import Text
-from lawdsl.fitting.build_problem import problem_of
-from lawdsl.fitting.two_step import Straightest, straightest
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.parameter_choice import straightest
+from lawdsl.fitting.two_step import Straightest
 from lawdsl.language.library import declared, shipped_folder
 from lawdsl.language.objective import read_objective
 from lawdsl.language.parser import parse

@@ -12,7 +12,7 @@ from planted import PLANTED, grid, law_of
 
 import lawdsl
 from lawdsl.fitting import fit as fitting
-from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.solvers import multistart as searching
 from lawdsl.fitting.solvers.descent import polish
 from lawdsl.fitting.transforms import to_free

@@ -13,21 +13,28 @@ from planted import law_of
 import lawdsl
 from lawdsl.cli.fit import fit as fit_command
 from lawdsl.fitting import fit_single
-from lawdsl.fitting.build_problem import of_logarithms, problem_of, rest_shares, with_solved_factors
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS, on_bounds
 from lawdsl.fitting.diagnostics.patterns import lines, pattern
 from lawdsl.fitting.diagnostics.residuals import View
 from lawdsl.fitting.diagnostics.robust_fit import far_values
 from lawdsl.fitting.fitted_claims import failures
 from lawdsl.fitting.intervals.covariance import Covariance
+from lawdsl.fitting.preparation.build_problem import (
+    of_logarithms,
+    problem_of,
+    rest_shares,
+    with_solved_factors,
+)
+from lawdsl.fitting.preparation.prepare import prepare
+from lawdsl.fitting.preparation.start_scales import CENTRE, MANY, SMALL, in_terms
 from lawdsl.fitting.problem import Evaluation
 from lawdsl.fitting.result_by_label import Fits
-from lawdsl.fitting.result_parts import Certificate, FittedLaw
+from lawdsl.fitting.result_parts import Certificate
 from lawdsl.fitting.solvers.multistart import _followed
 from lawdsl.fitting.solvers.solver import Solution
-from lawdsl.fitting.solvers.start_scales import CENTRE, MANY, SMALL, in_terms
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.solvers.variable_projection import solved
+from lawdsl.fitting.storage import fitted_law
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.instances.instance import Instance
 
@@ -92,7 +99,7 @@ def test_linear_parameters_with_a_bound_on_each_other_are_solved_for():
         "variable x > 0\nparameter a > 0\nparameter b > 2*a\nL = a*x + b\nminimize squared(L)"
     )
     problem = problem_of(law, X[None], 1.5 * X + 4, law.objective)
-    free = chosen_starts(law, problem, 1, seed=0)
+    free = chosen_starts(prepare(law), problem, 1, seed=0)
     np.testing.assert_allclose(to_parameters(problem.transforms, free), [[1.5, 4]], rtol=1e-9)
 
 
@@ -111,7 +118,7 @@ def test_the_logarithm_of_a_product_of_exponentials_is_solved_by_least_squares()
     logs = of_logarithms(law, problem_of(law, X[None], y, law.objective))
     assert logs is not None and logs.objective.log
     slope, middle = np.polyfit(X, np.log(y), 1)
-    free = chosen_starts(law, logs, 1, seed=0)
+    free = chosen_starts(prepare(law), logs, 1, seed=0)
     np.testing.assert_allclose(to_parameters(logs.transforms, free), [[middle, slope]], rtol=1e-9)
 
 
@@ -302,7 +309,7 @@ def test_a_spread_is_equal_to_one_of_the_same_numbers_and_to_nothing_else():
 
 def test_fits_show_their_parts_and_not_all_that_there_is_to_say():
     warning = lawdsl.Diagnostic("D0135", "some are interpolated", "warning")
-    shown = repr(Fits(FittedLaw.of(LINE), {}, (), {"x": "col"}, (warning,)))
+    shown = repr(Fits(fitted_law(LINE), {}, (), {"x": "col"}, (warning,)))
     assert "parts=()" in shown and "col" in shown and "interpolated" not in shown
 
 

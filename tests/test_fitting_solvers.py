@@ -14,7 +14,8 @@ import pytest
 from planted import law_of
 from test_nist import LAWS, read_data, read_problems
 
-from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.descent import descend
 from lawdsl.fitting.solvers.irls import irls
@@ -238,6 +239,6 @@ def test_a_search_from_many_starts_takes_its_solvers():
     assert min(s.loss for s in by_trust_region) == pytest.approx(case.loss, rel=1e-9)
 
     law = law_of(case.text)
-    best = optimum(law, problem, 4, 0, None, solvers)
+    best = optimum(prepare(law), problem, 4, 0, None, solvers)
     assert best.loss == pytest.approx(case.loss, rel=1e-9)
     assert sum(coarse) >= 9

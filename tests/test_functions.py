@@ -26,8 +26,8 @@ from lawdsl.compiling.intervals import ONE, Interval, NoInterval, precision
 from lawdsl.compiling.model import Model
 from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.compiling.terms import parts_of
-from lawdsl.fitting import build_problem
-from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.preparation import build_problem
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.language.instances.instance import Instance
 from lawdsl.law.functions import SYMPY
 from lawdsl.law.law import Law

@@ -13,11 +13,12 @@ from scipy.stats import binom, norm
 from scipy.stats import t as student
 
 import lawdsl
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.intervals.profile import profile
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.fitting.transforms import keeps, relaxed
@@ -39,7 +40,7 @@ def fitted(law: Law, table: Table, weights: np.ndarray | None = None) -> tuple[P
 
 def best(law: Law, problem: Problem, starts: object) -> tuple[np.ndarray, float]:
     with np.errstate(all="ignore"):  # searches pass through places where a law overflows
-        found = optimum(law, problem, starts, 0)  # type: ignore[arg-type]
+        found = optimum(prepare(law), problem, starts, 0)  # type: ignore[arg-type]
     return found.theta, found.loss
 
 

@@ -10,9 +10,9 @@ from planted import grid, law_of
 from scipy.stats import t as student
 
 import lawdsl
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.intervals import constrained_profile
 from lawdsl.fitting.intervals.m_estimator import noise_of
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.law.law import Law
 
 Table = Mapping[str, np.ndarray]

@@ -78,6 +78,38 @@ def test_the_language_loads_no_algebra_and_no_arrays(path: Path):
         assert not HEAVY & {name.split(".")[0] for name in imports(path)}
 
 
+FITTING = ROOT / "fitting"
+NUMERICAL = [
+    p for room in ("solvers", "intervals", "diagnostics") for p in (FITTING / room).glob("*.py")
+]
+ALGEBRA = ("sympy", "lawdsl.law", "lawdsl.proof", "lawdsl.fitting.preparation")
+
+
+def of_fitting(path: Path) -> list[Path]:
+    """The modules of fitting/ that a module of it imports."""
+    files = [ROOT.parent / f"{name.replace('.', '/')}.py" for name in imports(path)]
+    files += [file.parent.with_suffix(".py") for file in files]
+    return [file for file in files if file.is_relative_to(FITTING) and file.exists()]
+
+
+def test_the_numerical_stages_of_a_fit_do_no_algebra():
+    below: set[Path] = set()
+    pending = [path for path in NUMERICAL if path.name != "__init__.py"]
+    while pending:
+        path = pending.pop()
+        if path not in below:
+            below.add(path)
+            pending += of_fitting(path)
+    assert FITTING / "problem.py" in below
+    bad = {
+        p.name: n
+        for p in below
+        for n in imports(p)
+        if f"{n}.".startswith(tuple(f"{a}." for a in ALGEBRA))
+    }
+    assert bad == {}
+
+
 def test_nothing_imports_torch():
     assert not [p for p in MODULES if any(n.split(".")[0] == "torch" for n in imports(p))]
 

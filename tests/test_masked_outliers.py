@@ -10,8 +10,9 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.swapped_columns import _grid, exchanged
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.refit import refitted
 
 Columns = dict[str, Any]
@@ -205,7 +206,7 @@ def test_a_planned_run_outside_the_ranges_of_a_few_noisy_ones_is_no_exchange():
         table = np.array([N, D]), 3 + draw.normal(0, 0.03, 8)
         problem = problem_of(law, *table, law.objective)
         theta, _ = refitted(problem, np.array([3.0, 0.0, 0.0]))
-        named += len(exchanged(law, problem, theta))
+        named += len(exchanged(prepare(law), problem, theta))
 
     assert named == 0
 

@@ -11,8 +11,9 @@ from bad_data import DISTANCE, TWO_DECAYS, noise, optima, runs
 from planted import PLANTED, law_of
 
 import lawdsl
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.solvers.solver import Solution
 
 X = np.linspace(0.1, 4.0, 60)
@@ -66,7 +67,7 @@ def test_predictions_that_differ_are_measured():
     law = MIDDLE
     problem = problem_of(law, X[None], table["L"], law.objective)
     reached = [_at(problem, a) for a in (1.25, 1.5, 1.75, 1.25)]
-    (found,) = several_optima(law, problem, reached[0], reached)
+    (found,) = several_optima(prepare(law), problem, reached[0], reached)
 
     assert found.message.startswith("3 optima are equally good: a is 1.25 or 1.5 or 1.75")
     assert found.notes[0] == "their predictions differ by up to 0.5 on these rows"
@@ -83,4 +84,4 @@ def test_worse_optima_and_searches_without_a_value_are_left_out():
     best = _at(problem, 1.2)
     others = [_at(problem, 0.3), replace(best, loss=np.inf), replace(best, loss=np.nan)]
 
-    assert several_optima(DISTANCE, problem, best, [best, *others]) == []
+    assert several_optima(prepare(DISTANCE), problem, best, [best, *others]) == []

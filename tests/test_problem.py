@@ -10,7 +10,7 @@ import pytest
 from planted import PLANTED, law_of, sample_of
 
 from lawdsl.fitting import problem as problems
-from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import Problem, rho, rho_slope
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.library import shipped

@@ -131,7 +131,7 @@ def test_the_law_of_repeated_data_gives_the_published_r_squared(shared_data: Pat
     """At the printed constants: R² 0.7722046, and the objective to the digits of 32-bit numbers."""
     from lawdsl.data.binding import bind
     from lawdsl.data.read import read_table
-    from lawdsl.fitting.build_problem import problem_of
+    from lawdsl.fitting.preparation.build_problem import problem_of
 
     law = lawdsl.load("repeated").with_held(REPEATED, {"beta": "alpha"})
     table = read_table(shared_data / "datablations" / "runs_182_outliers_removed.csv")

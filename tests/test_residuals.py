@@ -25,6 +25,7 @@ from lawdsl.fitting.diagnostics.residuals import (
     view,
     without,
 )
+from lawdsl.fitting.preparation.prepare import prepare
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 GAUSS: Draw = lambda rng, n: rng.normal(size=n)  # noqa: E731
@@ -246,13 +247,13 @@ def test_what_the_law_can_nearly_do_is_not_judged():
 
 def test_a_parameter_that_runs_into_a_corner_leaves_no_trace():
     """An infinite slope, sqrt at 0, is no direction in which residuals could be taken up."""
-    from lawdsl.fitting.build_problem import problem_of
+    from lawdsl.fitting.preparation.build_problem import problem_of
 
     law = law_of("variable x > 0\nparameter a >= 0\nparameter b\nL = b*x + sqrt(a)")
     x = np.linspace(1, 3, 20)
     problem = problem_of(law, x[None], 2 * x, law.objective)
     with np.errstate(all="ignore"):
-        at = view(law, problem, np.array([0.0, 2.0]), np.arange(20))
+        at = view(prepare(law), problem, np.array([0.0, 2.0]), np.arange(20))
 
     assert at.basis.shape == (20, 1) and np.all(np.isfinite(at.left))
 

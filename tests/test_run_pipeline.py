@@ -17,8 +17,9 @@ from scipy.stats import binom
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.intervals.prediction_errors import predictions
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.pipelines.bootstrap_fits import refit
 from lawdsl.pipelines.pooled_noise import shrink_variances
@@ -220,7 +221,7 @@ def test_errors_of_predictions_are_those_of_least_squares():
     r, rng = np.linspace(0, 1, 30), np.random.default_rng(0)
     target = 2 + np.exp(-r) + 1e-3 * rng.normal(size=30)
     problem = problem_of(law, r[None], target, law.objective)
-    theta = optimum(law, problem).theta
+    theta = optimum(prepare(law), problem).theta
     c, k, t = theta
     jacobian = np.stack([np.ones(30), np.exp(t * r), k * r * np.exp(t * r)], axis=1)
     ahead = np.array([1, np.exp(t * 0.3), k * 0.3 * np.exp(t * 0.3)])
@@ -275,14 +276,14 @@ def test_refits_find_the_minimum_of_each_draw():
     N = np.array(SIZES)
     exact = 2.8 + 40 / N**0.25
     problem = problem_of(law, N[None], exact, law.objective)
-    theta = optimum(law, problem).theta
+    theta = optimum(prepare(law), problem).theta
     targets = exact + 5e-3 * np.random.default_rng(0).normal(size=(20, 4))
     found, settled = refit(problem, theta, targets)
 
     assert settled.all()
     for target, own in zip(targets, found, strict=True):
         drawn = problem_of(law, N[None], target, law.objective)
-        best = optimum(law, drawn).loss
+        best = optimum(prepare(law), drawn).loss
         assert drawn.losses_at(own[None])[0] <= best * (1 + 1e-3) + drawn.exact
 
 

@@ -13,7 +13,8 @@ from test_nist import LAWS, read_data, read_problems
 import lawdsl
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
-from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import AUTO, Starts, optimum
 from lawdsl.law.law import Law, load
@@ -28,7 +29,7 @@ def posed(name: str, noise: float, seed: int = 0) -> tuple[Law, Problem]:
 
 
 def losses(law: Law, problem: Problem, starts: Starts, seeds: int) -> np.ndarray:
-    return np.array([optimum(law, problem, starts, seed).loss for seed in range(seeds)])
+    return np.array([optimum(prepare(law), problem, starts, seed).loss for seed in range(seeds)])
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_a_weight_counts_as_so_many_rows(name: str):
     weighted = problem_of(
         *(law, kept.columns, kept.target, law.objective, weights[weights > 0].astype(float))
     )
-    one, other = (optimum(law, p, 4, 0) for p in (repeated, weighted))
+    one, other = (optimum(prepare(law), p, 4, 0) for p in (repeated, weighted))
 
     assert one.loss == pytest.approx(other.loss, rel=1e-10)
     np.testing.assert_allclose(one.theta, other.theta, rtol=1e-5)

@@ -8,7 +8,7 @@ from planted import law_of
 from scipy.optimize import least_squares
 
 import lawdsl
-from lawdsl.fitting.symbolic_linearity import with_factors
+from lawdsl.fitting.preparation.symbolic_linearity import with_factors
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(0, 2, 60), RNG.uniform(0, 30, 60)

@@ -13,11 +13,11 @@ from planted import PLANTED, grid, law_of
 from scipy.stats import t as student
 
 import lawdsl
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.intervals.prediction_errors import elsewhere, predictions
 from lawdsl.fitting.options import METHODS
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import Problem
 
 LINE = law_of("variable x\nparameter a, b\nL = a*x + b\nminimize squared(L)")

@@ -9,10 +9,11 @@ import pytest
 from planted import PLANTED, law_of, sample_of
 
 import lawdsl
-from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.prepare import prepare
+from lawdsl.fitting.preparation.symbolic_linearity import linear_parameters
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.starts import chosen_starts, declared_starts, given_start
-from lawdsl.fitting.symbolic_linearity import linear_parameters
 from lawdsl.fitting.transforms import to_parameters
 
 LINEAR = {
@@ -75,7 +76,7 @@ def points(law: lawdsl.Law, free: np.ndarray) -> list[dict[str, float]]:
 
 def declared(lines: str) -> list[dict[str, float]]:
     law = law_of(COUPLED + lines)
-    free, outside = declared_starts(law, posed(law))
+    free, outside = declared_starts(prepare(law), posed(law))
     assert outside == 0
     return points(law, free)
 
@@ -100,7 +101,7 @@ def test_chosen_starts_lie_in_the_domain_and_cost_something_finite(name: str):
     law, table = sample_of(name), PLANTED[name].table(0.003)
     columns = np.array([table[q.name] for q in law.variables])
     problem = problem_of(law, columns, table[law.output], law.objective)
-    free = chosen_starts(law, problem, 10, seed=0)
+    free = chosen_starts(prepare(law), problem, 10, seed=0)
 
     assert free.shape == (10, len(law.parameters))
     assert np.all(np.isfinite(problem.losses(free)))
@@ -110,7 +111,7 @@ def test_chosen_starts_lie_in_the_domain_and_cost_something_finite(name: str):
 def test_a_seed_gives_the_same_starts_and_another_gives_others():
     law = lawdsl.load("chinchilla")
     problem = posed(law)
-    first, again, other = (chosen_starts(law, problem, 6, seed=s) for s in (1, 1, 2))
+    first, again, other = (chosen_starts(prepare(law), problem, 6, seed=s) for s in (1, 1, 2))
 
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
@@ -121,7 +122,7 @@ def test_the_linear_parameters_of_a_start_solve_the_rest_of_it():
     law = law_of("variable x > 0\nparameter E, A > 0\nL = E + A/x\nminimize squared(L)")
     x = np.linspace(1, 4, 9)
     problem = problem_of(law, x[None], 2 + 3 / x, law.objective)
-    free = chosen_starts(law, problem, 1, seed=0)
+    free = chosen_starts(prepare(law), problem, 1, seed=0)
 
     np.testing.assert_allclose(to_parameters(problem.transforms, free), [[2, 3]], rtol=1e-9)
 
@@ -130,7 +131,7 @@ def test_a_linear_parameter_is_not_solved_beyond_its_bound():
     law = law_of("variable x > 0\nparameter E, A > 0\nL = E + A/x\nminimize squared(L)")
     x = np.linspace(1, 4, 9)
     problem = problem_of(law, x[None], 2 - 1 / x, law.objective)
-    theta = to_parameters(problem.transforms, chosen_starts(law, problem, 4, seed=0))
+    theta = to_parameters(problem.transforms, chosen_starts(prepare(law), problem, 4, seed=0))
 
     assert np.all(theta > 0) and np.all(theta[:, 1] < 1e-6)
 
@@ -169,7 +170,7 @@ def test_points_come_before_grids_and_unnamed_parameters_get_a_value_in_their_do
 
 def test_declared_starts_outside_the_domain_are_counted():
     law = law_of(COUPLED + "start a in {-1, 0, 1, 100}\nstart k in {0.5}\nstart C in {3}")
-    free, outside = declared_starts(law, posed(law))
+    free, outside = declared_starts(prepare(law), posed(law))
 
     assert (len(free), outside) == (1, 3)  # a > 0, and C = 3 > C0 = a/2
 
@@ -184,14 +185,16 @@ def test_declared_starts_outside_the_domain_are_counted():
 def test_a_law_without_usable_starts_says_so(lines: str, message: str):
     law = law_of(COUPLED + lines)
     with pytest.raises(lawdsl.LawdslError, match=message) as error:
-        declared_starts(law, posed(law))
+        declared_starts(prepare(law), posed(law))
     assert error.value.diagnostics[0].code == "F0106"
     assert error.value.diagnostics[0].help
 
 
 def test_a_given_start_is_where_the_search_begins():
     law = law_of(COUPLED)
-    (point,) = points(law, given_start(law, posed(law), {"a": 2, "k": 0.25, "C": 3, "f": -4}))
+    (point,) = points(
+        law, given_start(prepare(law), posed(law), {"a": 2, "k": 0.25, "C": 3, "f": -4})
+    )
 
     assert point == pytest.approx({"a": 2, "k": 0.25, "C": 3, "f": -4})
 
@@ -211,7 +214,7 @@ def test_a_given_start_is_where_the_search_begins():
 def test_a_given_start_that_is_none_is_refused(start: dict[str, float], message: str, help: str):
     law = law_of(COUPLED)
     with pytest.raises(lawdsl.LawdslError, match=message) as error:
-        given_start(law, posed(law), start)
+        given_start(prepare(law), posed(law), start)
     (diagnostic,) = error.value.diagnostics
     assert diagnostic.code == "F0106" and help in (diagnostic.help or "")
 
@@ -220,6 +223,8 @@ def test_the_grid_of_the_dcpt_law_is_the_papers():
     """The 5,145 of the paper's starts that lie inside the domains; none is lost to C > C0."""
     law, table = lawdsl.load("dcpt.l3"), PLANTED["dcpt.l3"].table()
     columns = np.array([table[q.name] for q in law.variables])
-    free, outside = declared_starts(law, problem_of(law, columns, table["L"], law.objective))
+    free, outside = declared_starts(
+        prepare(law), problem_of(law, columns, table["L"], law.objective)
+    )
 
     assert (free.shape, outside) == ((5145, 9), 0)

@@ -10,8 +10,9 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.fitting.losses import curvature_of
-from lawdsl.fitting.symbolic_linearity import compared
-from lawdsl.fitting.transforms import room, to_free, to_parameters, transforms_of, with_slopes
+from lawdsl.fitting.preparation.parameter_bounds import transforms_of
+from lawdsl.fitting.preparation.symbolic_linearity import compared
+from lawdsl.fitting.transforms import room, to_free, to_parameters, with_slopes
 from lawdsl.language.resolver import Objective
 
 EVERY_KIND = law_of(

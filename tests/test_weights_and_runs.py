@@ -15,7 +15,7 @@ import lawdsl
 from lawdsl.cli import cli
 from lawdsl.data.binding import Runs, bind
 from lawdsl.data.read import read_table
-from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.language.resolver import Objective
 
 P = PLANTED["chinchilla"]

@@ -21,7 +21,7 @@ from lawdsl.data.weights_and_runs import with_weights
 from lawdsl.fitting.fit_single import fit_one
 from lawdsl.fitting.options import FitOptions, Progress
 from lawdsl.fitting.result_by_label import Fits
-from lawdsl.fitting.result_parts import FittedLaw
+from lawdsl.fitting.storage import fitted_law
 from lawdsl.language.instances.instance import Instance, row_indices
 from lawdsl.language.keywords import nearest
 from lawdsl.language.printer import with_subscripts
@@ -71,7 +71,7 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
             labels = [", ".join(other.values()) for other in labels_of_parts if other != at]
             raise LawdslError([_placed(d, at, labels) for d in error.diagnostics]) from None
     return Fits(
-        FittedLaw.of(law),
+        fitted_law(law),
         labelled_rows.instance.labels,
         tuple(fits),
         dict(options.columns),

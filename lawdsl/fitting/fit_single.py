@@ -18,7 +18,6 @@ from lawdsl.data.binding import Runs, bind
 from lawdsl.data.read import Table
 from lawdsl.data.trends.inflection import inflections
 from lawdsl.data.trends.result import Inflection
-from lawdsl.fitting.build_problem import is_large, problem_of
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
 from lawdsl.fitting.diagnostics.goodness import metrics, objective_value, optimality
@@ -32,13 +31,18 @@ from lawdsl.fitting.fixed_parameters import held_values
 from lawdsl.fitting.intervals.methods import Known
 from lawdsl.fitting.intervals.methods import intervals as intervals_of
 from lawdsl.fitting.options import AUTO, FitOptions
+from lawdsl.fitting.preparation.build_problem import is_large, problem_of
+from lawdsl.fitting.preparation.parameter_choice import straightest
+from lawdsl.fitting.preparation.prepare import lost_directions, prepare
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
-from lawdsl.fitting.result_parts import Agreement, FittedData, FittedLaw, FixedParameter, Parameter
+from lawdsl.fitting.result_parts import Agreement, FittedData, FixedParameter, Parameter
 from lawdsl.fitting.solvers.multistart import LONG, Optimum, optimum
 from lawdsl.fitting.solvers.starts import chosen_starts
+from lawdsl.fitting.storage import fitted_law
 from lawdsl.fitting.transforms import to_parameters
-from lawdsl.fitting.two_step import Straightest, straightest
+from lawdsl.fitting.two_step import Straightest
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
@@ -62,6 +66,20 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
     Raises:
         LawdslError: a law or table that cannot be used.
     """
+    runs = _load(law, table, objective, options)
+    task = _prepare(law, table, runs, objective, options)
+    # a bound that keeps one claim may break another, so the new fit is checked again
+    for further in reversed(range(CLAIM_REFITS)):
+        fit = _certified(task, _solve_and_diagnose(task))
+        changed = enforced(task.law, fit.claims) if options.enforce and further else None
+        if changed is None:
+            break
+        task = task.with_law(changed)
+    return replace(fit, diagnostics=(*fit.diagnostics, *failures(task.law, fit.claims)))
+
+
+def _load(law: Law, table: Table, objective: Objective, options: FitOptions) -> Runs:
+    """The columns of a table that the law takes."""
     runs = bind(
         law,
         table,
@@ -73,28 +91,31 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
         run=options.run,
     )
     assert runs.target is not None
-    problem = problem_of(law, runs.columns, runs.target, objective, runs.weights)
-    impossible = diagnose.too_little(law, problem)
+    return runs
+
+
+def _prepare(
+    law: Law, table: Table, runs: Runs, objective: Objective, options: FitOptions
+) -> _Task:
+    """The algebra of a fit: compiled functions, symmetries, and a parameter that is chosen first."""
+    problem = _problem(law, runs, objective)
+    prepared = prepare(law)
+    impossible = diagnose.too_little(prepared, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     first = None
     if objective.choice is not None:
-        first = _First.of(straightest(law, problem, objective.choice), law, problem)
+        first = _First.of(straightest(law, problem, objective.choice), prepared, problem)
         law = LawChanges.of(fix={first.by.choice.name: first.value}).apply(law)
-        problem = problem_of(law, runs.columns, runs.target, objective, runs.weights)
-    unknowable = Freedom(certain=False) if is_large(law) else freedom(law)
+        prepared, problem = prepare(law), _problem(law, runs, objective)
+    symmetries = Freedom(certain=False) if is_large(law) else freedom(law)
     breaks = inflections(law, table, runs, options.run) if options.claims else ()
-    task = _Task(law, problem, runs, unknowable, options, first, tuple(breaks))
-    claims = (options.claims or options.enforce) and not is_large(law)
-    # a bound that keeps one claim may break another, so the new fit is checked again
-    for further in reversed(range(CLAIM_REFITS)):
-        fit = _fit_to(task, claims)
-        changed = enforced(task.law, fit.claims) if options.enforce and further else None
-        if changed is None:
-            break
-        problem = problem_of(changed, runs.columns, runs.target, objective, runs.weights)
-        task = replace(task, law=changed, problem=problem)
-    return replace(fit, diagnostics=(*fit.diagnostics, *failures(task.law, fit.claims)))
+    return _Task(law, prepared, problem, runs, symmetries, options, first, tuple(breaks))
+
+
+def _problem(law: Law, runs: Runs, objective: Objective) -> Problem:
+    assert runs.target is not None
+    return problem_of(law, runs.columns, runs.target, objective, runs.weights)
 
 
 @dataclass(frozen=True)
@@ -110,11 +131,11 @@ class _First:
 
     by: Straightest
     value: float
-    law: Law
+    law: PreparedLaw
     problem: Problem
 
     @classmethod
-    def of(cls, by: Straightest, law: Law, problem: Problem) -> _First:
+    def of(cls, by: Straightest, law: PreparedLaw, problem: Problem) -> _First:
         """The choice made."""
         return cls(by, by.value(), law, problem)
 
@@ -129,46 +150,79 @@ class _Task:
 
     Attributes:
         law: the law.
+        prepared: the law, as the numerical stages see it.
         problem: its fit.
         runs: the data.
-        unknowable: what no data could determine about the law.
+        symmetries: what no data could determine about the law.
         options: of the fit.
         first: the parameter that was chosen before, if one was.
         inflections: the shares below which the rows break what the law claims.
     """
 
     law: Law
+    prepared: PreparedLaw
     problem: Problem
     runs: Runs
-    unknowable: Freedom
+    symmetries: Freedom
     options: FitOptions
     first: _First | None = None
     inflections: tuple[Inflection, ...] = ()
 
+    def with_law(self, law: Law) -> _Task:
+        """The same fit of a law with further bounds."""
+        problem = _problem(law, self.runs, self.problem.objective)
+        return replace(self, law=law, prepared=prepare(law), problem=problem)
 
-def _fit_to(task: _Task, claims: bool) -> Fit:
-    """One fit, with the verdicts on the law's claims."""
-    law, problem, options = task.law, task.problem, task.options
-    seed, progress = options.seed, options.progress
+
+@dataclass(frozen=True)
+class _Diagnosis:
+    """What the diagnostics say of a minimum.
+
+    Attributes:
+        bounds: parameter -> the bound on which it lies, lower or upper.
+        on_bound: those parameters, shape (parameters,).
+        undetermined: names of the parameters that the data do not determine.
+        determined: intervals and covariance of the parameters.
+        diagnostics: the findings.
+    """
+
+    bounds: Mapping[str, str]
+    on_bound: NDArray[np.bool_]
+    undetermined: frozenset[str]
+    determined: Known
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def _solve_and_diagnose(task: _Task) -> Fit:
+    """One fit, without verdicts on the law's claims."""
+    law, problem, options = task.prepared, task.problem, task.options
     with np.errstate(all="ignore"):  # searches pass through points where a law overflows
-        best = optimum(law, problem, options.starts, seed, progress)
-        fit, lower = _fitted(task, best)
+        best = optimum(law, problem, options.starts, options.seed, options.progress)
+        diagnosis = _diagnosed(task, best)
+        lower = diagnosis.determined.lower
         if lower is not None:  # the search for an interval met a lower objective
-            other = optimum(law, problem, lower, seed)
+            other = optimum(law, problem, lower, options.seed)
             if other.loss < best.loss:
                 best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
-                fit, _ = _fitted(task, best)
-    return replace(fit, claims=certificates(law, fit.values)) if claims else fit
+                diagnosis = _diagnosed(task, best)
+        return _reported(task, best, diagnosis)
 
 
-def _fitted(task: _Task, best: Optimum) -> tuple[Fit, Array | None]:
-    """The fit at the best parameters; and better ones, if the search for intervals met some."""
-    law, problem, theta = task.law, task.problem, best.theta
-    names = [q.name for q in law.parameters]
+def _certified(task: _Task, fit: Fit) -> Fit:
+    """The fit with the verdicts on the law's claims for its values."""
+    if not (task.options.claims or task.options.enforce) or task.prepared.is_large:
+        return fit
+    return replace(fit, claims=certificates(task.law, fit.values))
+
+
+def _diagnosed(task: _Task, best: Optimum) -> _Diagnosis:
+    """Intervals of the best parameters, and findings about them, the search and the rows."""
+    law, problem, theta = task.prepared, task.problem, best.theta
     bound_notes, bounds = diagnose.at_bounds(law, problem, theta)
-    flat, undetermined = unseen(law, problem, theta, bounds, _elsewhere(task), task.unknowable)
-    on_bound = np.isin(names, list(bounds))
-    open_ones = np.isin(names, list(undetermined)) & ~on_bound
+    lost = lost_directions(task.symmetries)
+    flat, undetermined = unseen(law, problem, theta, bounds, _elsewhere(task), lost)
+    on_bound = np.isin(law.names, list(bounds))
+    open_ones = np.isin(law.names, list(undetermined)) & ~on_bound
     determined = _known(task, theta, on_bound, open_ones)
     diagnostics = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *determined.notes]
     diagnostics += diagnose.few_spare_rows(problem, chosen=int(task.first is not None))
@@ -177,27 +231,34 @@ def _fitted(task: _Task, best: Optimum) -> tuple[Fit, Array | None]:
     )
     diagnostics += diagnose.worse_than_constant(problem, theta)
     diagnostics += _of_the_rows(task, best, diagnostics)
-    fit = Fit(
+    return _Diagnosis(bounds, on_bound, undetermined, determined, tuple(diagnostics))
+
+
+def _reported(task: _Task, best: Optimum, diagnosis: _Diagnosis) -> Fit:
+    """The record of a fit."""
+    problem, theta, names = task.problem, best.theta, task.prepared.names
+    return Fit(
         parameters={
-            name: Parameter(float(x), bounds.get(name), name not in undetermined)
+            name: Parameter(
+                float(x), diagnosis.bounds.get(name), name not in diagnosis.undetermined
+            )
             for name, x in zip(names, theta, strict=True)
         },
-        objective=objective_value(problem, law, theta, best.loss),
+        objective=objective_value(problem, task.prepared, theta, best.loss),
         metrics=metrics(problem, theta),
         agreement=best.agreement,
         converged=best.converged,
         stopped=best.reason,
-        verdict=_verdict(diagnostics),
-        diagnostics=tuple(diagnostics),
-        law=FittedLaw.of(law),
+        verdict=_verdict(diagnosis.diagnostics),
+        diagnostics=diagnosis.diagnostics,
+        law=fitted_law(task.law),
         data=_data(task),
         seed=task.options.seed,
         held=_held(task, dict(zip(names, theta, strict=True))),
-        optimality=optimality(problem, best.free, on_bound),
-        intervals=determined.intervals,
-        spread=determined.spread,
+        optimality=optimality(problem, best.free, diagnosis.on_bound),
+        intervals=diagnosis.determined.intervals,
+        spread=diagnosis.determined.spread,
     )
-    return fit, determined.lower
 
 
 def _known(
@@ -241,7 +302,7 @@ def _known(
 
 def _of_the_rows(task: _Task, best: Optimum, earlier: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Findings about the residuals, and about rows that make the fit fail or that it may follow."""
-    law, problem, runs = task.law, task.problem, task.runs
+    law, problem, runs = task.prepared, task.problem, task.runs
     findings: list[Diagnostic] = []
     failed = not best.converged or any(d.code == "F0112" for d in earlier)
     if not failed:
@@ -272,12 +333,11 @@ def _determination(
         d.code == "F0101" and d.severity == "error" for d in diagnostics
     ):
         return []
-    law, problem, first = task.law, task.problem, task.first
+    law, problem, first = task.prepared, task.problem, task.first
     if first is not None:
         law, problem = first.law, first.problem
         theta, skipped = first.also(theta, first.value), first.also(skipped, False)
-    names = (q.name for q in law.parameters)
-    skipped_names = frozenset(name for name, out in zip(names, skipped, strict=True) if out)
+    skipped_names = frozenset(name for name, out in zip(law.names, skipped, strict=True) if out)
     fitted = Fitted(law, problem, theta, determined.spread, skipped_names, on_bound)
     # collinear variables: the warning of F0101 covers them
     tied = any(d.code == "F0101" for d in diagnostics)
@@ -295,14 +355,14 @@ def _held(task: _Task, values: Mapping[str, float]) -> dict[str, FixedParameter]
 
 def _of_the_search(task: _Task, best: Optimum, flat: bool) -> list[Diagnostic]:
     """Findings about the data, the law and the search for the minimum."""
-    diagnostics = [*task.runs.warnings, *findings(task.law, task.unknowable, "error")]
+    diagnostics = [*task.runs.warnings, *findings(task.law, task.symmetries, "error")]
     if task.first is not None:
         diagnostics += task.first.by.findings(task.first.value)
     if best.outside:
         message = f"{best.outside:,} declared starts lie outside the domain and were left out"
         diagnostics.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
     first = min(best.reached, key=lambda d: d.loss)
-    diagnostics += several_optima(task.law, best.searched, first, best.reached)
+    diagnostics += several_optima(task.prepared, best.searched, first, best.reached)
     diagnostics += diagnose.agreement_findings(best.agreement.starts, best.agreement.agreed)
     if not best.converged:
         message = f"the search stopped early: {best.reason}"
@@ -339,5 +399,5 @@ def _data(task: _Task) -> FittedData:
 def _elsewhere(task: _Task) -> Array:
     """Other parameters, at which identifiability is tested too."""
     sample = task.problem.sample(LONG, task.options.seed)
-    starts = chosen_starts(task.law, sample, ELSEWHERE, task.options.seed)
+    starts = chosen_starts(task.prepared, sample, ELSEWHERE, task.options.seed)
     return to_parameters(task.problem.transforms, starts)

@@ -13,11 +13,11 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.records import read, to_plain
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.inflection_warnings import below
 from lawdsl.fitting.options import check_level
 from lawdsl.fitting.prediction_bands import Band, ends, no_band, undetermined
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import (
     FittedLaw,

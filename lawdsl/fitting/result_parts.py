@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from lawdsl.core.records import MAY_BE_ABSENT, Null, OneOf, Pairs
 from lawdsl.data.trends.result import Inflection
 from lawdsl.fitting.options import METHODS
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.law_changes import FixOrTie, LawChanges
-
-if TYPE_CHECKING:
-    from lawdsl.law.law import Law
 
 # numbers that files store as null
 OrNan = Annotated[float, Null(math.nan)]
@@ -162,20 +159,6 @@ class FittedLaw:
     def changes(self) -> LawChanges:
         """How the law differs from its texts, except for its labels."""
         return LawChanges(self.settings, self.dropped, self.added, tuple(map(FixOrTie, self.held)))
-
-    @classmethod
-    def of(cls, law: Law) -> FittedLaw:
-        """The record of a law."""
-        return cls(
-            law.name,
-            law.digest,
-            law.texts,
-            dict(law.given),
-            law.dropped,
-            law.added,
-            law.held,
-            law.declarations.instance,
-        )
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,20 @@ class StoredRecord(ABC):
         return load(path, cls.of_json)
 
 
+def fitted_law(law: Law) -> FittedLaw:
+    """The record of a law, from which it can be read again."""
+    return FittedLaw(
+        law.name,
+        law.digest,
+        law.texts,
+        dict(law.given),
+        law.dropped,
+        law.added,
+        law.held,
+        law.declarations.instance,
+    )
+
+
 def read_again(fitted: FittedLaw) -> Law:
     """Rebuild the law that was fitted, except for its labels: with its settings, changes and fixed
     parameters.

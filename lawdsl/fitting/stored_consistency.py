@@ -15,9 +15,9 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.fitting.build_problem import is_large, problem_of
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.fixed_parameters import held_values
+from lawdsl.fitting.preparation.build_problem import is_large, problem_of
 from lawdsl.fitting.storage import altered
 from lawdsl.law.law import Bound, Law, Quantity
 

@@ -17,6 +17,7 @@ from lawdsl.fitting.fit import fit
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.intervals.prediction_errors import Predictions, predictions
 from lawdsl.fitting.options import FitOptions
+from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.solvers.multistart import optimum
@@ -141,7 +142,7 @@ def fit_group(
         last: whether the fit is complete, with intervals and diagnostics.
     """
     law, problem = group.law, replace(part_problem.subset(rows), weights=group.weights)
-    too_few_rows = too_little(law, problem)
+    too_few_rows = too_little(prepare(law), problem)
     if too_few_rows:
         return replace(group, left_out=too_few_rows[0].message)
     try:
@@ -155,7 +156,7 @@ def fit_group(
     if group.left_out:
         return group
     with np.errstate(all="ignore"):
-        _, bounds = at_bounds(law, problem, group.theta)
+        _, bounds = at_bounds(prepare(law), problem, group.theta)
     group = replace(group, problem=problem, bounds=bounds)
     return group if group.point is None else _with_prediction(group, problem, group.point)
 
@@ -179,7 +180,7 @@ def _fit_fully(group: GroupFit, part: StepPart, rows: Rows, options: FitOptions)
 def _fit_parameters(group: GroupFit, problem: Problem, options: FitOptions) -> GroupFit:
     """The group with its best parameters, or with the reason why these cannot be trusted."""
     with np.errstate(all="ignore"):  # searches pass through points where a law overflows
-        best = optimum(group.law, problem, seed=options.seed)
+        best = optimum(prepare(group.law), problem, seed=options.seed)
     if not best.converged:
         return replace(group, left_out=f"the search stopped early: {best.reason}")
     diagnostics = worse_than_constant(problem, best.theta)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.table import Table
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.options import FitOptions
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.pipelines.groups import GroupFit, fit_group, floor_errors, prediction_point
 from lawdsl.pipelines.parts import StepPart, step_parts
 from lawdsl.pipelines.plan import StepTask

@@ -39,9 +39,10 @@ from rivals import CHINCHILLA, DCPT, Rival, published, tuned
 import lawdsl
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.fit import chosen_objective
 from lawdsl.fitting.intervals.bootstrap import bootstrap
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import AUTO, Starts, optimum
 from lawdsl.reporting.terminal import show_rows
@@ -119,7 +120,7 @@ def search_alone(law: lawdsl.Law, table: Columns, starts: Starts = AUTO) -> Call
 
     def search(seed: int) -> float:
         with np.errstate(all="ignore"):
-            return optimum(law, problem.subset(rows), starts, seed).loss
+            return optimum(prepare(law), problem.subset(rows), starts, seed).loss
 
     return search
 
@@ -235,7 +236,7 @@ def bootstrap_part(seeds: int, starts: int) -> None:
     table, rows = sweep(), 540
     law = lawdsl.load("dcpt.l3")
     problem = posed(law, table)
-    theta = optimum(law, problem).theta
+    theta = optimum(prepare(law), problem).theta
     bootstrap(problem, theta, 10)  # what is made ready once
     ours = min(seconds(partial(bootstrap, problem, theta, RESAMPLES, k)) for k in range(3))
     reached = [

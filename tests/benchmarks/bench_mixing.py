@@ -31,7 +31,7 @@ from rich.console import Console
 
 import lawdsl
 from lawdsl.core.diagnostics import Text
-from lawdsl.fitting.build_problem import problem_of
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.language import library

@@ -34,11 +34,12 @@ from numpy.typing import NDArray
 from planted import PLANTED, grid, sample_of
 from rich.console import Console
 
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.diagnose import at_bounds
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.profile import profile
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.fitting.transforms import relaxed
@@ -200,11 +201,11 @@ def simulated(family: Family, seed: int) -> Simulated:
     exact = family.exact(family.columns)
     target = exact * np.exp(errors) if family.relative else exact + errors
     problem = problem_of(law, columns, target, objective)
-    found = optimum(law, problem, "auto", seed)
+    found = optimum(prepare(law), problem, "auto", seed)
     theta = found.theta
     if family.swapped and theta[family.swapped[3]] > theta[family.swapped[1]]:
         theta = theta[list(family.swapped)]
-    bounds = at_bounds(law, problem, theta)[1]
+    bounds = at_bounds(prepare(law), problem, theta)[1]
     held = np.array([q.name in bounds for q in law.parameters])
     problem = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
     groups = family.groups if family.runs and not family.by_row else None

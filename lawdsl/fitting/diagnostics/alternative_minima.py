@@ -14,10 +14,10 @@ from lawdsl.fitting.diagnostics.identifiability import (
     NO_EFFECT,
     UNDETERMINED_WIDTH,
 )
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
 from lawdsl.fitting.solvers.solver import Solution
 from lawdsl.fitting.transforms import to_parameters, with_slopes
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -30,7 +30,7 @@ MAX_OPTIMA_LISTED = 3  # optima whose values are given
 
 
 def several_optima(
-    law: Law, problem: Problem, best: Solution, reached: Sequence[Solution]
+    law: PreparedLaw, problem: Problem, best: Solution, reached: Sequence[Solution]
 ) -> list[Diagnostic]:
     """A warning where searches have ended at different points with equal objectives.
 
@@ -120,7 +120,9 @@ def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def _finding(law: Law, problem: Problem, theta: Array, involved: Mask, differ: float) -> Diagnostic:
+def _finding(
+    law: PreparedLaw, problem: Problem, theta: Array, involved: Mask, differ: float
+) -> Diagnostic:
     values = [
         f"{law.parameters[i].name} is {' or '.join(f'{x:.4g}' for x in theta[:MAX_OPTIMA_LISTED, i])}"
         for i in np.flatnonzero(involved)

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import sympy as sp
 
-from lawdsl.fitting.build_problem import is_large
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
-from lawdsl.law.law import Law
 
 MAX_SUMS = 100  # variables: sums of more are not tested
 # relative: distance from a common line up to which two variables count as collinear
@@ -23,12 +21,12 @@ class Cause:
     """A property of the values of some variables because of which data may not determine a
     direction."""
 
-    variables: frozenset[sp.Symbol]
+    variables: frozenset[str]
     short: str
     text: str
 
 
-def causes(law: Law, problem: Problem) -> list[Cause]:
+def causes(law: PreparedLaw, problem: Problem) -> list[Cause]:
     """Find variables with few values, pairs of variables that move together, and constant sums.
 
     Args:
@@ -41,13 +39,13 @@ def causes(law: Law, problem: Problem) -> list[Cause]:
         if len(values) < 3:
             short = f"{q.name} has {'one value' if len(values) == 1 else 'two values'}"
             shown = f"{short}: {', '.join(f'{v:g}' for v in values)}"
-            found.append(Cause(frozenset({q.symbol}), short, shown))
+            found.append(Cause(frozenset({q.name}), short, shown))
     for pair, text in [*ties(law, problem), *sums(law, problem)]:
         found.append(Cause(frozenset(pair), text, text))
     return found
 
 
-def sums(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
+def sums(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], str]]:
     """Find variables whose sum is the same in every row, such as the shares of a whole.
 
     Args:
@@ -67,11 +65,11 @@ def sums(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
                 names = [law.variables[k].name for k in chosen]
                 sign = "=" if off < 1e-9 * abs(total[0]) else "≈"
                 text = f"{' + '.join(names)} {sign} {np.mean(total):.4g} in every row"
-                found.append(({law.variables[k].symbol for k in chosen}, text))
+                found.append((set(names), text))
     return found
 
 
-def ties(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
+def ties(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], str]]:
     """Find pairs of variables of which one is a power of the other in every row.
 
     Args:
@@ -102,11 +100,11 @@ def ties(law: Law, problem: Problem) -> list[tuple[set[sp.Symbol], str]]:
                 factor = np.exp(height - slope * x.mean())
                 sign = "=" if off < 1e-9 else "≈"
                 text = f"{q.name} {sign} {factor:.4g} {law.variables[k].name}{power} in every row"
-                found.append(({q.symbol, law.variables[k].symbol}, text))
+                found.append(({q.name, law.variables[k].name}, text))
     return found
 
 
-def causes_of(law: Law, problem: Problem, involved: Sequence[str]) -> tuple[str, ...]:
+def causes_of(law: PreparedLaw, problem: Problem, involved: Sequence[str]) -> tuple[str, ...]:
     """Say why the rows may not determine some parameters: by the design of the variables that their
     effects depend on.
 
@@ -115,12 +113,12 @@ def causes_of(law: Law, problem: Problem, involved: Sequence[str]) -> tuple[str,
         problem: its fit, with the rows.
         involved: names of the parameters.
     """
-    if is_large(law):
+    if law.is_large:
         return ()
     return tuple(cause.text for cause in touching(law, involved, causes(law, problem)))
 
 
-def touching(law: Law, involved: Sequence[str], causes: Sequence[Cause]) -> list[Cause]:
+def touching(law: PreparedLaw, involved: Sequence[str], causes: Sequence[Cause]) -> list[Cause]:
     """Select the causes about variables that the effects of some parameters depend on.
 
     Args:
@@ -130,6 +128,5 @@ def touching(law: Law, involved: Sequence[str], causes: Sequence[Cause]) -> list
     """
     if not causes:
         return []
-    slopes = [sp.diff(law.expression, law.symbols[name]).free_symbols for name in involved]
-    touched = set().union(*slopes)
+    touched = set[str]().union(*map(law.symbols_of_slope, involved))
     return [cause for cause in causes if cause.variables & touched]

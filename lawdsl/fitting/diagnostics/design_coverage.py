@@ -10,11 +10,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.design import sums
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.symbolic_linearity import has_logarithm
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
@@ -24,7 +22,7 @@ SHARE_SUM_RTOL = 1e-2  # relative: deviation of a sum of rounded shares from 1 t
 MAX_CORNERS = 256  # combinations of their extremes at most
 
 
-def blocks_of(law: Law, problem: Problem) -> list[list[int]]:
+def blocks_of(law: PreparedLaw, problem: Problem) -> list[list[int]]:
     """Numbers of the variables that may be recombined, in blocks.
 
     Each variable is a block by itself, except that variables with subscripts are in one block, and
@@ -39,7 +37,7 @@ def blocks_of(law: Law, problem: Problem) -> list[list[int]]:
     blocks = [{name} for name in names if "[" not in name]
     tied = [{name for name in names if "[" in name}]
     for total, _ in sums(law, problem):
-        own = {symbol.name for symbol in total}
+        own = total
         if _is_whole(np.sum([problem.columns[names.index(name)] for name in own], axis=0)):
             tied.append(own)
     for own in tied:
@@ -58,7 +56,7 @@ def _is_whole(total: Array) -> bool:
     return any(bool(np.all(np.abs(total / whole - 1) < SHARE_SUM_RTOL)) for whole in (1.0, 100.0))
 
 
-def compared_between_rows(law: Law, problem: Problem) -> Problem:
+def compared_between_rows(law: PreparedLaw, problem: Problem) -> Problem:
     """The fit whose predictions between the rows are compared: by logarithms where the law is a
     product of powers and exponentials.
 
@@ -69,13 +67,13 @@ def compared_between_rows(law: Law, problem: Problem) -> Problem:
         law: the law.
         problem: its fit.
     """
-    if problem.objective.log or not np.all(problem.target > 0) or not has_logarithm(law):
+    if problem.objective.log or not np.all(problem.target > 0) or not law.has_logarithm():
         return problem
     objective = replace(problem.objective, log=True)
-    return problem_of(law, problem.columns, problem.target, objective, problem.weights)
+    return law.problem(problem.columns, problem.target, objective, problem.weights)
 
 
-def at_corners(law: Law, problem: Problem, blocks: list[list[int]]) -> Problem:
+def at_corners(law: PreparedLaw, problem: Problem, blocks: list[list[int]]) -> Problem:
     """The law at the combinations of the extremes of blocks; the problem has no measurements there.
 
     Args:
@@ -84,7 +82,7 @@ def at_corners(law: Law, problem: Problem, blocks: list[list[int]]) -> Problem:
         blocks: as `blocks_of` gives them.
     """
     points = np.array(list(_corners(problem.columns, blocks))).T
-    return problem_of(law, points, np.ones(points.shape[1]), problem.objective)
+    return law.problem(points, np.ones(points.shape[1]), problem.objective, None)
 
 
 def _corners(columns: Array, blocks: list[list[int]]) -> Iterator[Array]:

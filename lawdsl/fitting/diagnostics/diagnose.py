@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.diagnostics.residuals import distinct
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import room
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ DIVERGED_FREE = 15.0
 ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is below the rounding of any number that it is added to
 
 
-def too_little(law: Law, problem: Problem) -> list[Diagnostic]:
+def too_little(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
     """Errors that make a fit impossible before it begins.
 
     Args:
@@ -163,7 +163,9 @@ def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:
     return [Diagnostic("F0112", message, help=help)]
 
 
-def at_bounds(law: Law, problem: Problem, theta: Array) -> tuple[list[Diagnostic], dict[str, str]]:
+def at_bounds(
+    law: PreparedLaw, problem: Problem, theta: Array
+) -> tuple[list[Diagnostic], dict[str, str]]:
     """Find parameters that the fit has pushed onto a bound of their domain.
 
     Args:

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem, rho
 from lawdsl.fitting.result_parts import Loss, Metrics, ObjectiveValue, Optimality
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
@@ -37,7 +37,9 @@ def optimality(problem: Problem, free: Array, held: NDArray[np.bool_]) -> Optima
     return Optimality(known(float(length)), float(np.linalg.eigvalsh(scaled)[0]))
 
 
-def objective_value(problem: Problem, law: Law, theta: Array, loss: float) -> ObjectiveValue:
+def objective_value(
+    problem: Problem, law: PreparedLaw, theta: Array, loss: float
+) -> ObjectiveValue:
     """The objective at fitted parameters, and its loss for log and for raw residuals.
 
     Args:

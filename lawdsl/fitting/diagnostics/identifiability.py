@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.build_problem import is_large, on_arrays
 from lawdsl.fitting.diagnostics.design import Cause, causes, causes_of, ties, touching
 from lawdsl.fitting.diagnostics.design_coverage import (
     MAX_BLOCKS,
@@ -24,11 +23,9 @@ from lawdsl.fitting.diagnostics.design_coverage import (
     compared_between_rows,
 )
 from lawdsl.fitting.intervals.m_estimator import noise_of
+from lawdsl.fitting.prepared_law import LostDirections, PreparedLaw
 from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
-from lawdsl.fitting.symbolic_linearity import coefficients, linear_parameters
 from lawdsl.fitting.transforms import room
-from lawdsl.law.law import Law
-from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
@@ -84,12 +81,12 @@ class _Direction:
 
 
 def unseen(
-    law: Law,
+    law: PreparedLaw,
     problem: Problem,
     theta: Array,
     on_bound: Iterable[str],
     elsewhere: Array,
-    unknowable: Freedom,
+    unknowable: LostDirections,
 ) -> tuple[list[Diagnostic], frozenset[str]]:
     """Find directions in parameter space that the data do not determine, and the parameters in
     them.
@@ -118,9 +115,9 @@ def unseen(
         The findings, and the names of the parameters in such directions.
     """
     names = [q.name for q in law.parameters]
-    linear_ones = problem.linear if on_arrays(law) else linear_parameters(law)
+    linear_ones = problem.linear if law.on_arrays else law.linear()
     is_linear = np.isin(np.arange(len(names)), linear_ones)
-    fixed = np.isin(names, list(unknowable.held))
+    fixed = np.isin(names, list(unknowable.fixed))
     held = np.isin(names, list(on_bound)) | fixed
     residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     jacobian = np.nan_to_num(jacobian)
@@ -140,7 +137,7 @@ def unseen(
         return _Columns(numbers, jacobian[:, numbers], size[numbers])
 
     linear, others = columns(is_linear), columns(~is_linear)
-    box = None if on_arrays(law) else _Box(law, problem, theta)
+    box = None if law.on_arrays else _Box(law, problem, theta)
 
     def directions_of(noise: float) -> list[set[str]]:
         found = [{int(i)} for i in np.flatnonzero(dead & ~held)]
@@ -150,20 +147,20 @@ def unseen(
         return [{names[i] for i in direction} for direction in found]
 
     directions = directions_of(noise)
-    if most > noise and not is_large(law):
+    if most > noise and not law.is_large:
         # the larger estimate of the noise counts only where the design shows a cause
         more = directions_of(most)
         if all(causes_of(law, problem, sorted(own)) for own in more):
             directions = more
     count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names, fixed)
-    seen = problem.parameters - unknowable.lost - max(len(directions), count)
+    seen = problem.parameters - unknowable.count - max(len(directions), count)
     groups = _merged([*directions, *structural])
-    reasons = causes(law, problem) if groups and not is_large(law) else []
+    reasons = causes(law, problem) if groups and not law.is_large else []
     findings = [
         _finding(law, [n for n in names if n in group], f"rank {seen} of {len(names)}", reasons)
         for group in groups
     ]
-    tied = [] if is_large(law) else _tied(law, problem)
+    tied = [] if law.is_large else _tied(law, problem)
     return findings or tied, unknowable.parameters.union(*groups)
 
 
@@ -183,7 +180,7 @@ class _Box:
         theta: the fitted parameters, shape (parameters,).
     """
 
-    def __init__(self, law: Law, problem: Problem, theta: Array) -> None:
+    def __init__(self, law: PreparedLaw, problem: Problem, theta: Array) -> None:
         self.law, self.problem, self.theta = law, problem, theta
         self.rounding = EXACT_FIT_RTOL * (
             1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
@@ -193,7 +190,7 @@ class _Box:
     def coefficients(self) -> frozenset[int]:
         """Numbers of the parameters that have no meaning of their own: coefficients of a
         regression."""
-        return coefficients(self.law)
+        return self.law.coefficients()
 
     @cached_property
     def compared(self) -> Problem:
@@ -249,7 +246,7 @@ def _unseen_linear(linear: _Columns, count: int, spread: float, noise: float) ->
 
 
 def _unseen_others(
-    others: _Columns, linear: _Columns, spread: float, noise: float, law: Law
+    others: _Columns, linear: _Columns, spread: float, noise: float, law: PreparedLaw
 ) -> list[_Direction]:
     """Directions of the other parameters, the linear ones following each step by least squares."""
     if not len(others.numbers):
@@ -335,7 +332,9 @@ def _merged(sets: list[set[str]]) -> list[set[str]]:
     return groups
 
 
-def _finding(law: Law, involved: list[str], rank: str, causes: Sequence[Cause]) -> Diagnostic:
+def _finding(
+    law: PreparedLaw, involved: list[str], rank: str, causes: Sequence[Cause]
+) -> Diagnostic:
     what = "told apart from" if involved[1:] else "determined from"
     told = touching(law, involved, causes)
     why = f": {'; '.join(cause.short for cause in told)}" if told else ""
@@ -371,11 +370,11 @@ def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
     )
 
 
-def _tied(law: Law, problem: Problem) -> list[Diagnostic]:
+def _tied(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
     """A warning where only the form of the law separates the effects of two variables."""
     found = []
     for pair, cause in ties(law, problem):
-        slopes = {q.name: law.derivative(q.name).free_symbols for q in law.parameters}
+        slopes = {name: law.symbols_of_merged_slope(name) for name in law.names}
         involved = [name for name, symbols in slopes.items() if symbols & pair]
         if len(involved) > 1:
             message = f"only the form of the law tells {_listed(involved)} apart"

@@ -19,9 +19,9 @@ from lawdsl.fitting.diagnostics.outliers import (
     outliers,
 )
 from lawdsl.fitting.diagnostics.residuals import View, view
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.refit import refitted
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -37,7 +37,7 @@ REFITS = 3  # of fits of the law itself
 
 @np.errstate(all="ignore")
 def masked(
-    law: Law, problem: Problem, theta: Array, seen: View, total: int
+    law: PreparedLaw, problem: Problem, theta: Array, seen: View, total: int
 ) -> tuple[View, Outliers] | None:
     """Find outliers about the law fitted to the rows that agree best.
 

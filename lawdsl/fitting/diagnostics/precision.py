@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.build_problem import on_arrays
 from lawdsl.fitting.diagnostics.design import causes_of
 from lawdsl.fitting.diagnostics.design_coverage import (
     MAX_BLOCKS,
@@ -22,10 +21,9 @@ from lawdsl.fitting.diagnostics.design_coverage import (
     compared_between_rows,
 )
 from lawdsl.fitting.intervals.covariance import Covariance
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.symbolic_linearity import linear_parameters
 from lawdsl.fitting.transforms import Transform
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
@@ -50,7 +48,7 @@ class Fitted:
         on_bound: names of parameters on a bound, which count as free in the covariance.
     """
 
-    law: Law
+    law: PreparedLaw
     problem: Problem
     theta: Array
     spread: Covariance
@@ -63,7 +61,7 @@ def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
     """A warning that names the parameters whose intervals span orders of magnitude."""
     names = [q.name for q in fitted.law.parameters]
     law, problem = fitted.law, fitted.problem
-    linear = problem.linear if on_arrays(law) else linear_parameters(law)
+    linear = problem.linear if law.on_arrays else law.linear()
     unseen = np.any(np.abs(fitted.spread.null_space) > 1e-3, axis=0)
     half = fitted.spread.quantile(INTERVAL_LEVEL) * fitted.spread.errors(np.eye(len(names)))
     found, involved = [], []
@@ -117,7 +115,7 @@ def open_predictions(fitted: Fitted) -> list[Diagnostic]:
     """A warning where the rows do not determine predictions at values of the variables that each
     occur in the rows, but not together: most often because two variables move together."""
     law, problem, spread = fitted.law, fitted.problem, fitted.spread
-    if on_arrays(law):
+    if law.on_arrays:
         return []  # single labels cannot be recombined
     blocks = blocks_of(law, problem)
     if not 2 <= len(blocks) <= MAX_BLOCKS:

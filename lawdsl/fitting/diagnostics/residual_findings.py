@@ -21,8 +21,8 @@ from lawdsl.fitting.diagnostics.patterns import (
 )
 from lawdsl.fitting.diagnostics.residuals import View, distinct, rounding, sampled, view
 from lawdsl.fitting.diagnostics.swapped_columns import Exchanged, exchanged
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -41,7 +41,7 @@ MAX_ROUNDING_STEPS = 1000
 
 
 def residual_findings(
-    law: Law,
+    law: PreparedLaw,
     problem: Problem,
     theta: Array,
     runs: Runs,
@@ -93,7 +93,7 @@ def residual_findings(
     return found
 
 
-def _order(law: Law, problem: Problem, seen: View) -> list[Diagnostic]:
+def _order(law: PreparedLaw, problem: Problem, seen: View) -> list[Diagnostic]:
     """Findings about patterns and dependence in the residuals without outliers."""
     patterns, left = _patterns(seen)
     runs = _grows(law)
@@ -114,7 +114,7 @@ def _order(law: Law, problem: Problem, seen: View) -> list[Diagnostic]:
     return found
 
 
-def _grows(law: Law) -> list[int]:
+def _grows(law: PreparedLaw) -> list[int]:
     """Variables that may grow during a run, judged by their units; without such a unit, those
     without any."""
     units = [dict(size_and_dimension(q.unit or ())[1]) for q in law.variables]

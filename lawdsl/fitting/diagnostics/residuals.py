@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from lawdsl.core.distributions import average_ranks, f_sf, normal_quantile
 from lawdsl.data.quality_checks import MAX_COPIED_SHARE
 from lawdsl.data.rounding import in_single_precision
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -93,7 +93,7 @@ class View:
         return f"{100 * np.expm1(size):+.2g} %" if self.log else f"{size:+.2g}"
 
 
-def view(law: Law, problem: Problem, theta: Array, rows: Rows) -> View:
+def view(law: PreparedLaw, problem: Problem, theta: Array, rows: Rows) -> View:
     """Build the view of some rows of a fit.
 
     The basis includes parameters on a bound: a finding about the bound (F0103) covers their effect.

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.losses import HUBER
 from lawdsl.data.binding import Runs
-from lawdsl.fitting.build_problem import problem_of
 from lawdsl.fitting.diagnostics.residual_findings import residual_findings
 from lawdsl.fitting.options import AUTO
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import optimum
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -103,7 +102,7 @@ def unjudged(problem: Problem, runs: Runs, far: Mask) -> list[Diagnostic]:
 
 
 def rows_that_spoil(
-    law: Law, problem: Problem, runs: Runs, far: Mask, seed: int, starts: int | str = AUTO
+    law: PreparedLaw, problem: Problem, runs: Runs, far: Mask, seed: int, starts: int | str = AUTO
 ) -> list[Diagnostic]:
     """Find the rows that lie far from a robust fit to the others, if any.
 
@@ -126,7 +125,7 @@ def rows_that_spoil(
     objective = replace(
         problem.objective, loss=HUBER.name, delta=HUBER_DELTA * usual, log=log, choice=None
     )
-    other = problem_of(law, runs.columns, problem.target, objective, problem.weights)
+    other = law.problem(runs.columns, problem.target, objective, problem.weights)
     # the search sees the other rows only; the far values are judged by their residuals afterwards
     best = optimum(law, other.subset(np.flatnonzero(~far)), starts, seed)
     with np.errstate(all="ignore"):

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.refit import squares_of
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -47,7 +47,7 @@ class Exchanged:
     names: tuple[str, str]
 
 
-def exchanged(law: Law, problem: Problem, theta: Array) -> list[Exchanged]:
+def exchanged(law: PreparedLaw, problem: Problem, theta: Array) -> list[Exchanged]:
     """Find rows that match the design of the others once two of their columns are exchanged, and
     not before, and that the law then describes as well or better.
 

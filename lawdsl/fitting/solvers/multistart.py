@@ -1,4 +1,4 @@
-"""Law + problem -> Optimum: the best minimum over many starts, with more starts while few agree.
+"""Prepared law + problem -> Optimum: the best minimum over many starts, with more starts while few agree.
 
 Each start is followed to its local minimum (`descent`). While fewer than five starts agree on the
 best minimum, the engine adds starts in growing rounds.
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.build_problem import of_logarithms, with_solved_factors
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import predicts_alike
 from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
+from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
 from lawdsl.fitting.solvers.descent import POLISHED, SOLVERS, descend, polish
@@ -25,7 +25,6 @@ from lawdsl.fitting.solvers.solver import Solution, Solver, SolverOptions
 from lawdsl.fitting.solvers.starts import chosen_starts, declared_starts, given_start
 from lawdsl.fitting.solvers.trust_region import trust_region
 from lawdsl.fitting.transforms import keeps, relaxed, to_free, to_parameters
-from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Starts = int | str | Mapping[str, float] | Array
@@ -71,7 +70,7 @@ class Optimum:
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
 def optimum(
-    law: Law,
+    law: PreparedLaw,
     problem: Problem,
     starts: Starts = AUTO,
     seed: int = 0,
@@ -106,7 +105,7 @@ def optimum(
 
 
 def _optimum(
-    law: Law,
+    law: PreparedLaw,
     problem: Problem,
     starts: Starts,
     seed: int,
@@ -200,7 +199,7 @@ def _rounds(starts: Starts) -> tuple[int, ...]:
 
 
 def _by_chosen(
-    law: Law,
+    law: PreparedLaw,
     problem: Problem,
     rounds: tuple[int, ...],
     seed: int,
@@ -210,7 +209,7 @@ def _by_chosen(
 ) -> list[Solution]:
     """Descend from starts that the engine chooses until several agree, and from those that the
     logarithm of the law gives, where these cost little."""
-    form = with_solved_factors(law, problem) or problem
+    form = law.with_solved_factors(problem) or problem
     reached: list[Solution] = []
     for number, count in enumerate(rounds):
         free = chosen_starts(law, form, count, seed + number)
@@ -228,11 +227,11 @@ def _by_chosen(
 
 
 def _by_logarithms(
-    law: Law, problem: Problem, seed: int, solvers: tuple[Solver, Solver]
+    law: PreparedLaw, problem: Problem, seed: int, solvers: tuple[Solver, Solver]
 ) -> list[Solution]:
     """Descents from the best fits of the logarithm of the law to that of the data: the logarithm is
     linear in more parameters, and its optimum is usually close to that of the law."""
-    logs = of_logarithms(law, problem)
+    logs = law.of_logarithms(problem)
     if logs is None:
         return []
     free = chosen_starts(law, logs, LOGARITHMIC, seed)

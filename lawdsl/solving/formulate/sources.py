@@ -12,7 +12,7 @@ import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import size_and_dimension
-from lawdsl.fitting.build_problem import rest_shares
+from lawdsl.fitting.preparation.build_problem import rest_shares
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.storage import altered

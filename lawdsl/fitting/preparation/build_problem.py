@@ -19,9 +19,15 @@ from lawdsl.compiling.indexed_model import ArrayModel
 from lawdsl.compiling.model import Model
 from lawdsl.compiling.tape import Tape
 from lawdsl.compiling.terms import MOST_SECOND, parts_of
+from lawdsl.fitting.preparation.parameter_bounds import transforms_of
+from lawdsl.fitting.preparation.symbolic_linearity import (
+    compared,
+    has_logarithm,
+    linear_in,
+    with_factors,
+)
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.symbolic_linearity import compared, has_logarithm, linear_in, with_factors
-from lawdsl.fitting.transforms import Limit, Transform, Transforms, transforms_of
+from lawdsl.fitting.transforms import Limit, Transform, Transforms
 from lawdsl.language.printer import with_subscripts
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law

@@ -1,0 +1,76 @@
+"""Law -> PreparedLaw: the stage of a fit before its search, in which algebra is done or deferred."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import sympy as sp
+
+from lawdsl.fitting.preparation.build_problem import (
+    is_large,
+    of_logarithms,
+    on_arrays,
+    problem_of,
+    with_solved_factors,
+)
+from lawdsl.fitting.preparation.start_draws import draw_values
+from lawdsl.fitting.preparation.start_points import declared_points, placed
+from lawdsl.fitting.preparation.symbolic_linearity import (
+    coefficients,
+    has_logarithm,
+    linear_parameters,
+)
+from lawdsl.fitting.prepared_law import (
+    LostDirections,
+    ParameterBound,
+    ParameterDomain,
+    PreparedLaw,
+    Variable,
+)
+from lawdsl.law.law import Law
+from lawdsl.proof.identifiability import Freedom
+
+
+def prepare(law: Law) -> PreparedLaw:
+    """Prepare a law for the numerical stages of a fit.
+
+    Args:
+        law: the law; if it has index sets, at its labels.
+    """
+    return PreparedLaw(
+        name=law.name,
+        output=law.output,
+        parameters=tuple(
+            ParameterDomain(q.name, tuple(ParameterBound(b.relation, b.text) for b in q.bounds))
+            for q in law.parameters
+        ),
+        variables=tuple(Variable(q.name, q.unit) for q in law.variables),
+        on_arrays=on_arrays(law),
+        is_large=is_large(law),
+        problem=partial(problem_of, law),
+        with_solved_factors=partial(with_solved_factors, law),
+        of_logarithms=partial(of_logarithms, law),
+        draw=partial(draw_values, law),
+        declared_points=partial(declared_points, law),
+        placed=lambda values: placed(law, {k: sp.Float(float(x), 17) for k, x in values.items()}),
+        linear=cache(partial(linear_parameters, law)),
+        coefficients=cache(partial(coefficients, law)),
+        has_logarithm=cache(partial(has_logarithm, law)),
+        symbols_of_slope=cache(
+            lambda name: _names(sp.diff(law.expression, law.symbols[name]).free_symbols)
+        ),
+        symbols_of_merged_slope=cache(lambda name: _names(law.derivative(name).free_symbols)),
+    )
+
+
+def lost_directions(freedom: Freedom) -> LostDirections:
+    """What a fit needs of the freedom of a law.
+
+    Args:
+        freedom: the directions in its parameters that no data can determine.
+    """
+    return LostDirections(freedom.lost, freedom.parameters, freedom.held)
+
+
+def _names(symbols: set[sp.Symbol]) -> frozenset[str]:
+    return frozenset(symbol.name for symbol in symbols)

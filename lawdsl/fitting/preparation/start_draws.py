@@ -1,0 +1,82 @@
+"""Law + columns -> values of its parameters for starts, at scales that its expression sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.fitting.preparation.build_problem import on_arrays
+from lawdsl.fitting.preparation.start_scales import in_terms
+from lawdsl.law.law import Law, Quantity
+
+Array = NDArray[np.float64]
+
+
+def draw_values(law: Law, columns: Array, draws: int, seed: int, rng: np.random.Generator) -> Array:
+    """Draw values of the parameters, each at a scale that fits its position in the expression.
+
+    Args:
+        law: the law.
+        columns: its variables, shape (variables, rows).
+        draws: how many values of each parameter.
+        seed: of the values that are scaled to the terms of the law.
+        rng: of the others.
+
+    Returns:
+        Shape (draws, parameters), or twice as many where the terms of the law set scales.
+    """
+    if on_arrays(law):
+        return _families(law, draws, rng)
+    near = [np.abs(c[c != 0]) for c in columns if np.any(c != 0)]
+    near += [1 / column for column in near]
+    theta = np.stack([_draw(law, q, near, draws, rng) for q in law.parameters], axis=1)
+    scaled = in_terms(law, columns, theta, np.random.default_rng((seed, 1)))
+    return theta if scaled is None else np.concatenate([theta, scaled])
+
+
+def _draw(law: Law, q: Quantity, near: list[Array], draws: int, rng: np.random.Generator) -> Array:
+    """Values of one parameter: of order 1 in an exponent, else also of the size of the data."""
+    size = np.exp(rng.uniform(np.log(0.03), np.log(3.0), draws))
+    if not _in_exponent(law.expression, q.symbol):
+        for sizes in near:
+            picked = sizes[rng.integers(len(sizes), size=draws)] * np.exp(rng.uniform(-3, 3, draws))
+            size = np.where(rng.uniform(size=draws) < 0.7 / len(near), picked, size)
+    lower = [float(b.limit) for b in q.bounds if b.lower and b.limit.is_number]
+    upper = [float(b.limit) for b in q.bounds if not b.lower and b.limit.is_number]
+    if lower and upper:
+        return max(lower) + (min(upper) - max(lower)) * rng.uniform(0.02, 0.98, draws)
+    if lower or any(b.lower for b in q.bounds):
+        return (max(lower) if lower else 0.0) + size
+    if upper or q.bounds:
+        return (min(upper) if upper else 0.0) - size
+    return size * rng.choice([-1.0, 1.0], draws)
+
+
+def _families(law: Law, draws: int, rng: np.random.Generator) -> Array:
+    """Draw the elements of index sets: in each draw those of one family are of one size, since the
+    effects of all domains add up."""
+    sizes: dict[str, Array] = {}
+    families = []
+    for q in law.parameters:
+        family = q.name.partition("[")[0]
+        if family not in sizes:
+            sizes[family] = np.exp(rng.uniform(np.log(0.1), np.log(10.0), draws))
+        families.append(_within(q, sizes[family] * rng.normal(size=draws), rng))
+    return np.stack(families, axis=1)
+
+
+def _within(q: Quantity, value: Array, rng: np.random.Generator) -> Array:
+    """Map values of any sign into a domain, on the sides on which numbers bound it."""
+    lower = [float(b.limit) for b in q.bounds if b.lower and b.limit.is_number]
+    upper = [float(b.limit) for b in q.bounds if not b.lower and b.limit.is_number]
+    if lower and upper:
+        share = rng.uniform(0.02, 0.98, len(value))
+        return max(lower) + (min(upper) - max(lower)) * share
+    if lower:
+        return max(lower) + np.abs(value)
+    return min(upper) - np.abs(value) if upper else value
+
+
+def _in_exponent(expression: sp.Expr, symbol: sp.Symbol) -> bool:
+    return any(symbol in power.exp.free_symbols for power in expression.atoms(sp.Pow))

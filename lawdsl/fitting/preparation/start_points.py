@@ -1,0 +1,117 @@
+"""Law -> the starts that its file declares, and values of its parameters inside their domains."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language import tree
+from lawdsl.language.resolver import read_target, spread
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+
+def declared_points(law: Law) -> tuple[Array, int]:
+    """The starts that the file declares: its points, and the product of its grids.
+
+    A parameter that no `start` names begins at a value of order 1 inside its domain.
+
+    Args:
+        law: the law.
+
+    Returns:
+        Parameters, shape (starts, parameters), and how many declared starts were excluded because
+        they lie outside the law's domain.
+
+    Raises:
+        LawdslError: the law declares no starts.
+    """
+    declared = list(_points(law)) + list(_grid(law))
+    if not declared:
+        help = "declare some, as `start log(A) in {0, 5, ..., 25}`, or let the engine choose"
+        message = f"`{law.name}` declares no starts"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
+    rows, outside = [], 0
+    for point in declared:
+        theta = placed(law, point)
+        if theta is None:
+            outside += 1
+        else:
+            rows.append(theta)
+    if not rows:
+        help = "correct the `start` lines, or let the engine choose"
+        message = f"none of the {outside:,} declared starts lies in the domain of `{law.name}`"
+        raise LawdslError(Diagnostic("F0106", message, help=help))
+    return np.array(rows), outside
+
+
+def placed(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
+    """Parameter values at a declared start, shape (parameters,); None where they lie outside the
+    domain.
+
+    Args:
+        law: the law.
+        point: parameter -> its value, as an expression.
+    """
+    substitutions: dict[sp.Symbol, sp.Expr] = {
+        q.symbol: sp.Float(q.value, 17) for q in law.settings if q.value is not None
+    }
+    theta = []
+    for q in law.parameters:
+        low = [float(b.limit.xreplace(substitutions)) for b in q.bounds if b.lower]
+        high = [float(b.limit.xreplace(substitutions)) for b in q.bounds if not b.lower]
+        if q.name in point:
+            x = float(point[q.name].xreplace(substitutions))
+            # equality is judged below, for strict bounds only
+            if any(x < b for b in low) or any(x > b for b in high):
+                return None
+            strict = [float(b.limit.xreplace(substitutions)) for b in q.bounds if b.strict]
+            if x in strict:
+                return None
+        elif low and high:
+            x = (max(low) + min(high)) / 2
+        elif low:
+            x = max(low) + 1.0
+        elif high:
+            x = min(high) - 1.0
+        else:
+            x = 1.0
+        substitutions[q.symbol] = sp.Float(x, 17)
+        theta.append(x)
+    return np.array(theta)
+
+
+def _points(law: Law) -> Iterator[dict[str, sp.Expr]]:
+    for point in law.declarations.points:
+        yield {tree.name_of(name): law.to_sympy(formula) for name, formula in point.values}
+
+
+def _grid(law: Law) -> Iterator[dict[str, sp.Expr]]:
+    """The cross product of the file's grids, each target's values in their order."""
+    axes: dict[str, list[sp.Expr]] = {}
+    for grid in law.declarations.grids:
+        for target in grid.targets:
+            name, values = _axis(law, target, spread(grid.values))
+            axes[name] = values
+    if axes:
+        for combination in itertools.product(*axes.values()):
+            yield dict(zip(axes, combination, strict=True))
+
+
+def _axis(law: Law, target: tree.Formula, numbers: tuple[float, ...]) -> tuple[str, list[sp.Expr]]:
+    """Parameter and values of one grid target: A, log(A) or log(A - limit)."""
+    found = read_target(target)
+    assert found is not None  # the file was checked
+    values = [sp.Float(x, 17) for x in numbers]
+    if found.log:
+        values = [sp.exp(x) for x in values]
+    if found.less is not None:
+        limit = law.to_sympy(found.less)
+        values = [limit + x for x in values]
+    return found.name, values
