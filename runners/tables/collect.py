@@ -114,6 +114,7 @@ def collect(
         *(line for note in notes for line in note.splitlines()),
         f"setting D_min = {min(measured)} unit token",
     )
+    # a run without a corpus has a share of 0 of it, not an unknown one
     absent = {name: 0.0 for row in selected for name in row if name.startswith(("r_", "drawn_"))}
     columns = {}
     for name in _in_order(selected):

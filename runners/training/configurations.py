@@ -118,6 +118,7 @@ def without_randomness(config: PretrainedConfig, source: Source) -> dict[str, fl
     before: dict[str, float] = {}
     for part in _objects(config):
         values = part if isinstance(part, dict) else vars(part)
+        # a copy, as values are set meanwhile
         for name, value in list(values.items()):
             acts = RANDOM.search(str(name)) and not HEADS.search(str(name))
             number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -99,6 +99,7 @@ def weights_of(source: Any) -> Weights:
     if (folder / ADAPTER).exists():
         why = f"it holds an adapter ({ADAPTER}), which is not a model by itself"
         raise _refused(source, why, "merge it: PeftModel.merge_and_unload(), then save_pretrained")
+    # a dangling link does not exist, but must be refused rather than passed over
     if (folder / WHOLE).exists() or (folder / WHOLE).is_symlink():
         return Weights(source, {WHOLE: _file(source, WHOLE)})
     if (folder / INDEX).exists() or (folder / INDEX).is_symlink():
@@ -136,8 +137,10 @@ def _file(source: str, name: str) -> Path:
     if not name.endswith(ENDING):
         raise _refused(source, f"{INDEX} names {name!r}, which is not a {ENDING} file", SAVE)
     folder = Path(source)
+    # joining an absolute name to the folder would discard the folder
     path = None if Path(name).is_absolute() or ".." in Path(name).parts else inside(folder, name)
     if path is None:
+        # exists() raises ValueError for a name with a zero byte
         exists = (folder / name).exists() if "\0" not in name else False
         why = "lies outside the folder" if exists else "is not a file of this folder"
         raise _refused(source, f"the file of weights {name!r} {why}", "put the file itself there")

@@ -204,6 +204,7 @@ def _loaded(judge: Judge, parallel: ParallelContext) -> models.LanguageModelLoss
 def _batches(rows: Sequence[NDArray[np.int64]], budget: int) -> Iterator[list[int]]:
     """Batches of rows of similar length, the longest first: a lack of memory shows at once."""
     batch: list[int] = []
+    # ties by number, so that batches are the same at every call
     for i in sorted(range(len(rows)), key=lambda i: (-len(rows[i]), i)):
         if batch and (len(batch) + 1) * len(rows[batch[0]]) > budget:
             yield batch
@@ -220,10 +221,12 @@ def _mean_losses(
     rows: Sequence[NDArray[np.int64]],
     parallel: ParallelContext,
 ) -> tuple[float, ...]:
+    # two columns at least: a row and its targets are each one token shorter
     tokens = np.zeros((len(rows), max(2, *map(len, rows))), np.int64)
     for i, row in enumerate(rows):  # what fills a row up comes after it: nothing attends to it
         tokens[i, : len(row)] = row
     try:
+        # summed in float64: a row of many tokens would lose digits
         each = loss(torch.from_numpy(tokens).to(parallel.device), each=True).double().cpu().numpy()
     except torch.OutOfMemoryError:
         message = f"{tokens.size} tokens at once do not fit in the memory of {parallel.name}"

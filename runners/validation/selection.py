@@ -59,6 +59,7 @@ def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection
     among = np.zeros((models, samples), dtype=np.int64)
     thresholds: list[float | None] = []
     for row, of_sample in zip(losses, among, strict=True):
+        # not [-count:], which is everything where count is 0
         last = np.argsort(row, kind="stable")[samples - count :]
         of_sample[last] = 1
         thresholds.append(float(np.exp(row[last[0]])) if count else None)
@@ -85,6 +86,7 @@ def _spearman(losses: NDArray[np.float64]) -> tuple[tuple[float | None, ...], ..
 
 def _correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float | None:
     size = float(np.sqrt((a @ a) * (b @ b)))
+    # equal ranks throughout have no correlation
     return float(a @ b) / size if size else None
 
 

@@ -259,5 +259,6 @@ def write_set(
                 text + "\n", encoding="utf-8", errors="backslashreplace"
             )
             writer.describe({"inputs": [str(path) for path in inputs], "selection": SELECTION})
+    # only after the set has its name: until then the scores are all that there is
     shutil.rmtree(work_folder(folder), ignore_errors=True)
     return open_corpus(folder)

@@ -31,6 +31,7 @@ def optimality(problem: Problem, free: Array, held: NDArray[np.bool_]) -> Optima
     with np.errstate(all="ignore"):
         size = np.sqrt(np.abs(np.diag(hessian)))
         scaled = hessian / np.outer(size, size)
+        # the loss of an exact fit is rounding, by which the gradient must not be divided
         length = np.linalg.norm(gradient / size) / np.sqrt(max(near.loss[0], problem.exact))
     if not (np.all(np.isfinite(scaled)) and len(kept)):
         return Optimality(known(float(length)), math.nan)

@@ -65,6 +65,7 @@ def residual_findings(
     if not _worth(seen, rounding(problem)):
         return []
     widest = seen
+    # a sample may miss single rows far out, so these are added for the test of outliers
     if len(looked) < len(rows):
         furthest = _furthest(problem, theta, rows, limit(seen, len(rows)))
         widest = view(law, problem, theta, np.union1d(looked, furthest))
@@ -101,6 +102,8 @@ def _order(law: PreparedLaw, problem: Problem, seen: View) -> list[Diagnostic]:
     together = lines(left if common is None else left.also(common), runs)
     inflation = 1.0 if together is None else together.inflation
     if together is not None and patterns:
+        # dependent rows imitate patterns: what remains significant with fewer effective rows is
+        # kept
         patterns, _ = _patterns(seen, inflation)
     strong = STRONG_PATTERN_SHARE * _spread(problem)
     found = [_pattern(seen, p, strong) for p in patterns]
