@@ -14,6 +14,7 @@ from lawdsl.proof.rules.monotone import by_end_points
 from lawdsl.proof.rules.orderings import Orthant, context, sign_on
 from lawdsl.proof.rules.stationary_points import by_stationary_point
 from lawdsl.proof.rules.taylor import by_repeated_derivatives
+from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 
 POSITIVE, NONNEGATIVE, REAL = Sign.POSITIVE, Sign.NONNEGATIVE, Sign.REAL
@@ -179,6 +180,20 @@ def test_what_is_declared_of_several_symbols_does_not_hold_where_one_is_moved():
     assert signs.sign(e) in (POSITIVE, REAL)  # POSITIVE where the bound is a slack of its own
     displacing = {rule.sign for rule in RULES if rule.displaces}
     assert displacing >= {by_end_points, by_repeated_derivatives, by_stationary_point}
+
+
+def test_pieces_of_a_box_do_not_assume_what_is_declared_where_one_symbol_is_moved():
+    """(2*x - y)^2 + x*(2*x - y) < 0 at x = 0.1, y = 0.25, where 2*x > y is declared."""
+    signs, e = on(
+        "parameter x in (0, 1), y in (0, 1), y < 1 - x, y < 2*x", "(2*x - y)^2 + x*(2*x - y)"
+    )
+    displaced = SignCalculus(signs.box, valued=True, pieces=400)
+    displaced.displacing += 1
+
+    assert signs.box.tied
+    assert displaced.sign(e) == REAL
+    displaced.displacing -= 1
+    assert displaced.sign(e) == POSITIVE
 
 
 def test_random_polynomials_on_orthants():

@@ -70,10 +70,12 @@ class SignCalculus:
         self.blame: sp.Expr | None = None
         self.depth = self._outermost = depth
         self.pieces = pieces
-        self._cut: dict[sp.Expr, Sign] = {}
         self.displacing = 0
+        # what holds where the declared relations do may fail at displaced points
         self._known: dict[sp.Expr, tuple[Sign, frozenset[sp.Symbol]]] = {}
         self._known_anywhere = {} if box.tied else self._known
+        self._by_subdivision: dict[sp.Expr, Sign] = {}
+        self._by_subdivision_anywhere = {} if box.tied else self._by_subdivision
         self._used: list[set[sp.Symbol]] = [set()]
         self._steps = 0
         self._fixed = box.fixed() | self.evaluated
@@ -277,7 +279,9 @@ class SignCalculus:
     def deepest(self) -> SignCalculus:
         """Signs on the same box with settings at their values, by rules at the deepest level
         only."""
-        return SignCalculus(self.box, valued=True, depth=MAX_RULE_DEPTH - 1)
+        inner = SignCalculus(self.box, valued=True, depth=MAX_RULE_DEPTH - 1)
+        inner.displacing = self.displacing
+        return inner
 
     def _off_its_faces(self, e: sp.Expr, weak: Sign) -> Sign:
         """A sum of terms of one sign is not 0 if they vanish on different faces: x and 1 - x."""
@@ -303,17 +307,18 @@ class SignCalculus:
         ends = {s for r in map(self.box.range, varying) for s in _symbols_of(r)}
         if len(varying) > max_symbols or (varying | ends) & set(self.box.settings) - self.evaluated:
             return Sign.REAL
-        if e not in self._cut:
+        signs = self._by_subdivision_anywhere if self.displacing else self._by_subdivision
+        if e not in signs:
             limit = min(self.pieces, MAX_PIECES_OF_SUM // self.depth**2)
             sign, pieces = sign_and_pieces(self, e, limit=limit)
             self.pieces -= pieces
-            self._cut[e] = sign
+            signs[e] = sign
             if sign != Sign.REAL and e in self.explained:
                 formula = text(e.xreplace(self.box.meaning))
                 self.notes.append(f"{formula}: its sign is certain on each of {pieces} pieces")
         for symbol in varying:
             self.use(symbol)
-        return self._cut[e]
+        return signs[e]
 
     def _attempt(self, rule: Rule, e: sp.Expr) -> Sign | None:
         """A rule's sign; one that fails leaves no symbols recorded as used."""
