@@ -14,7 +14,7 @@ import sympy as sp
 from lawdsl.law.algebra import merge_powers
 from lawdsl.proof.box import Box, Endpoint, SymbolRange
 from lawdsl.proof.signs.interface import Signs
-from lawdsl.proof.signs.sign import Sign, largest
+from lawdsl.proof.signs.sign import Sign, decided, largest
 
 KINKED = (sp.Max, sp.Min, sp.Abs)
 MAX_SIGN_SPLITS = 3  # symbols of unknown sign; there are 3^n cases
@@ -26,13 +26,6 @@ def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
     Likewise for min and |x| = max(x, -x). Where the sign of c is not known, the sum is one of its
     cases. A part for which the sum is the minimum of its cases is expanded first: the sum is
     positive only if all of them are; of a maximum one case is enough.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     parts = sorted(e.atoms(*KINKED), key=lambda part: (-part.count_ops(), str(part)))
     if not parts:
@@ -49,7 +42,7 @@ def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
         possible = Sign.NONE
         for sign in case_signs:
             possible |= sign
-    return None if Sign.REAL.within(possible) else possible
+    return decided(possible)
 
 
 _RANK = {-1: 0, 0: 1, 1: 2}
@@ -74,15 +67,7 @@ def _monotonicity(signs: Signs, e: sp.Expr, part: sp.Expr) -> int:
 
 def by_symbol_order(signs: Signs, e: sp.Expr) -> Sign | None:
     """max(x, y) of two symbols: either x = y + d, or y = x + d, with d >= 0; the sign in both
-    cases.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
-    """
+    cases."""
     movable = signs.movable(e)
     for part in sorted(e.atoms(sp.Max, sp.Min), key=str):
         if len(part.args) != 2 or not all(s in movable for s in part.args):
@@ -105,13 +90,6 @@ def by_sign_split(signs: Signs, e: sp.Expr) -> Sign | None:
 
     This is done for each symbol whose sign is not known. An even function of x has one case for
     both sides, if the range of x extends as far on either.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     undetermined = [s for s in signs.movable(e) if not signs.sign(s).definite]
     if not 1 <= len(undetermined) <= MAX_SIGN_SPLITS:

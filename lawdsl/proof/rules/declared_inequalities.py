@@ -23,13 +23,6 @@ def by_declared_inequalities(signs: Signs, e: sp.Expr) -> Sign | None:
     """e = c·r + rest > 0 for c > 0, a declared r > 0 (or a sum of two) and rest >= 0.
 
     The sign of the rest is that of its terms alone, without further rules.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     if not signs.box.tied or signs.displacing:
         return None

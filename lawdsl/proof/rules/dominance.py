@@ -53,13 +53,6 @@ def dominated(signs: Signs, e: sp.Expr) -> Sign | None:
     known.
 
     The sum is multiplied out; if that does not help, all but sums of parameters (1 - a).
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     terms: list[sp.Expr] | None = None
     for keep_parameter_sums in (False, True):

@@ -16,20 +16,12 @@ from lawdsl.proof.rules.scaling import rescaled
 from lawdsl.proof.signs.boundary import closed_faces
 from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import at_infinity
-from lawdsl.proof.signs.monomials import merged, powers
-from lawdsl.proof.signs.sign import Sign
+from lawdsl.proof.signs.monomials import log_of_product, merged, powers
+from lawdsl.proof.signs.sign import Sign, decided
 
 
 def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of e = p·x + q with a <= x <= b, which is between p·a + q and p·b + q.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
-    """
+    """The sign of e = p·x + q with a <= x <= b, which is between p·a + q and p·b + q."""
     for symbol in signs.movable(e):
         domain = signs.box.range(symbol)
         if domain.lower is None or domain.upper is None:
@@ -46,15 +38,7 @@ def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
 
 def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of e = p·f(x) + q with m <= f <= M, between p·m + q and p·M + q: 1 - tanh(x), 2 +
-    sin(x).
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
-    """
+    sin(x)."""
     for part in sorted(e.atoms(*_BOUNDED), key=str):
         row = ROWS[type(part)]
         value = sp.Dummy(real=True)
@@ -89,15 +73,7 @@ def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Si
 
 
 def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of Σ p·t_i as that of Σ t_i, for a common factor p > 0: N·x - N·y as x - y.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
-    """
+    """The sign of Σ p·t_i as that of Σ t_i, for a common factor p > 0: N·x - N·y as x - y."""
     common: set[tuple[sp.Expr, sp.Expr]] | None = None
     for term in e.args:
         factors_of_term = {(b, x) for b, x in powers(term) if b.free_symbols | x.free_symbols}
@@ -110,44 +86,26 @@ def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of g - b for g, b > 0 as that of log(g) - log(b): the logarithm is increasing.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
-    """
+    """The sign of g - b for g, b > 0 as that of log(g) - log(b): the logarithm is increasing."""
     if len(e.args) != 2:
         return None
     positive = [t for t in e.args if signs.sign(t) == Sign.POSITIVE]
     negative = [-t for t in e.args if signs.sign(t) == Sign.NEGATIVE]
     if len(positive) != 1 or len(negative) != 1:
         return None
-    logarithm = []
-    for base, exponent in powers(merged(signs, positive[0] / negative[0])):
-        if signs.sign(base) != Sign.POSITIVE:
-            return None
-        logarithm.append(exponent * sp.log(base))
-    difference = sp.expand_mul(sp.Add(*logarithm))
-    if e.has(sp.log) or not any(x.free_symbols for _, x in powers(positive[0] / negative[0])):
+    ratio = positive[0] / negative[0]
+    difference = log_of_product(signs, merged(signs, ratio))
+    if difference is None:
+        return None
+    if e.has(sp.log) or not any(x.free_symbols for _, x in powers(ratio)):
         return None  # no simpler
-    sign = signs.sign(difference)
-    return None if Sign.REAL.within(sign) else sign
+    return decided(signs.sign(difference))
 
 
 def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of Σ c_i·log(u_i) as that of Π u_i^c_i - 1, compared as numerator minus denominator.
 
     Any other term x is written as log(exp(x)).
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     above, below = sp.S.One, sp.S.One
     if not any(isinstance(term.as_coeff_Mul()[1], sp.log) for term in e.args):
@@ -162,38 +120,21 @@ def by_exponential(signs: Signs, e: sp.Expr) -> Sign | None:
         else:
             factor = sp.exp(abs(number) * rest)
         above, below = (above * factor, below) if positive else (above, below * factor)
-    sign = signs.sign(sp.expand_mul(merge_powers(above)) - sp.expand_mul(merge_powers(below)))
-    return None if Sign.REAL.within(sign) else sign
+    difference = sp.expand_mul(merge_powers(above)) - sp.expand_mul(merge_powers(below))
+    return decided(signs.sign(difference))
 
 
 def by_scale(signs: Signs, e: sp.Expr) -> Sign | None:
-    """e(t^w_1·x_1, …) = t^w·e(x) for all t > 0: the sign where some symbols are 1 (see `scaling`).
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
-    """
+    """e(t^w_1·x_1, …) = t^w·e(x) for all t > 0: the sign where some symbols are 1 (see `scaling`)."""
     smaller = rescaled(signs, e)
     if smaller is None or smaller == e:
         return None
-    sign = signs.sign(smaller)
-    return None if Sign.REAL.within(sign) else sign
+    return decided(signs.sign(smaller))
 
 
 def by_end_points_univariate(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign by `by_end_points` for a sum in one free symbol, which is cheap and tried before
-    other rules.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
-    """
+    other rules."""
     return by_end_points(signs, e) if len(signs.movable(e)) == 1 else None
 
 
@@ -203,34 +144,27 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
 
     e is continuous, its terms being defined everywhere, and a range is an interval; so one sign of
     the derivative is enough. Where e is strictly monotone and the end is open, the bound is strict.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     for symbol in signs.movable(e):
         change = derivative(e, symbol)
         slope = signs.sign(change)
         domain = signs.box.range(symbol)
+        lower, upper = (domain.lower, -1), (domain.upper, 1)  # with the direction of the end
         if slope.within(Sign.NONNEGATIVE):
-            least, most = domain.lower, domain.upper
+            direction, ends = "rises", (lower, upper)
         elif slope.within(Sign.NONPOSITIVE):
-            least, most = domain.upper, domain.lower
+            direction, ends = "falls", (upper, lower)
         else:
             continue
-        rising = slope.within(Sign.NONNEGATIVE)
         strict = slope.definite or _is_strictly_monotone(signs, change, symbol)
-        low = _at_end(signs, e, symbol, least, -1 if rising else 1)
-        if low.within(Sign.NONNEGATIVE):
-            _add_note(signs, e, symbol, least, "rises" if rising else "falls", "least")
-            return _at_least(low, strict and _open(least))
-        high = _at_end(signs, e, symbol, most, 1 if rising else -1)
-        if high.within(Sign.NONPOSITIVE):
-            _add_note(signs, e, symbol, most, "rises" if rising else "falls", "greatest")
-            return -_at_least(-high, strict and _open(most))
+        for (end, side), bound in zip(ends, ("least", "greatest"), strict=True):
+            extremum = _at_end(signs, e, symbol, end, side)
+            if bound == "greatest":
+                extremum = -extremum
+            if extremum.within(Sign.NONNEGATIVE):
+                _add_note(signs, e, symbol, end, direction, bound)
+                sign = _at_least(extremum, strict and _open(end))
+                return sign if bound == "least" else -sign
     return None
 
 

@@ -99,13 +99,6 @@ def by_successive_differences(signs: Signs, e: sp.Expr) -> Sign | None:
 
     For a factor f: f(x) >= 0 for all x >= 0 if no coefficient is negative after x(i) = v(i) + … +
     v(n) in every order of the variables (Yao (2009); see `orderings`).
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     if e.count_ops() > MAX_POLYNOMIAL_OPERATIONS:
         return None
@@ -120,13 +113,6 @@ def by_simplex_shares(signs: Signs, e: sp.Expr) -> Sign | None:
     x_i/Σ x_j.
 
     Tried first, because a box overestimates the range of shares.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     if signs.displacing or signs.depth > MAX_SHARE_RULE_DEPTH or not shares_of(signs.box, e):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from lawdsl.proof.signs.interface import Signs
-from lawdsl.proof.signs.sign import Sign, multiply
+from lawdsl.proof.signs.sign import Sign, decided, multiply
 
 MAX_FACTORED_DEGREE = 8  # of a polynomial that is factored
 MAX_FACTORED_SYMBOLS = 6
@@ -17,13 +17,6 @@ def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
 
     For polynomials of degree 2. A pivot 0 is admitted where its row is 0 (Golub and Van Loan
     (2013), Matrix Computations, 4th ed., section 4.2).
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     symbols = sorted(e.free_symbols - signs.evaluated, key=str)
     poly = _polynomial(e, symbols)
@@ -69,13 +62,6 @@ def by_factors(signs: Signs, e: sp.Expr) -> Sign | None:
     """The sign of e = c·Π f_i^n_i/q as that of c·q·Π f_i^n_i, from the signs of the factors.
 
     The generators are symbols, and powers and functions that are not polynomials: exp(x), x^alpha.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     if e.count_ops() > MAX_FRACTION_OPERATIONS:
         return None
@@ -99,7 +85,7 @@ def by_factors(signs: Signs, e: sp.Expr) -> Sign | None:
         if power == 1 and restored == e:
             return None
         sign = multiply(sign, signs.sign(sp.Pow(restored, power)))
-    return None if Sign.REAL.within(sign) else sign
+    return decided(sign)
 
 
 def _in_generators(e: sp.Expr, generators: dict[sp.Expr, sp.Dummy]) -> sp.Expr:

@@ -14,7 +14,7 @@ import sympy as sp
 from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.law.text import text
 from lawdsl.proof.signs.interface import Signs
-from lawdsl.proof.signs.monomials import expanded, powers
+from lawdsl.proof.signs.monomials import expanded, log_of_product, powers
 from lawdsl.proof.signs.sign import Sign
 
 MAX_STATIONARY_OPERATIONS = 80  # operations of a sum whose stationary point is sought
@@ -23,15 +23,7 @@ KINKED = (sp.Max, sp.Min, sp.Abs, sp.sign, sp.Heaviside)
 
 
 def by_stationary_point(signs: Signs, e: sp.Expr) -> Sign | None:
-    """f(x) >= f(x0), where ∂f/∂x = p·g with p > 0, g nondecreasing and g(x0) = 0; <= if g falls.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
-    """
+    """f(x) >= f(x0), where ∂f/∂x = p·g with p > 0, g nondecreasing and g(x0) = 0; <= if g falls."""
     if e.count_ops() > MAX_STATIONARY_OPERATIONS or e.has(*KINKED):
         return None
     for symbol in signs.movable(e):
@@ -138,12 +130,7 @@ def _logarithm_of_ratio(signs: Signs, terms: list[sp.Expr]) -> sp.Expr | None:
     positive, negative = (one, -other) if signs.sign(one) == Sign.POSITIVE else (other, -one)
     if signs.sign(positive) != Sign.POSITIVE or signs.sign(negative) != Sign.POSITIVE:
         return None
-    total = []
-    for base, exponent in powers(merge_powers(positive / negative)):
-        if signs.sign(base) != Sign.POSITIVE:
-            return None
-        total.append(exponent * (sp.S.One if base is sp.E else sp.log(base)))
-    return sp.expand_mul(sp.Add(*total))
+    return log_of_product(signs, merge_powers(positive / negative))
 
 
 def _candidate_roots(signs: Signs, core: sp.Expr, symbol: sp.Symbol) -> Iterator[sp.Expr]:

@@ -31,13 +31,6 @@ def by_repeated_derivatives(signs: Signs, e: sp.Expr) -> Sign | None:
     0.
 
     Tried from both ends of the range of each symbol, and for -f.
-
-    Args:
-        signs: the signs on the box.
-        e: the expression.
-
-    Returns:
-        The sign; None where the rule does not decide it.
     """
     if e.count_ops() > MAX_TAYLOR_OPERATIONS or e.has(*KINKED):
         return None

@@ -129,6 +129,21 @@ def _multiplied_out(
         yield merged(signs, product).as_coeff_Mul()
 
 
+def log_of_product(signs: Signs, product: sp.Expr) -> sp.Expr | None:
+    """log Π b^x = Σ x·log(b); None where a base is not known to be positive.
+
+    Args:
+        signs: the signs on the box.
+        product: the product.
+    """
+    terms = []
+    for base, exponent in powers(product):
+        if signs.sign(base) != Sign.POSITIVE:
+            return None
+        terms.append(exponent * sp.log(base))
+    return sp.expand_mul(sp.Add(*terms))
+
+
 def log_slope(signs: Signs, product: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     """∂log(product)/∂x for a symbol x, or a positive multiple of it: x·∂log(product)/∂x for x >= 0.
 

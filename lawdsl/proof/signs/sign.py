@@ -54,6 +54,11 @@ DOMAINS = {
 """Domain of a function (`lawdsl.core.functions`) -> the signs that its argument may have."""
 
 
+def decided(sign: Sign) -> Sign | None:
+    """The answer of a rule that yields this sign: None where it excludes no real number."""
+    return None if Sign.REAL.within(sign) else sign
+
+
 def above(limit: Sign, closed: bool) -> Sign:
     """The sign of a quantity greater than a limit of the given sign (or equal to it, if `closed`).
 

@@ -145,70 +145,49 @@ def expansion(
     return results[tape.outputs[0]]
 
 
+# What follows expands one operation of the tape each: (arithmetic on a half-line, series of the
+# arguments) -> series. Where a sign or a bound is not certain, it raises `Undecided`.
+
+
 def _power(
     ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries
 ) -> AsymptoticSeries:
-    """Expand base^exponent: by the binomial series about the dominant term, or as
+    """base^exponent: by the binomial series about the dominant term, or as
     exp(exponent*log(base)).
 
     c^p m^p (1 + u)^p = c^p m^p sum_k binomial(p, k) u^k for a constant exponent p.
-
-    Args:
-        ring: arithmetic on a half-line.
-        base, exponent: series.
-
-    Returns:
-        The series.
-
-    Raises:
-        Undecided: a sign or a bound is not certain.
     """
+    numbers = ring.numbers
     if exponent.rest is not None or any(m for m in exponent.terms):
         return _exp(ring, ring.multiply(exponent, _log(ring, base)))
-    p = exponent.terms.get(CONSTANT, ring.numbers.rational(0))
+    p = exponent.terms.get(CONSTANT, numbers.rational(0))
     if p.fraction == 0:
         return ring.constant(Fraction(1))
     is_integer = not p.constant and p.fraction.q == 1
     if not base.terms and base.rest is None:
-        if ring.numbers.sign(p) > 0:
+        if numbers.sign(p) > 0:
             return base
         raise Undecided
     if is_integer and 1 <= p.fraction <= EXPANSION_ORDER + 1:
         return ring.multiply(*[base] * int(p.fraction))
     monomial, c, small = ring.factored(base)
-    if ring.numbers.sign(c) <= 0 and not is_integer:
+    if numbers.sign(c) <= 0 and not is_integer:
         raise Undecided
-    coefficients = [ring.numbers.rational(1)]
+    coefficients = [numbers.rational(1)]
     for k in range(1, EXPANSION_ORDER + 1):
-        factor = ring.numbers.add(p, ring.numbers.rational(1 - k))
-        factor = ring.numbers.multiply(factor, ring.numbers.rational(fmpq(1, k)))
-        coefficients.append(ring.numbers.multiply(coefficients[-1], factor))
+        factor = numbers.add(p, numbers.rational(1 - k))
+        factor = numbers.multiply(factor, numbers.rational(fmpq(1, k)))
+        coefficients.append(numbers.multiply(coefficients[-1], factor))
     # the last coefficient belongs to the remainder
-    last = ring.numbers.value(coefficients.pop())
-    value = ring.numbers.value(p)
-
-    def tail(u: Any) -> Any:
-        if not 1 + u > 0:
-            raise Undecided
-        return last * (1 + u) ** (value - EXPANSION_ORDER)
-
-    series = ring.taylor(coefficients, small, tail)
-    return ring.scaled(series, ring.numbers.power(c, p), ring.line.raised(monomial, p))
+    last, value = numbers.value(coefficients.pop()), numbers.value(p)
+    series = ring.taylor(
+        coefficients, small, lambda u: last * _one_plus(u) ** (value - EXPANSION_ORDER)
+    )
+    return ring.scaled(series, numbers.power(c, p), ring.line.raised(monomial, p))
 
 
 def _log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand log a = log(c) + log(m) + log(1 + u) for a = c m (1 + u).
-
-    Args:
-        ring: arithmetic on a half-line.
-        a: a series.
-
-    Returns:
-        The series.
-
-    Raises:
-        Undecided: the dominant coefficient is not certainly positive.
-    """
+    """log a = log(c) + log(m) + log(1 + u) for a = c m (1 + u)."""
     monomial, c, small = ring.factored(a)
     if ring.numbers.sign(c) <= 0:
         raise Undecided
@@ -220,18 +199,21 @@ def _log(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     if c != (1, 0):
         parts.append(ring.of_number(ring.numbers.named(("log", c), ring.numbers.value(c).log())))
     exact = [fmpq(0)] + [fmpq((-1) ** (k + 1), k) for k in range(1, EXPANSION_ORDER)]
-
-    def tail(u: Any) -> Any:
-        if not 1 + u > 0:
-            raise Undecided
-        return arb((-1) ** (EXPANSION_ORDER + 1)) / EXPANSION_ORDER / (1 + u) ** EXPANSION_ORDER
-
-    parts.append(ring.taylor([ring.numbers.rational(f) for f in exact], small, tail))
+    last = arb((-1) ** (EXPANSION_ORDER + 1)) / EXPANSION_ORDER
+    coefficients = [ring.numbers.rational(f) for f in exact]
+    parts.append(ring.taylor(coefficients, small, lambda u: last / _one_plus(u) ** EXPANSION_ORDER))
     return ring.add(*parts)
 
 
+def _one_plus(u: Any) -> Any:
+    """1 + u; the remainders of log(1 + u) and (1 + u)^p are bounded only where it is positive."""
+    if not 1 + u > 0:
+        raise Undecided
+    return 1 + u
+
+
 def _exp(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand exp a: terms that grow without bound become a monomial, the others a Taylor series."""
+    """exp a: terms that grow without bound become a monomial, the others a Taylor series."""
     big, constant, small = ring.parted(a)
     monomial = frozenset((ring.line.generator(m), c) for m, c in big.items())
     factorials = [fmpq(1)]
@@ -246,45 +228,37 @@ def _exp(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
     return ring.scaled(series, factor, monomial)
 
 
-def _wave(ring: SeriesRing, a: AsymptoticSeries, phase: int) -> AsymptoticSeries:
-    """sin (phase 0) or cos (phase 1)."""
+def _sine(ring: SeriesRing, a: AsymptoticSeries, phase: int = 0) -> AsymptoticSeries:
+    """sin a about the limit of a, or cos a with phase 1; [-1, 1] where a is unbounded."""
+    numbers = ring.numbers
     try:
         big, constant, small = ring.parted(a)
     except Undecided:
-        big, constant, small = {CONSTANT: ring.numbers.rational(1)}, ring.numbers.rational(0), a
+        big, constant, small = {CONSTANT: numbers.rational(1)}, numbers.rational(0), a
     if big:
         return AsymptoticSeries({}, (CONSTANT, arb(-1).union(arb(1))))
-    zero = constant.fraction == 0
-    value = ring.numbers.value(constant)
-    sine = ring.numbers.rational(0) if zero else ring.numbers.named(("sin", constant), value.sin())
-    cosine = (
-        ring.numbers.rational(1) if zero else ring.numbers.named(("cos", constant), value.cos())
-    )
-    cycle = [sine, cosine, ring.numbers.negative(sine), ring.numbers.negative(cosine)]
+    if constant.fraction == 0:
+        sine, cosine = numbers.rational(0), numbers.rational(1)
+    else:
+        value = numbers.value(constant)
+        sine = numbers.named(("sin", constant), value.sin())
+        cosine = numbers.named(("cos", constant), value.cos())
+    derivatives = [sine, cosine, numbers.negative(sine), numbers.negative(cosine)]
     coefficients, factorial = [], fmpq(1)
     for k in range(EXPANSION_ORDER):
         factorial = factorial / max(k, 1)
-        derivative_value = cycle[(k + phase) % 4]
-        coefficients.append(
-            ring.numbers.multiply(derivative_value, ring.numbers.rational(factorial))
-        )
+        derivative = derivatives[(k + phase) % 4]
+        coefficients.append(numbers.multiply(derivative, numbers.rational(factorial)))
     bound = arb(factorial) / EXPANSION_ORDER
     return ring.taylor(coefficients, small, lambda _: (-bound).union(bound))
 
 
-def _sin(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand sin a about the limit of a; [-1, 1] where a is unbounded."""
-    return _wave(ring, a, 0)
+def _cosine(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    return _sine(ring, a, phase=1)
 
 
-def _cos(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand cos a about the limit of a; [-1, 1] where a is unbounded."""
-    return _wave(ring, a, 1)
-
-
-def _tan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand tan a = sin a / cos a."""
-    return ring.multiply(_sin(ring, a), _inverse(ring, _cos(ring, a)))
+def _tangent(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
+    return ring.multiply(_sine(ring, a), _inverse(ring, _cosine(ring, a)))
 
 
 def _inverse(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
@@ -292,7 +266,7 @@ def _inverse(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
 
 
 def _tanh(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand tanh a = 1 - 2/(exp(2a) + 1)."""
+    """tanh a = 1 - 2/(exp(2a) + 1)."""
     one = ring.constant(Fraction(1))
     double = _exp(ring, ring.scaled(a, ring.numbers.rational(2)))
     quotient = _inverse(ring, ring.add(double, one))
@@ -300,14 +274,11 @@ def _tanh(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
 
 
 def _atan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand atan a: at infinity as ±pi/2 - atan(1/a), else by two Taylor terms, or four at 0."""
+    """atan a: at infinity as ±pi/2 - atan(1/a), else by two Taylor terms, or four at 0."""
     big, constant, small = ring.parted(a)
     if big:
-        side = ring.sign(a)
-        right = AsymptoticSeries(
-            {CONSTANT: Coefficient(fmpq(side, 2), ring.numbers.named("pi", arb.pi()).constant)}
-        )
-        return ring.subtract(right, _atan(ring, _inverse(ring, a)))
+        half_pi = Coefficient(fmpq(ring.sign(a), 2), ring.numbers.named("pi", arb.pi()).constant)
+        return ring.subtract(AsymptoticSeries({CONSTANT: half_pi}), _atan(ring, _inverse(ring, a)))
     if constant.fraction == 0:
         exact = [fmpq(0), fmpq(1), fmpq(0), fmpq(-1, 3)]  # the fourth derivative is below 4.7
         bound = arb(1) / 4
@@ -323,56 +294,37 @@ def _atan(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
 
 
 def _absolute(ring: SeriesRing, a: AsymptoticSeries) -> AsymptoticSeries:
-    """Expand abs a, by the sign of a near the end."""
+    """a or -a, by the sign of a near the end."""
     return ring.scaled(a, ring.numbers.rational(ring.sign(a) or 1))
 
 
-def _minimum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
-    """Give the series that is smallest near the end."""
-    return reduce(lambda a, b: a if ring.sign(ring.subtract(a, b)) <= 0 else b, series)
+def _extreme(ring: SeriesRing, series: Sequence[AsymptoticSeries], side: int) -> AsymptoticSeries:
+    """The series that is largest near the end (side 1), or smallest (side -1)."""
+    return reduce(lambda a, b: a if side * ring.sign(ring.subtract(a, b)) >= 0 else b, series)
 
 
-def _maximum(ring: SeriesRing, *series: AsymptoticSeries) -> AsymptoticSeries:
-    """Give the series that is largest near the end."""
-    return reduce(lambda a, b: a if ring.sign(ring.subtract(a, b)) >= 0 else b, series)
-
-
-def _step_function(ring: SeriesRing, a: AsymptoticSeries, before: int) -> AsymptoticSeries:
-    """Give 1 where a is positive near the end, `before` where it is negative.
-
-    Args:
-        ring: arithmetic on a half-line.
-        a: a series.
-        before: the value left of the step.
-
-    Returns:
-        A constant series.
-
-    Raises:
-        Undecided: a is 0, or its sign is not certain.
-    """
+def _step(ring: SeriesRing, a: AsymptoticSeries, before: int) -> AsymptoticSeries:
+    """1 where a is positive near the end, `before` where it is negative."""
     sign = ring.sign(a)
     if not sign:
         raise Undecided
     return ring.constant(Fraction(1 if sign > 0 else before))
 
 
-# each takes the arithmetic on a half-line and the series of its arguments, and raises Undecided
-# where a sign or a bound is not certain
 OPERATIONS: dict[str, Callable[..., AsymptoticSeries]] = {
     "add": SeriesRing.add,
     "multiply": SeriesRing.multiply,
     "power": _power,
     "exp": _exp,
     "log": _log,
-    "sin": _sin,
-    "cos": _cos,
-    "tan": _tan,
+    "sin": _sine,
+    "cos": _cosine,
+    "tan": _tangent,
     "atan": _atan,
     "tanh": _tanh,
     "abs": _absolute,
-    "min": _minimum,
-    "max": _maximum,
-    "sign": lambda ring, a: _step_function(ring, a, -1),
-    "step": lambda ring, a: _step_function(ring, a, 0),
+    "min": lambda ring, *series: _extreme(ring, series, -1),
+    "max": lambda ring, *series: _extreme(ring, series, 1),
+    "sign": lambda ring, a: _step(ring, a, -1),
+    "step": lambda ring, a: _step(ring, a, 0),
 }
