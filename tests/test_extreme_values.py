@@ -18,7 +18,6 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting import fit_single
 from lawdsl.fitting.diagnostics import robust_fit
-from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.fitting.solvers.variable_projection import solve_each
@@ -120,7 +119,7 @@ def test_the_search_for_rows_that_spoil_a_fit_has_no_more_starts_than_the_fit(
 
     def recorded(law: Any, problem: Any, starts: Any, seed: int) -> Any:
         asked.append(starts)
-        return optimum(prepare(law), problem, starts, seed)
+        return optimum(law, problem, starts, seed)
 
     monkeypatch.setattr(robust_fit, "optimum", recorded)
     monkeypatch.setattr(fit_single, "residual_findings", lambda *_: [])  # the residuals name no row
