@@ -16,7 +16,7 @@ from lawdsl.core.records import read as read_record
 from lawdsl.data.measured_variables import Measured
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.result_parts import FittedLaw
-from lawdsl.language.parser import parse
+from lawdsl.language.parse_cache import CACHE
 from lawdsl.language.resolver import Declarations, resolve
 from lawdsl.law.law import Law
 
@@ -217,7 +217,7 @@ def declarations(law: FittedLaw) -> Declarations:
         if name not in done:
             path.append(name)
             text = Text(f"{name} (kept in the fit)", law.texts[name])
-            document, mistakes = parse(text.text, text.name)
+            document, mistakes = CACHE.parse(text.text, text.name)
             declared, more = resolve(document, text, find)
             if declared is None or any(d.severity == "error" for d in (*mistakes, *more)):
                 raise LawdslError([*mistakes, *more])

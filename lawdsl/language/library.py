@@ -19,7 +19,7 @@ from typing import TypeVar
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.language import size_limits, tree
 from lawdsl.language.keywords import did_you_mean
-from lawdsl.language.parser import parse
+from lawdsl.language.parse_cache import CACHE
 from lawdsl.language.pipelines import Pipeline, resolve_pipeline
 from lawdsl.language.questions import Question, resolve_question
 from lawdsl.language.resolver import resolve
@@ -191,7 +191,7 @@ def _declared(
     resolved: Callable[[tree.SyntaxTree, Text, Find], tuple[Resolved | None, list[Diagnostic]]],
 ) -> tuple[Resolved, list[Diagnostic]]:
     reading = _LawLoader(folder)
-    document, mistakes = parse(text.text, text.name)
+    document, mistakes = CACHE.parse(text.text, text.name)
     text = Text(text.name, text.text.removeprefix("\ufeff"))
     section, more = resolved(document, text, lambda name: reading.find(name, ()))
     return _without_errors(section, [*mistakes, *more])
@@ -231,7 +231,7 @@ class _LawLoader:
 
     def resolve(self, text: Text, path: tuple[str, ...]) -> tuple[Declarations, list[Diagnostic]]:
         """The law in a text; `path` are the laws that are being read, each named in the next."""
-        document, mistakes = parse(text.text, text.name)
+        document, mistakes = CACHE.parse(text.text, text.name)
         text = Text(text.name, text.text.removeprefix("\ufeff"))
         header = next((s.name for s in document.statements if isinstance(s, tree.Section)), "")
         if path and header and header != path[-1]:

@@ -1,0 +1,70 @@
+"""Text of a law -> its syntax tree, parsed once however often the text is read.
+
+A command meets the same text several times: as a file of the library, as a law that other laws are
+built on, and in each fit that stores it. All of them read it here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from threading import Lock
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.language import size_limits
+from lawdsl.language.parser import parse
+from lawdsl.language.tree import SyntaxTree
+
+
+@dataclass(frozen=True)
+class ParseCache:
+    """The syntax trees of the texts that were read last.
+
+    Attributes:
+        max_characters: of all texts together whose trees are kept; a tree takes memory in
+            proportion to its text, so this bounds the memory.
+    """
+
+    max_characters: int
+    _trees: OrderedDict[bytes, tuple[SyntaxTree, int]] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def parse(self, text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]]:
+        """Parse a `.law` file, unless the tree of its text is known.
+
+        Args:
+            text: the file's text; a byte order mark is dropped.
+            name: under which the file is shown in messages.
+
+        Returns:
+            The statements that could be read, and a diagnostic for each mistake.
+        """
+        text = text.removeprefix("\ufeff")
+        key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        with self._lock:
+            if key in self._trees:
+                self._trees.move_to_end(key)
+                return self._trees[key][0], []
+        document, mistakes = parse(text, name)
+        if not mistakes:  # diagnostics show the name of the file, which another file does not share
+            self._add(key, document, len(text))
+        return document, mistakes
+
+    def clear(self) -> None:
+        """Forget all trees."""
+        with self._lock:
+            self._trees.clear()
+
+    def _add(self, key: bytes, document: SyntaxTree, characters: int) -> None:
+        """Keep a tree, and forget those read longest ago beyond the limit."""
+        with self._lock:
+            self._trees[key] = document, characters
+            total = sum(size for _, size in self._trees.values())
+            while total > self.max_characters:
+                _, (_, size) = self._trees.popitem(last=False)
+                total -= size
+
+
+CACHE = ParseCache(size_limits.BYTES)
+"""That of the library and of stored fits. A law may be built on texts of this size together."""
