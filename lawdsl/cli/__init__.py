@@ -14,33 +14,13 @@ import sys
 import tempfile
 import traceback
 from contextlib import suppress
+from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
 import click
 
 from lawdsl import __version__
-from lawdsl.cli import (
-    check,
-    collect,
-    compare,
-    corpus,
-    demo,
-    explain,
-    fit,
-    fmt,
-    laws,
-    measure,
-    mixtures,
-    new,
-    pipeline,
-    predict,
-    run,
-    show,
-    solve,
-    trends,
-    validation,
-)
 from lawdsl.cli.options import LAST_WORDS
 from lawdsl.cli.swapped_arguments import swapped
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -63,28 +43,31 @@ def cli() -> None:
     """
 
 
-for room in (
-    laws,
-    show,
-    new,
-    fmt,
-    explain,
-    check,
-    trends,
-    measure,
-    fit,
-    predict,
-    compare,
-    solve,
-    pipeline,
-    mixtures,
-    corpus,
-    validation,
-    run,
-    collect,
-    demo,
-):
-    for command in room.COMMANDS:
+COMMANDS = (
+    "laws",
+    "show",
+    "new",
+    "fmt",
+    "explain",
+    "check",
+    "trends",
+    "measure",
+    "fit",
+    "predict",
+    "compare",
+    "solve",
+    "pipeline",
+    "mixtures",
+    "corpus",
+    "validation",
+    "run",
+    "collect",
+    "demo",
+)
+"""The modules of commands: `lawdsl/cli/NAME.py`."""
+
+for module in COMMANDS:
+    for command in import_module(f"lawdsl.cli.{module}").COMMANDS:
         cli.add_command(command)
 
 

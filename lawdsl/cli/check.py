@@ -20,10 +20,10 @@ from lawdsl.cli.options import (
     last_words,
     quiet,
 )
-from lawdsl.language.law_changes import LawChanges
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
+    from lawdsl.language.law_changes import LawChanges
     from lawdsl.law.law import Law
     from lawdsl.proof.verdict import Check, Verdict
 

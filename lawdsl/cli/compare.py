@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,9 @@ from lawdsl.cli.options import (
 )
 from lawdsl.cli.progress import progress
 from lawdsl.fitting.options import FitOptions
-from lawdsl.language.law_changes import LawChanges
+
+if TYPE_CHECKING:
+    from lawdsl.language.law_changes import LawChanges
 
 
 @click.command("compare")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,7 +22,9 @@ from lawdsl.cli.options import (
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.options import FitOptions
-from lawdsl.language.law_changes import LawChanges
+
+if TYPE_CHECKING:
+    from lawdsl.language.law_changes import LawChanges
 
 
 @click.command("fit")

@@ -20,11 +20,11 @@ from lawdsl.cli.options import (
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.language.law_changes import LawChanges
 
 if TYPE_CHECKING:
     from lawdsl.designing.domains import Domain
     from lawdsl.designing.result import Mixtures
+    from lawdsl.language.law_changes import LawChanges
 
 output = click.option(
     "-o", "--output", metavar="FILE.csv", help="Write the table here, not to standard output."

@@ -14,9 +14,7 @@ import click
 
 from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.formats.csv import csv_text
 from lawdsl.fitting.options import OPTIONS, option
-from lawdsl.language.law_changes import LawChanges
 from lawdsl.reporting.json_document import document
 
 if TYPE_CHECKING:
@@ -276,6 +274,8 @@ def changes(command: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(command)
     def with_changes(*, settings: Any, without: Any, fix: Any, tie: Any, **rest: Any) -> int:
+        from lawdsl.language.law_changes import LawChanges
+
         record = LawChanges.of(
             settings=numbers(settings, "--set"),
             without=without,
@@ -418,6 +418,8 @@ def write_rows(path: Path, headers: Iterable[object], rows: Iterable[Iterable[ob
     Raises:
         LawdslError: it cannot be written.
     """
+    from lawdsl.data.formats.csv import csv_text
+
     write(path, csv_text((), headers, rows))
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from lawdsl.cli.options import as_json, changes, finish
-from lawdsl.language.law_changes import LawChanges
+
+if TYPE_CHECKING:
+    from lawdsl.language.law_changes import LawChanges
 
 
 @click.command("show")

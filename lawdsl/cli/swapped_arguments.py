@@ -9,7 +9,7 @@ from pathlib import Path
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.formats import SUFFIXES
 
-COMMANDS = ("fit", "trends", "measure", "compare", "pipeline", "predict", "check", "show")
+LAW_FIRST = ("fit", "trends", "measure", "compare", "pipeline", "predict", "check", "show")
 GROUP = ["mixtures", "select"]
 LAWS = (".law", ".json")
 FLAGS = ("-q", "--quiet", "--json", "--sarif", "--drop-bad", "--enforce", "--syntax", "--latex")
@@ -18,7 +18,7 @@ FLAGS = ("-q", "--quiet", "--json", "--sarif", "--drop-bad", "--enforce", "--syn
 def swapped(arguments: Sequence[str]) -> Diagnostic | None:
     """The diagnostic for a command line whose table is before its law, or alone; else None."""
     start = 2 if list(arguments[:2]) == GROUP else 1
-    if not arguments or start == 1 and arguments[0] not in COMMANDS:
+    if not arguments or start == 1 and arguments[0] not in LAW_FIRST:
         return None
     positions = [
         i
