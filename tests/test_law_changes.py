@@ -9,7 +9,7 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.fitting.result_parts import FittedLaw
+from lawdsl.fitting.storage import fitted_law
 from lawdsl.language.law_changes import FixOrTie, LawChanges
 from lawdsl.law.law import Law
 
@@ -37,7 +37,7 @@ def test_changes_of_options_are_those_of_the_methods(options):
 @pytest.mark.parametrize("options", CHANGES, ids=str)
 def test_changes_are_restored_from_what_a_fit_stores(options):
     law = LawChanges.of(**options).apply(lawdsl.load("dcpt.l3")).with_bound("alpha > 2*beta")
-    stored = FittedLaw.of(law)
+    stored = fitted_law(law)
     again = stored.changes.apply(Law(lawdsl.load("dcpt.l3").declarations))
 
     assert stored.changes.statements == law.held == stored.held
