@@ -125,6 +125,7 @@ def bind(
         dropped += int(np.sum(~good))
         table = table.keep(good)
         values = {name: column[good] for name, column in values.items()}
+        # those are about rows, which are gone; the others are about whole columns
         problems = [p for p in problems if p.code not in ("D0107", "D0108", "D0109", "D0124")]
         if len(table) == 0 and not problems:
             help = "correct the table: there is nothing left to use"
@@ -143,9 +144,12 @@ def bind(
             raise LawdslError(problems)
         unit = law.declarations.output.unit
         factor = conversion(table, law.output, bound[law.output], unit.factors if unit else None)
+        # in the column's own unit, in which its numbers are decimal
         rounded = steps(output / factor) * factor
         warnings = [*other_units(law, table, values, bound)]
         warnings += duplicates(table, data, output, rounded)
+        # rows of equal values may differ in run or weight: these decide their order, so that the
+        # digest and all sums are the same for a shuffled table
         beside = [column for column in (groups, counts) if column is not None]
         order = np.lexsort((*beside, *data[::-1], output))
         data, output, rows = data[:, order], output[order], rows[order]
@@ -260,6 +264,7 @@ def _values(
         elif np.any(numbers < 0):
             why = f"is below 0, which `{law.name}` cannot give"
             checks.append((_possible(law, numbers), "D0124", why, ""))
+        # a row is reported for the first check that it fails: nan would fail them all
         fine = np.ones(len(table), dtype=bool)
         for passed, code, why, help in checks:
             if not (passed | ~fine).all():
@@ -302,6 +307,7 @@ def _refused(
 
 def _domain(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str, str]]:
     """For each bound of a variable: which rows keep it, and what to say of the others."""
+    # 17 digits give a float64 back unchanged
     settings = {s.symbol: sp.Float(s.value, 17) for s in law.settings if s.value is not None}
     checks = []
     for b in q.bounds:
@@ -319,6 +325,7 @@ def _reaching(bound: Bound, numbers: Array) -> str:
     above = numbers[np.isfinite(numbers) & (numbers > 0)]
     if bound.relation != ">=" or not len(above):
         return f"--set {bound.text}=…"
+    # rounded down: the smallest value must stay inside the domain that it is to reach
     down = Context(prec=6, rounding=ROUND_FLOOR).create_decimal_from_float(float(above.min()))
     return f"--set {bound.text}={float(down):g}, the smallest here"
 
@@ -364,5 +371,6 @@ def _digest(law: Law, data: Array, output: Array | None, weights: Array | None) 
     named += [] if weights is None else [("weights of the rows", weights)]
     for name, values in named:
         digest.update(f"{name}\n".encode())
+        # little-endian on every machine: digests are compared between machines
         digest.update(np.ascontiguousarray(values, dtype="<f8").data)
     return digest.hexdigest()

@@ -115,6 +115,7 @@ def _labels(
     try:
         column = label_column(MeasureRequest(declared, table, columns, None, None, False), measure)
     except LawdslError:
+        # a table of one domain need not repeat its name in every row
         if len(by_label) == 1:
             return list(by_label) * len(table)
         raise LawdslError(no_labels(declared, measure.index, table)) from None

@@ -59,6 +59,7 @@ def coded(columns: Sequence[NDArray[np.generic]], count: int) -> Codes:
     for column in columns:
         _, inner = np.unique(column, return_inverse=True)
         inner = inner.reshape(-1)
+        # numbered anew after each column: the product of many counts would overflow
         codes = np.unique(codes * (int(inner.max(initial=0)) + 1) + inner, return_inverse=True)[1]
         codes = codes.reshape(-1)
     return codes
@@ -83,6 +84,7 @@ def still(along: Array, variables: Mapping[str, Array], beside: Sequence[Codes])
         for moving in combinations(names, count):
             rest = [name for name in names if name not in moving]
             runs = coded([*beside, *(variables[name] for name in rest)], len(along))
+            # a run with one evaluation does not show what grows along it
             several = _of_several_positions(runs, along)
             if several.any() and all(
                 _grows(runs[several], along[several], variables[name][several]) for name in moving

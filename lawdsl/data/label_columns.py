@@ -166,6 +166,7 @@ class _ColumnSearch:
         if pattern.count(WILDCARD) != 1:
             return {}
         before, after = map(re.escape, pattern.split(WILDCARD))
+        # headers are also written with spaces inside the brackets: r[ web ]
         spaced = before.replace(r"\[", r"\[\s*"), after.replace(r"\]", r"\s*\]")
         shape = re.compile(f"{spaced[0]}(.+?){spaced[1]}", re.DOTALL)
         by_label = {}

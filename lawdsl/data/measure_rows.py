@@ -76,6 +76,7 @@ class Rows:
         """The mask of the rows with the given values, shape (rows,)."""
         met = np.ones(len(self.codes), dtype=bool)
         for name, number in conditions:
+            # the columns are rounded to six digits too
             met &= self.columns[name] == float(f"{number:.6g}")
         return met
 
@@ -170,8 +171,10 @@ def rows_of(request: MeasureRequest, measure: Measure) -> Rows:
     columns = {}
     for name, column in needed.items():
         has_unit = name in variables or name == output
+        # a name that only readings use, such as `step`, has no unit in the law
         size = conversion(table, name, column, units.get(name)) if has_unit else 1.0
         columns[name] = table.numbers(column) * size
+    # objects: in an array of text each cell is as long as the longest label
     names, codes = np.unique(np.array(labels, dtype=object), return_inverse=True)
     measurements = columns.pop(output)
     return Rows(

@@ -122,6 +122,7 @@ def measured(
         except LawdslError as error:
             problems += error.diagnostics
     if problems:
+        # a column that several variables need is reported once
         raise LawdslError(dict.fromkeys(problems))
     free = [one for one in read if one.measure.name not in (points or {})]
     warnings = (*averaging_warnings(free, table.name), *interpolation_warnings(read, table.name))
@@ -167,6 +168,7 @@ def _from_column(request: MeasureRequest, measure: Measure) -> dict[str, float]:
     for row, (label, number, six) in enumerate(
         zip(labels, numbers.tolist(), rounded(numbers).tolist(), strict=True)
     ):
+        # to six digits: the conversion of a unit rounds
         if six != float(f"{by_label.setdefault(label, number):.6g}"):
             name = with_subscripts(measure.name, (label,))
             message = f"column {column}: {name} is {by_label[label]:g} above, and here {number:g}"

@@ -183,6 +183,7 @@ def _labels_of_rows(
     usable.without(column, empty, message)
     set_labels = labels.get(over)
     if set_labels is None:
+        # sorted: the order of the rows must not decide which share is 1 minus the others
         labels[over] = tuple(sorted(set(row_labels) - {""}))
         return tuple(row_labels)
     other = np.array([bool(label) and label not in set_labels for label in row_labels], dtype=bool)
@@ -254,6 +255,7 @@ def _long(
     index = output.indices[0]
     used = {n: wide[n] for n in labels[declared.indices[index].over] if n in wide}
     long, stacked_labels = stacked(output, table, used)
+    # `stacked` repeats the whole table once for each label: so do the labels of the rows
     return long, {
         index: stacked_labels,
         **{n: row_labels * len(used) for n, row_labels in of_rows.items()},

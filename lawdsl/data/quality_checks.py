@@ -95,6 +95,7 @@ def two_scales(
             continue
         low, high = sizes[widest], sizes[widest + 1]
         above = numbers >= high
+        # the smaller of the two groups is more likely the mistake
         rows = np.flatnonzero(above if 2 * np.sum(above) <= len(numbers) else ~above)
         message = f"column {bound[name]} has two scales: nothing lies between {low:g} and {high:g}"
         help = "give all rows one unit"
@@ -127,6 +128,7 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     if count < MAX_COPIED_SHARE * len(output):
         single = SINGLE_RTOL * float(np.median(np.abs(output)))  # the precision of the comparison
         expected = _equal_by_chance(distinct, names, max(single, float(np.median(steps))))
+        # poisson_sf(count - 1) = P(N >= count)
         if poisson_sf(count - 1, expected) > MIN_CHANCE_PROBABILITY:
             return []
     copied = distinct.filter(pc.greater(distinct["row_count"], 1)).sort_by(

@@ -46,6 +46,7 @@ def _read_file(path: Path) -> Table:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             raise unreadable("this is a folder, not a table", name)
+        # a device such as /dev/zero has no end
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise unreadable("this is neither a file nor a pipe", name)
         if suffix not in READ:
@@ -53,6 +54,8 @@ def _read_file(path: Path) -> Table:
             message = f"tables end in {endings}, not {path.suffix}"
             raise unreadable(message, name)
         with path.open("rb") as file:
+            # one byte beyond the limit shows that there is more; the size of a pipe cannot be asked
+            # for
             content = file.read(size_limits.MAX_TABLE_BYTES + 1)
         size_limits.check_file(len(content), name)
     except OSError as error:

@@ -39,10 +39,12 @@ def _common(numbers: Array, size: Array) -> float:
     for decimals in DECIMALS:
         unit = 10.0**-decimals
         scaled = numbers / unit
+        # beyond it every float64 is an integer, and any step would fit
         if np.max(np.abs(scaled)) > MAX_EXACT_INTEGER:
             break
         multiples = np.rint(scaled)
         if np.all(np.abs(scaled - multiples) * unit <= _allowed(unit, size)):
+            # 0.05 and 0.15 are multiples of 0.01, but their step is 0.05
             return float(np.gcd.reduce(multiples.astype(np.int64))) * unit
     return 0.0
 

@@ -65,6 +65,7 @@ class Table:
             nulls = column.is_null().to_numpy()
             if nulls.any():
                 raise self._bad(name, nulls, "")
+            # a safe cast refuses integers beyond 2^53, which a fit may round
             floats = column.cast(pa.float64(), safe=False).to_numpy()
             return np.ascontiguousarray(floats, dtype=np.float64)
         if not _is_text(kind):

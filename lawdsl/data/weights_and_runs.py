@@ -36,6 +36,7 @@ def with_weights(table: Table, weights: str | Array | None) -> tuple[Table, str 
     try:
         column = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
+        # a shape that no table has: refused below with every other wrong shape
         column = np.zeros((0, 0))
     if column.shape != (len(table),):
         message = f"the weights are not an array of {len(table):,} numbers, one a row"
@@ -144,4 +145,5 @@ def groups_of(table: Table, columns: Sequence[str]) -> NDArray[np.int64]:
 
 def _label(cell: str) -> tuple[float, str]:
     value = number(cell)
+    # text sorts after all numbers, so that both kinds have one order
     return (np.inf, cell) if value is None or not np.isfinite(value) else (value, "")

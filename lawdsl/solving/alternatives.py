@@ -52,6 +52,7 @@ def compare_choice(
     free = set().union(*(e.free_symbols for e in outputs)) - set(noise.symbols)
     others = sorted(free, key=str)
     slopes = Slopes(compile_tape(outputs, [*noise.symbols, *others]))
+    # without an answer there is nothing to compare with: the difference is 0
     best = {u.name: u.value for u in answer.unknowns} or dict(point)
     choices = [
         {**values, **{u.symbol: choice[u.name] for u in posed.unknowns}} for choice in (point, best)
@@ -66,6 +67,7 @@ def compare_choice(
     broken = [
         c.text
         for c, margin in zip(posed.conditions, values_there[1:, 0], strict=True)
+        # negated, so that a margin without a value, nan, breaks its constraint
         if not (abs(margin) <= FEASIBILITY_ATOL if c.equality else margin >= -FEASIBILITY_ATOL)
     ]
     return Compared(

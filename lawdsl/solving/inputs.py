@@ -72,6 +72,7 @@ def _checked_number(name: str, value: object, mistakes: list[Diagnostic]) -> flo
         return finite_number(name, value)
     except LawdslError as error:
         mistakes += error.diagnostics
+        # never used: the mistakes are raised together once all numbers are read
         return math.nan
 
 
@@ -123,6 +124,7 @@ def _empty_domains(
         lower = [end for end in ends if end[0].startswith(">")]
         upper = [end for end in ends if end[0].startswith("<")]
         for (above, low), (below, high) in product(lower, upper):
+            # negated, so that a limit without a value, nan, makes an empty domain
             if not (low < high or (low == high and (above, below) == (">=", "<="))):
                 message = f"nothing lies in the domain of `{unknown.name}`, {low:g} to {high:g}"
                 help = "correct the values that it is made of"
@@ -210,6 +212,7 @@ def computed_at(expressions: Sequence[sp.Expr], values: Mapping[sp.Symbol, float
     Returns:
         A number for each expression; nan where it has no real value.
     """
+    # sorted: rounding must not depend on the order of a set, which changes from run to run
     symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
     inputs = np.array([[values[s]] for s in symbols], dtype=np.float64).reshape(len(symbols), 1)
     numbers: list[float] = computed(compile_tape(expressions, symbols), inputs)[:, 0].tolist()

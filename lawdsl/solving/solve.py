@@ -123,6 +123,7 @@ class Asked:
         self, values: Mapping[sp.Symbol, float]
     ) -> UnivariateSolver | SeparableSolver | NlpSolver:
         """The solver of the question, from whose formulas settings of value 0 are removed."""
+        # without the terms that a setting of 0 removes, a problem may separate or become convex
         nothing = frozenset(s for s in self.posed.settings.values() if values[s] == 0)
         if nothing not in self._solvers:
             posed = self.posed.without(nothing) if nothing else self.posed
@@ -201,6 +202,7 @@ def choose_solver(
     Returns:
         The solver.
     """
+    # certified solvers first: that of several coupled unknowns relies on local searches
     if problem.single is not None:
         return UnivariateSolver(posed, problem)
     parts = separate(problem)

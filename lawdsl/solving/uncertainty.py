@@ -112,6 +112,7 @@ class FitUncertainty:
                 np.abs(fit_gradients) <= ZERO_WIDTH_RTOL * size, 0.0, fit_gradients
             )  # what cancels to rounding
             errors = np.nan if part.spread is None else part.spread.errors(fit_gradients)
+            # a fit that does not matter must not make the result unknown by its unknown errors
             variances.append(np.where(np.any(fit_gradients != 0, axis=1), errors**2, 0.0))
             dofs.append(1.0 if part.spread is None else part.spread.dof)
         total = np.sum(variances, axis=0)
@@ -140,6 +141,7 @@ class FitUncertainty:
         deviations = np.zeros((count, len(self.symbols)))
         for number, part in enumerate(self.parts):
             if part.spread is not None:
+                # a seed each: equal draws would make independent fits err together
                 drawn = part.spread.draws(count, seed + number)
                 for positions in part.positions:
                     deviations[:, positions] = drawn

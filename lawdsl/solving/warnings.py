@@ -118,6 +118,7 @@ def _interval_warnings(
     elif not errors_known:
         yield Diagnostic("F0504", lacking.value, "warning", help=MISSING_INTERVAL_HELP[lacking])
     elif answered_share < MIN_ANSWERED_SHARE:
+        # rounded down: a share below the limit must not be shown as the limit
         share = math.floor(100 * answered_share)
         message = f"within the errors of the fits there is an answer in {share} % of cases only"
         help = "the interval is of those; measure near the constraint, or relax it"

@@ -109,6 +109,7 @@ def split(kinds: Sequence[ComparedPairs], axes: Axes) -> Split | None:
         for i in range(len(axes.names)):
             if i != kind.through and len(kind.pairs):
                 gain, cut = _cut(kind.pairs.low[i], kind.against)
+                # -i: of equal gains the variable that the law declares first
                 best = max(best, (gain, -i, cut))
     gain, i, cut = best[0], -best[1], best[2]
     if gain < MIN_LIKELIHOOD_GAIN:
@@ -144,6 +145,7 @@ def _gain(failed: ArrayLike, number: ArrayLike, wrong: ArrayLike, total: ArrayLi
 
 def _likelihood(failed: ArrayLike, number: ArrayLike) -> Array:
     """The maximum binomial log-likelihood of `failed` exceptions among `number` differences."""
+    # xlogy is 0 at 0*log(0), so that an empty side counts nothing
     share = np.divide(failed, np.maximum(number, 1))
     return np.asarray(xlogy(failed, share) + xlogy(np.subtract(number, failed), 1 - share))
 

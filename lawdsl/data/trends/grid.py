@@ -54,6 +54,7 @@ def on_grid(
     codes = np.array([code for code, _ in coded], dtype=np.int64).reshape(-1, len(table))
     label_codes = np.array([groups_of(table, [name]) for name in labels], dtype=np.int64)
     label_codes = label_codes.reshape(-1, len(table))
+    # codes twice: the two ends of a measurement are one cell, until differences are taken
     rows = PairedDifferences(
         runs.target, np.ones(len(table)), error, codes, codes, label_codes, unaveraged
     )

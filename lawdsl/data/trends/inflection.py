@@ -198,6 +198,7 @@ def _noise(
     if not sources:
         return None
     sizes = [max(np.sqrt(s.squares / s.df), scale.least) for _, s in sources]
+    # compared with their quantiles: few degrees of freedom make an estimate less certain
     best = int(np.argmax([x * limit(s.df, TAIL) for x, (_, s) in zip(sizes, sources, strict=True)]))
     source, chosen = sources[best]
     return _Noise(sizes[best] * np.sqrt(curves.spread), source, chosen.df)
@@ -206,6 +207,7 @@ def _noise(
 def _groups(curves: PairedDifferences, along: int, wrt: int) -> Iterator[Codes]:
     """Curves that differ in the share alone, by rising share."""
     others = np.delete(curves.low, [along, wrt], axis=0)
+    # the row of zeros: `unique` needs a key even where the share is all that varies
     keys = np.concatenate([others, curves.labels, np.zeros((1, len(curves)), dtype=np.int64)])
     group = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
     for number in range(int(group.max()) + 1):

@@ -78,6 +78,7 @@ def numbered(values: Array) -> tuple[Codes, Array]:
         Codes of shape (n,), and the distinct values.
     """
     distinct = np.unique(values)
+    # shares such as 0.3 and 1 - 0.7 are one level of the grid
     room = LEVEL_RTOL * np.maximum(
         np.abs(distinct[1:]), np.abs(distinct[:-1])
     ) + LEVEL_ATOL * np.max(np.abs(distinct))
@@ -104,6 +105,7 @@ def paired_differences(
             instead of neighbours.
     """
     pairs, scatter = rows, RepeatScatter()
+    # repeats are averaged before each difference, so that they do not multiply the pairs
     for step, i in enumerate(dict.fromkeys(order)):
         pairs, more = merged(pairs, varying(pairs, i))
         scatter += more
@@ -138,6 +140,7 @@ def merged(
     pairs, first = pairs.take(order), np.flatnonzero(_changes(keys[:, order]))
     count = np.diff(np.append(first, len(pairs)))
     sums = (np.add.reduceat(x, first) for x in (pairs.value, pairs.spread, pairs.error))
+    # the variance of a mean of n independent values is their sum divided by n^2
     value, spread, error = (x / n for x, n in zip(sums, (count, count**2, count**2), strict=True))
     rest = (pairs.value - np.repeat(value, count)) ** 2 / np.repeat(spread * count, count)
     means = replace(pairs.take(first), value=value, spread=spread, error=error)

@@ -81,6 +81,7 @@ def difference_series(
     """
     error, noise = _noise(pairs, repeats, scale)
     as_claimed = sense * pairs.value
+    # where the noise is unknown, signs still count, but nothing is beyond chance by its size
     times = np.zeros(len(pairs)) if noise.limit is None else as_claimed / error
     large_enough = (np.abs(as_claimed) > scale.least) & (np.abs(times) >= (noise.limit or 0.0))
     against = large_enough & (as_claimed < 0)

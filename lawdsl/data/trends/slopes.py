@@ -64,6 +64,8 @@ def slopes(
     for degree in range(1, MAX_CURVE_DEGREE + 1):  # orthogonal polynomials on each curve
         power = basis[-1] * centred
         for other in basis:
+            # Gram-Schmidt, one vector at a time: stable where powers of the logarithm are nearly
+            # parallel
             power = power - other * _ratio(total(other * power), total(other**2))
         basis.append(power if degree == 1 else np.where(length > degree + 1, power, 0.0))
         rest = rest - basis[-1] * _ratio(total(basis[-1] * rest), total(basis[-1] ** 2))
@@ -78,6 +80,7 @@ def slopes(
         low=low,
         high=high,
     )
+    # degrees of freedom: the points of a curve less the coefficients of its polynomial
     spare = np.maximum(count - 1 - np.clip(count - 2, 1, MAX_CURVE_DEGREE), 0)
     mean_slopes, repeats = merged(curves)
     return (

@@ -51,6 +51,7 @@ def crossing(location: str, shares: Array, slope: Array, error: Array, sure: Sur
         why = f"the trend is as claimed at {down[0]:.6g}, and is not at {up[-1]:.6g}"
         return Crossing(location, None, None, None, why, fails)
     low, high = _interval(shares, slope, error, sure.one)
+    # the sign is certain at these shares, so that the zero lies between them
     low, high = max([low, *up[-1:]]), min([high, *down[:1]])
     if (low, high) == (0.0, 1.0):
         return Crossing(location, None, None, None, "the noise hides it", fails)

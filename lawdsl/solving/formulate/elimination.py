@@ -73,6 +73,7 @@ def _eliminate_by(
         remaining = (replace(c, margin=c.margin.xreplace(substitution)) for c in (*others, *bounds))
         return ReducedProblem(
             tuple(u for u in problem.unknowns if u != unknown),
+            # written out, powers of the substituted formula cancel against others of the same base
             flatten_powers(problem.goal.xreplace(substitution)),
             tuple(replace(c, margin=flatten_powers(c.margin)) for c in remaining if not c.plain),
             {

@@ -303,6 +303,7 @@ class _Formulation:
                 text, None, margin, strict=bound.strict, law=source.use
             )
             if not constraint.plain:
+                # a law that is called twice at one value promises its domain once
                 self.domains.setdefault(margin, constraint)
 
     def _assumptions(self, symbol: Symbol) -> dict[str, bool]:

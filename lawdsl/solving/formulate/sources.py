@@ -64,6 +64,7 @@ class FitSource:
         return {self._own(q): q.value for q in self.law.settings if q.value is not None}
 
     def _own(self, quantity: Quantity) -> sp.Symbol:
+        # prefixed: two fits of one law have parameters of the same names
         return sp.Symbol(f"{self.use}.{quantity.name}", **quantity.symbol.assumptions0)
 
     def replacing(self, variables: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
@@ -204,6 +205,7 @@ def _check_fitted(law: Law, values: Mapping[str, float]) -> None:
                 continue
             beyond = float(limit) - values[quantity.name]
             beyond = beyond if bound.lower else -beyond
+            # solvers stop on a bound up to rounding
             if beyond > BOUND_RTOL * max(1.0, abs(float(limit))):
                 raise altered(f"`{quantity.name}` lies outside its domain")
 
@@ -291,6 +293,7 @@ def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]
     for quantity in law.parameters:
         for bound in quantity.bounds:
             value, limit = values_of[quantity.symbol], bound.limit.xreplace(values_of)
+            # a limit that keeps a symbol is undecided, which is no violation
             if sp.Rel(value, limit, bound.relation) != sp.false:
                 continue
             text = f"{quantity.name} {bound.relation} {bound.text}"
