@@ -74,7 +74,9 @@ def export(sweep: Sweep, run: Planned) -> Path | None:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.copytree(run.folder / MODEL, temporary)
         mark = {"run": identity, "label": run.label, "sweep": sweep.name}
+        # before the rename: a folder of this name always says whose model it holds
         (temporary / MARK).write_text(json.dumps(mark, indent=2) + "\n", encoding="utf-8")
+        # a folder cannot be renamed to one that has files
         if folder.exists():
             shutil.rmtree(folder)
         temporary.rename(folder)

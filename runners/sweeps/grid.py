@@ -79,6 +79,7 @@ def _order(
         "N": facts.non_embedding,
         "N_total": facts.parameters,
     }
+    # in all runs or in none: a column with gaps cannot be bound to a law
     if any(model.active != model.non_embedding for model in inputs.models.values()):
         columns["N_active"] = facts.active
     if reference is not None:

@@ -104,6 +104,7 @@ def describe(sources: Sequence[Source]) -> list[ModelFacts]:
     done = subprocess.run(INSPECT, input=json.dumps(list(sources)), capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"models could not be looked at:\n{done.stderr}")
+    # libraries may print too; the answer is the last line
     answers = json.loads(done.stdout.splitlines()[-1])
     mistakes = [
         Diagnostic(

@@ -89,4 +89,5 @@ def _gpus() -> dict[str, str]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return listed
+    # -1 is the customary way to hide all GPUs
     return {gpu: listed.get(gpu, "") for gpu in visible.split(",") if gpu and gpu != "-1"}

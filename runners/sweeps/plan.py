@@ -225,6 +225,7 @@ def _speeds(
     for order, run_state in zip(orders, states, strict=True):
         name, sequence = order.run.model.name, order.run.training.sequence
         gpu = machine.on_gpu(order.how)
+        # what a CPU has done says nothing of a GPU
         if run_state.rate and (run_state.device != "cpu") == gpu:
             measured[name].append(run_state.rate * inputs.models[name].flops_per_token(sequence))
         if gpu:

@@ -264,6 +264,7 @@ def carry_out(
                 working.remove(job)
                 outcome = _judge(engine, job, exit, stop)
                 if outcome is None:
+                    # first in line: what has begun is finished before anything new is started
                     waiting.insert(0, job)
                 else:
                     end(job, outcome)
@@ -312,6 +313,7 @@ def _judge(engine: Engine, job: Job, exit: Exit, stop: StopRequest) -> Outcome |
     if status in ("done", "diverged"):
         job.tokens = run.tokens if status == "done" else job.tokens
         return Outcome(run, status, message)
+    # only now: a run that came to its end while it was told to stop is done
     if stop.count:
         return Outcome(run, "stopped")
     if status == "oom":

@@ -99,5 +99,6 @@ def _most(
 def _command(law: str, path: Path, *bound: str, where: Mapping[str, Any] | None = None) -> str:
     words = ["lawdsl", "fit", law, str(path), *bound]
     for name, value in (where or {}).items():
+        # repr, since a condition must equal the stored number to its last digit
         words += ["--where", f"{name} = {value!r}"]
     return shlex.join(words)

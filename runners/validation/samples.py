@@ -66,6 +66,7 @@ class SampleSet:
         """A hash of the samples' texts."""
         digest = hashlib.blake2b(digest_size=16)
         for sample in self.samples:
+            # a hash of each text, so that it matters where one text ends and the next begins
             digest.update(hashlib.blake2b(sample.text.encode("utf-8")).digest())
         return digest.hexdigest()
 

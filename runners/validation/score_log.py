@@ -88,6 +88,7 @@ def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[S
     path = folder / SCORES
     with hold(folder, label):
         if not path.exists() and _head(older).get("samples") == samples:
+            # copied, not moved: the old set keeps its scores until the new one takes its place
             shutil.copyfile(older, path)
         scores = _known(path, samples)
         with open_points(path) as file:
