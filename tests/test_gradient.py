@@ -134,7 +134,7 @@ def test_an_infinite_slope_meets_a_zero():
     tape = compile_tape([c * sp.sqrt(x), y + c, sp.log(1 + sp.sqrt(x)) * sp.sqrt(x + y)], [x, y, c])
     at_zero = np.zeros((3, 1))
 
-    _, fixed = Slopes(tape, by=(0, 1)).values_and_gradients(at_zero)
+    _, fixed = Slopes(tape, wrt=(0, 1)).values_and_gradients(at_zero)
     assert fixed[:2, :, 0].tolist() == [[0.0, 0.0], [0.0, 1.0]]  # c = 0 does not move
     assert np.isnan(fixed[2, 0, 0])  # one of 0/0: no number is said
 
@@ -147,7 +147,7 @@ def test_only_the_inputs_asked_for_are_derived_by():
     points = np.array([[2.0, 1.0], [3.0, 1.0], [0.5, 1.0]])
 
     _, all_slopes = Slopes(tape).values_and_gradients(points)
-    _, some = Slopes(tape, by=(2, 0)).values_and_gradients(points)
+    _, some = Slopes(tape, wrt=(2, 0)).values_and_gradients(points)
     np.testing.assert_allclose(some, all_slopes[:, [2, 0]], rtol=1e-14)
     np.testing.assert_allclose(all_slopes[0, :, 0], [15.0, 2.0, 1.0], rtol=1e-14)
 

@@ -80,7 +80,7 @@ class _Batch:
 
     Attributes:
         op: the operation.
-        at: the instructions, shape (k,).
+        instructions: the numbers of their instructions, shape (k,).
         arguments: their arguments, shape (arity, k).
         back: which of the arguments take part in the derivatives, as flat indices sorted by
             instruction.
@@ -89,7 +89,7 @@ class _Batch:
     """
 
     op: str
-    at: Index
+    instructions: Index
     arguments: Index
     back: Index
     targets: Index
@@ -111,27 +111,27 @@ class Slopes:
         by: numbers of the inputs to differentiate by; None for all.
     """
 
-    def __init__(self, tape: Tape, by: Iterable[int] | None = None) -> None:
+    def __init__(self, tape: Tape, wrt: Iterable[int] | None = None) -> None:
         self.tape = tape
-        self.by = tuple(range(tape.inputs) if by is None else by)
+        self.wrt = tuple(range(tape.inputs) if wrt is None else wrt)
         steps = tape.instructions
         self._reading = np.array([i for i, s in enumerate(steps) if s.op == "input"], dtype=np.intp)
         self._read = np.array([steps[i].value for i in self._reading], dtype=np.intp)
         self._constants = np.array([i for i, s in enumerate(steps) if s.op == "constant"], np.intp)
         self._numbers = np.array([float(steps[i].value) for i in self._constants])
         reading = dict(zip(self._read.tolist(), self._reading.tolist(), strict=True))
-        known = [(place, reading[n]) for place, n in enumerate(self.by) if n in reading]
-        self._places, self._sources = np.array(known, dtype=np.intp).reshape(-1, 2).T
-        self._moving = self._which_move()
+        sources = [(row, reading[n]) for row, n in enumerate(self.wrt) if n in reading]
+        self._rows, self._sources = np.array(sources, dtype=np.intp).reshape(-1, 2).T
+        self._moving = self._which_vary()
         self._batches = self._scheduled()
 
-    def _which_move(self) -> Mask:
+    def _which_vary(self) -> Mask:
         """For each instruction whether it depends on an input of the derivatives."""
-        by = set(self.by)
+        wrt = set(self.wrt)
         moving: list[bool] = []
         for step in self.tape.instructions:
-            own = step.op == "input" and step.value in by
-            moving.append(own or any(moving[k] for k in step.arguments))
+            differentiated = step.op == "input" and step.value in wrt
+            moving.append(differentiated or any(moving[k] for k in step.arguments))
         return np.array(moving, dtype=bool)
 
     def _scheduled(self) -> tuple[_Batch, ...]:
@@ -148,12 +148,14 @@ class Slopes:
         steps = self.tape.instructions
         arguments = np.array([steps[i].arguments for i in members], dtype=np.intp).T
         back = np.flatnonzero(self._moving[arguments.ravel()])
-        own = arguments.ravel()[back]
-        order = np.argsort(own, kind="stable")
-        targets, starts = np.unique(own[order], return_index=True)
-        once = len(targets) == len(own)
-        at = np.array(members, dtype=np.intp)
-        return _Batch(op, at, arguments, back[order], targets, None if once else starts)
+        receivers = arguments.ravel()[back]
+        order = np.argsort(receivers, kind="stable")
+        targets, starts = np.unique(receivers[order], return_index=True)
+        distinct = len(targets) == len(receivers)
+        instructions = np.array(members, dtype=np.intp)
+        return _Batch(
+            op, instructions, arguments, back[order], targets, None if distinct else starts
+        )
 
     def values(self, inputs: Array) -> Array:
         """The outputs, shape (outputs, points), at inputs of shape (inputs, points).
@@ -164,45 +166,48 @@ class Slopes:
             return self._forwards(inputs)[list(self.tape.outputs)]
 
     def values_and_gradients(self, inputs: Array) -> tuple[Array, Array]:
-        """The outputs, shape (outputs, points), and their derivatives, shape (outputs, by, points),
+        """The outputs, shape (outputs, points), and their derivatives, shape (outputs, wrt, points),
         at inputs of shape (inputs, points)."""
         with np.errstate(all="ignore"):
             results = self._forwards(inputs)
-            found = self._backwards(results)
-            if np.isnan(found).any():
-                found = self._backwards(results, self._felt(results))
-        return results[list(self.tape.outputs)], found
+            gradients = self._backwards(results)
+            if np.isnan(gradients).any():
+                gradients = self._backwards(results, self._dependence(results))
+        return results[list(self.tape.outputs)], gradients
 
     def _forwards(self, inputs: Array) -> Array:
         results = np.empty((len(self.tape.instructions), inputs.shape[1]))
         results[self._reading] = inputs[self._read]
         results[self._constants] = self._numbers[:, None]
         for batch in self._batches:
-            results[batch.at] = VALUES[batch.op](*results[batch.arguments])
+            results[batch.instructions] = VALUES[batch.op](*results[batch.arguments])
         return results
 
-    def _backwards(self, results: Array, felt: Array | None = None) -> Array:
+    def _backwards(self, results: Array, dependence: Array | None = None) -> Array:
         """The derivatives; instructions on which an output does not depend pass no adjoint on."""
         slopes = self._seeds(results)
         for batch in reversed(self._batches):
             if not len(batch.back):
                 continue
-            rule = RULES[batch.op](results[batch.arguments], results[batch.at])
-            pulls = slopes[:, None, batch.at] * rule
-            if felt is not None:
-                pulls[felt[:, None, batch.at] * _counts(batch, results, self._moving) == 0] = 0.0
+            rule = RULES[batch.op](results[batch.arguments], results[batch.instructions])
+            pulls = slopes[:, None, batch.instructions] * rule
+            if dependence is not None:
+                pulls[
+                    dependence[:, None, batch.instructions] * _counts(batch, results, self._moving)
+                    == 0
+                ] = 0.0
             batch.add(slopes, pulls)
         return self._by_input(slopes)
 
-    def _felt(self, results: Array) -> Array:
+    def _dependence(self, results: Array) -> Array:
         """Positive where an output depends on an instruction, shape (outputs, instructions,
         points): by a path without a factor of 0 that depends on no input."""
-        felt = self._seeds(results)
+        dependence = self._seeds(results)
         for batch in reversed(self._batches):
             if len(batch.back):
-                there = np.sign(felt[:, None, batch.at])
-                batch.add(felt, there * _counts(batch, results, self._moving))
-        return felt
+                reached = np.sign(dependence[:, None, batch.instructions])
+                batch.add(dependence, reached * _counts(batch, results, self._moving))
+        return dependence
 
     def _seeds(self, results: Array) -> Array:
         slopes = np.zeros((len(self.tape.outputs), *results.shape))
@@ -210,9 +215,9 @@ class Slopes:
         return slopes
 
     def _by_input(self, slopes: Array) -> Array:
-        found = np.zeros((len(slopes), len(self.by), slopes.shape[-1]))
-        found[:, self._places] = slopes[:, self._sources]
-        return found
+        gradients = np.zeros((len(slopes), len(self.wrt), slopes.shape[-1]))
+        gradients[:, self._rows] = slopes[:, self._sources]
+        return gradients
 
 
 def _counts(batch: _Batch, results: Array, moving: Mask) -> Array:

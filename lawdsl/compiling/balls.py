@@ -55,52 +55,52 @@ def slopes(tape: Tape, inputs: Sequence[Ball], count: int) -> list[Ball]:
         NoBall: it has no finite value or slope.
     """
     results = _values(tape, inputs)
-    moved = _moved(tape, count)
-    by: list[Ball] = [arb(0) for _ in results]
-    by[tape.outputs[0]] = arb(1)
-    found = [arb(0)] * count
+    varying = _varying(tape, count)
+    adjoints: list[Ball] = [arb(0) for _ in results]
+    adjoints[tape.outputs[0]] = arb(1)
+    gradient = [arb(0)] * count
     for i in range(tape.outputs[0], -1, -1):
         step = tape.instructions[i]
-        if not moved[i]:
+        if not varying[i]:
             continue
         if step.op == "input":
-            found[int(step.value)] = by[i]  # type: ignore[arg-type]
+            gradient[int(step.value)] = adjoints[i]  # type: ignore[arg-type]
             continue
-        given = [results[k] for k in step.arguments]
-        wanted = [moved[k] for k in step.arguments]
-        parts = _parts(step.op, given, results[i], wanted)
-        for k, part, asked in zip(step.arguments, parts, wanted, strict=True):
-            if asked:
-                by[k] = by[k] + by[i] * part
-    if not all(x.is_finite() for x in found):
+        arguments = [results[k] for k in step.arguments]
+        requested = [varying[k] for k in step.arguments]
+        partials = _partials(step.op, arguments, results[i], requested)
+        for k, partial, is_requested in zip(step.arguments, partials, requested, strict=True):
+            if is_requested:
+                adjoints[k] = adjoints[k] + adjoints[i] * partial
+    if not all(x.is_finite() for x in gradient):
         raise NoBall
-    return found
+    return gradient
 
 
 def _values(tape: Tape, inputs: Sequence[Ball]) -> list[Ball]:
     results: list[Ball] = []
     for step in tape.instructions:
         if step.op == "input":
-            found = inputs[int(step.value)]  # type: ignore[arg-type]
+            value = inputs[int(step.value)]  # type: ignore[arg-type]
         elif step.op == "constant":
-            found = _constant(step.value)
+            value = _constant(step.value)
         else:
-            found = VALUES[step.op](*(results[i] for i in step.arguments))
-        if not found.is_finite():
+            value = VALUES[step.op](*(results[i] for i in step.arguments))
+        if not value.is_finite():
             raise NoBall
-        results.append(found)
+        results.append(value)
     return results
 
 
-def _moved(tape: Tape, count: int) -> list[bool]:
+def _varying(tape: Tape, count: int) -> list[bool]:
     """Which results depend on the first `count` inputs."""
-    moved: list[bool] = []
+    varying: list[bool] = []
     for step in tape.instructions:
         if step.op == "input":
-            moved.append(int(step.value) < count)  # type: ignore[arg-type]
+            varying.append(int(step.value) < count)  # type: ignore[arg-type]
         else:
-            moved.append(any(moved[k] for k in step.arguments))
-    return moved
+            varying.append(any(varying[k] for k in step.arguments))
+    return varying
 
 
 def _constant(number: Any) -> Ball:
@@ -158,22 +158,22 @@ VALUES: dict[str, Callable[..., Ball]] = {
 SLOPES = {NAMES[function]: row.derivative for function, row in ROWS.items()}
 
 
-def _parts(op: str, given: list[Ball], at: Ball, wanted: list[bool]) -> list[Ball]:
+def _partials(op: str, arguments: list[Ball], result: Ball, requested: list[bool]) -> list[Ball]:
     """The derivatives of one operation by its arguments; only those requested by `wanted` are
     computed."""
     if op == "add":
-        return [arb(1)] * len(given)
+        return [arb(1)] * len(arguments)
     if op == "multiply":
         return [
-            reduce(lambda a, b: a * b, (x for k, x in enumerate(given) if k != i), arb(1))
-            for i in range(len(given))
+            reduce(lambda a, b: a * b, (x for k, x in enumerate(arguments) if k != i), arb(1))
+            for i in range(len(arguments))
         ]
     if op == "power":
-        base, exponent = given
+        base, exponent = arguments
         return [
-            exponent * base ** (exponent - 1) if wanted[0] else arb(0),
-            at * base.log() if wanted[1] else arb(0),
+            exponent * base ** (exponent - 1) if requested[0] else arb(0),
+            result * base.log() if requested[1] else arb(0),
         ]
     if op in ("min", "max"):
-        return [arb(1) if x is at else arb(0) for x in given]
-    return [arb(SLOPES[op](BALLS, given[0], at))]
+        return [arb(1) if x is result else arb(0) for x in arguments]
+    return [arb(SLOPES[op](BALLS, arguments[0], result))]

@@ -40,14 +40,14 @@ class Table:
     def codes(self) -> list[tuple[Index, int]]:
         """For each variable the index of the value in each row, and the number of values; for a
         column with too many values only that there are more."""
-        found = []
+        codes = []
         for column in self.columns:
             few = column[: 2 * LARGEST_TABLE]
             values, code = np.unique(few, return_inverse=True)
             if len(values) <= self.most and len(few) < self.rows:
                 values, code = np.unique(column, return_inverse=True)
-            found.append((code.astype(np.int64), len(values)))
-        return found
+            codes.append((code.astype(np.int64), len(values)))
+        return codes
 
     def distinct(self, support: frozenset[int]) -> tuple[Array, Index | None]:
         """The distinct values of some variables, and which of these each row has.
@@ -66,10 +66,10 @@ class Table:
     def _distinct(self, support: list[int]) -> tuple[Array, Index | None]:
         code, count = np.zeros(self.rows, dtype=np.int64), 1
         for number in support:
-            own, values = self.codes[number]
+            column_code, values = self.codes[number]
             if values > self.most:
                 return self.columns, None
-            code, count = _numbered(code * values + own, count * values)
+            code, count = _numbered(code * values + column_code, count * values)
             if count > self.most:
                 return self.columns, None
         first = np.zeros(count, dtype=np.int64)
@@ -87,22 +87,22 @@ class Table:
         row."""
         return self.distinct(support)[1] if support else None
 
-    def between(self, own: frozenset[int], whole: Support) -> Index:
+    def between(self, support: frozenset[int], larger: Support) -> Index:
         """The index of a support's value at each distinct value of a larger support.
 
         Args:
-            own: the support.
-            whole: the larger support.
+            support: the support.
+            larger: the larger support.
         """
-        if (own, whole) not in self._between:
-            rows = self.distinct(own)[1]
+        if (support, larger) not in self._between:
+            rows = self.distinct(support)[1]
             assert rows is not None
-            if whole is not None:
-                index = np.zeros(self.size(whole), dtype=np.int64)
-                index[self.distinct(whole)[1]] = rows
+            if larger is not None:
+                index = np.zeros(self.size(larger), dtype=np.int64)
+                index[self.distinct(larger)[1]] = rows
                 rows = index
-            self._between[own, whole] = rows
-        return self._between[own, whole]
+            self._between[support, larger] = rows
+        return self._between[support, larger]
 
     def gather(self, factors: Array, support: Support, piece: slice = EVERY_ROW) -> Array:
         """Sum factors over the rows of each distinct value.
@@ -142,7 +142,7 @@ def _numbered(code: Index, count: int) -> tuple[Index, int]:
     if count > MOST_CODES * len(code):
         values, numbers = np.unique(code, return_inverse=True)
         return numbers.astype(np.int64), len(values)
-    seen = np.zeros(count, dtype=bool)
-    seen[code] = True
-    number = np.cumsum(seen) - 1
+    occurs = np.zeros(count, dtype=bool)
+    occurs[code] = True
+    number = np.cumsum(occurs) - 1
     return number[code], int(number[-1]) + 1

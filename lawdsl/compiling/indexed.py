@@ -38,7 +38,7 @@ class Building:
 
     leaves: Leaves
     steps: list[Step] = field(default_factory=list)
-    known: dict[Step, int] = field(default_factory=dict)
+    numbers: dict[Step, int] = field(default_factory=dict)
 
     def add(self, op: str, arguments: tuple[int, ...] = (), more: object = None) -> int:
         """The number of a step, which is appended unless an equal one exists.
@@ -49,17 +49,17 @@ class Building:
             more: further data of the operation, as the axes of a sum.
         """
         step = (op, arguments, more)
-        if step not in self.known:
-            self.known[step] = len(self.steps)
+        if step not in self.numbers:
+            self.numbers[step] = len(self.steps)
             self.steps.append(step)
-        return self.known[step]
+        return self.numbers[step]
 
-    def __call__(self, node: Formula, places: Mapping[str, IndexValue | int]) -> int:
+    def __call__(self, node: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
         """The number of the step that computes a formula.
 
         Args:
             node: the formula.
-            places: index -> its label, or the number of its axis.
+            bindings: index -> its label, or the number of its axis.
         """
         match node:
             case tree.Number(text):
@@ -67,52 +67,55 @@ class Building:
             case tree.Name(text) if text in CONSTANTS:
                 return self.add("number", (), float(CONSTANTS[text]))
             case tree.Name(text):
-                return self._named(text, (), places)
+                return self._named(text, (), bindings)
             case tree.Element(name, subscripts):
-                return self._named(name, tuple(places.get(s, s) for s in subscripts), places)
+                return self._named(name, tuple(bindings.get(s, s) for s in subscripts), bindings)
             case tree.Aggregate(function, body, over):
                 axes = {index: self.leaves.axis(index) for index in over}
-                inner = self(body, {**places, **axes})
+                inner = self(body, {**bindings, **axes})
                 return self._over(function, inner, tuple(axes.values()))
             case tree.Negative(operand):
                 minus = self.add("number", (), -1.0)
-                return self.add("multiply", (minus, self(operand, places)))
+                return self.add("multiply", (minus, self(operand, bindings)))
             case tree.Sum(terms):
-                return self._chained("add", [self._signed(s, t, places) for s, t in terms])
+                return self._chained("add", [self._signed(s, t, bindings) for s, t in terms])
             case tree.Product(factors):
-                return self._chained("multiply", [self._factor(s, f, places) for s, f in factors])
+                return self._chained("multiply", [self._factor(s, f, bindings) for s, f in factors])
             case tree.Power(base, exponent):
-                return self.add("power", (self(base, places), self(exponent, places)))
+                return self.add("power", (self(base, bindings), self(exponent, bindings)))
             case tree.Call(function, arguments):
-                own = [self(a, places) for a in arguments]
+                operands = [self(a, bindings) for a in arguments]
                 return (
-                    self._chained(function, own)
+                    self._chained(function, operands)
                     if function in PICKED
-                    else self.add(function, (own[0],))
+                    else self.add(function, (operands[0],))
                 )
         raise AssertionError(node)
 
     def _named(
-        self, name: str, labels: Sequence[IndexValue | int], places: Mapping[str, IndexValue | int]
+        self,
+        name: str,
+        labels: Sequence[IndexValue | int],
+        bindings: Mapping[str, IndexValue | int],
     ) -> int:
         symbol = self.leaves.declared.symbols[name]
         if symbol.formula is None or self.leaves.is_leaf(name):
             return self.add("leaf", (), (name, tuple(labels)))
-        own = dict(zip(symbol.indices, labels, strict=True))
-        return self(symbol.formula, {**self.leaves.rows, **own})
+        subscripts = dict(zip(symbol.indices, labels, strict=True))
+        return self(symbol.formula, {**self.leaves.rows, **subscripts})
 
-    def _signed(self, sign: str, term: Formula, places: Mapping[str, IndexValue | int]) -> int:
-        return self(term if sign == "+" else tree.Negative(term), places)
+    def _signed(self, sign: str, term: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
+        return self(term if sign == "+" else tree.Negative(term), bindings)
 
-    def _factor(self, sign: str, factor: Formula, places: Mapping[str, IndexValue | int]) -> int:
-        found = self(factor, places)
-        return found if sign == "*" else self.add("power", (found, self.add("number", (), -1.0)))
+    def _factor(self, sign: str, factor: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
+        step = self(factor, bindings)
+        return step if sign == "*" else self.add("power", (step, self.add("number", (), -1.0)))
 
     def _chained(self, op: str, arguments: Sequence[int]) -> int:
-        made = arguments[0]
+        result = arguments[0]
         for number in arguments[1:]:
-            made = self.add(op, (made, number))
-        return made
+            result = self.add(op, (result, number))
+        return result
 
     def _over(self, function: str, inner: int, axes: tuple[int, ...]) -> int:
         op, arguments, _ = self.steps[inner]
@@ -139,48 +142,48 @@ class Indexed:
 
     def values(self, sources: Source) -> list[Array]:
         """The result of every step; the output has shape (starts, rows, 1, …)."""
-        found: list[Array] = []
+        results: list[Array] = []
         for op, arguments, more in self.steps:
-            own = [found[k] for k in arguments]
+            operands = [results[k] for k in arguments]
             match op:
                 case "number":
                     value = np.full((1,) * self.axes, more, dtype=np.float64)
                 case "leaf":
                     value = sources.value(*cast(Leaf, more))
                 case "add":
-                    value = own[0] + own[1]
+                    value = operands[0] + operands[1]
                 case "multiply":
-                    value = own[0] * own[1]
+                    value = operands[0] * operands[1]
                 case "power":
-                    value = np.power(own[0], own[1])
+                    value = np.power(operands[0], operands[1])
                 case "contract":
-                    value = contracted(own[0], own[1], without=more)  # type: ignore[arg-type]
+                    value = contracted(operands[0], operands[1], without=more)  # type: ignore[arg-type]
                 case "sum":
-                    value = np.sum(own[0], axis=more, keepdims=True)  # type: ignore[call-overload]
+                    value = np.sum(operands[0], axis=more, keepdims=True)  # type: ignore[call-overload]
                 case "prod":
-                    value = np.prod(own[0], axis=more, keepdims=True)  # type: ignore[call-overload]
+                    value = np.prod(operands[0], axis=more, keepdims=True)  # type: ignore[call-overload]
                 case _ if op in PICKED:
-                    value = PICKED[op](own[0], own[1])
+                    value = PICKED[op](operands[0], operands[1])
                 case _:
-                    value = VALUES[op](own[0])
-            found.append(value)
-        return found
+                    value = VALUES[op](operands[0])
+            results.append(value)
+        return results
 
     def slopes(
         self,
-        found: Sequence[Array],
+        results: Sequence[Array],
         take: Callable[[str, tuple[IndexValue | int, ...], Array], None],
     ) -> None:
         """Pass the adjoint of each step to its arguments, from the last step to the first.
 
         Args:
-            found: the result of every step.
+            results: the result of every step.
             take: called with the name and subscripts of each leaf and the derivative by it, shape
                 (starts, rows, …).
         """
-        pulls: list[Array | None] = [None] * len(found)
+        pulls: list[Array | None] = [None] * len(results)
         pulls[self.output] = np.ones((1,) * self.axes)
-        for number in reversed(range(len(found))):
+        for number in reversed(range(len(results))):
             pull = pulls[number]
             if pull is None:
                 continue
@@ -188,9 +191,9 @@ class Indexed:
             if op == "leaf":
                 take(*cast(Leaf, more), pull)
                 continue
-            own = [found[k] for k in arguments]
+            operands = [results[k] for k in arguments]
             for k, back in zip(
-                arguments, _backwards(op, own, found[number], pull, more), strict=True
+                arguments, _backwards(op, operands, results[number], pull, more), strict=True
             ):
                 if back is not None and self.moving[k]:
                     before = pulls[k]
@@ -199,40 +202,40 @@ class Indexed:
     @cached_property
     def moving(self) -> tuple[bool, ...]:
         """For each step, whether it depends on a parameter."""
-        found: list[bool] = []
+        moving: list[bool] = []
         for op, arguments, more in self.steps:
             leaf = op == "leaf" and self.leaves.is_parameter(cast(Leaf, more)[0])
-            found.append(leaf or any(found[k] for k in arguments))
-        return tuple(found)
+            moving.append(leaf or any(moving[k] for k in arguments))
+        return tuple(moving)
 
 
 def _backwards(
-    op: str, own: Sequence[Array], result: Array, pull: Array, more: object
+    op: str, operands: Sequence[Array], result: Array, pull: Array, more: object
 ) -> list[Array | None]:
     """The adjoint of each argument of a step; None for an argument without derivative."""
     match op:
         case "number":
             return []
         case "add":
-            return [_summed(pull, x) for x in own]
+            return [_summed(pull, x) for x in operands]
         case "multiply" | "contract":
-            first, second = own
+            first, second = operands
             return [_times(pull, second, first), _times(pull, first, second)]
         case "power":
-            base, exponent = own
+            base, exponent = operands
             log = np.log(np.where(base == 0, 1.0, base))
             return [
                 _times(pull, exponent * np.power(base, exponent - 1), base),
                 _times(pull, result * log, exponent),
             ]
         case "sum":
-            return [np.broadcast_to(pull, np.broadcast_shapes(pull.shape, _inner(own[0])))]
+            return [np.broadcast_to(pull, np.broadcast_shapes(pull.shape, _inner(operands[0])))]
         case "prod":
-            return [_times(pull, _others(own[0], more), own[0])]  # type: ignore[arg-type]
+            return [_times(pull, _others(operands[0], more), operands[0])]  # type: ignore[arg-type]
         case _ if op in PICKED:
-            first = result == own[0]
-            return [_times(pull, first * 1.0, own[0]), _times(pull, ~first * 1.0, own[1])]
-    return [_times(pull, FUNCTIONS[op].derivative(ARRAYS, own[0], result), own[0])]
+            first = result == operands[0]
+            return [_times(pull, first * 1.0, operands[0]), _times(pull, ~first * 1.0, operands[1])]
+    return [_times(pull, FUNCTIONS[op].derivative(ARRAYS, operands[0], result), operands[0])]
 
 
 def _inner(x: Array) -> tuple[int, ...]:
@@ -241,12 +244,12 @@ def _inner(x: Array) -> tuple[int, ...]:
 
 def _others(x: Array, axes: tuple[int, ...]) -> Array:
     """For each factor the product of the other factors, exact where one of them is 0."""
-    moved = np.moveaxis(x, axes, range(-len(axes), 0))
-    flat = moved.reshape(*moved.shape[: -len(axes)], -1)
+    arranged = np.moveaxis(x, axes, range(-len(axes), 0))
+    flat = arranged.reshape(*arranged.shape[: -len(axes)], -1)
     before = np.cumprod(np.concatenate([np.ones_like(flat[..., :1]), flat[..., :-1]], -1), -1)
     behind = np.cumprod(np.concatenate([np.ones_like(flat[..., :1]), flat[..., :0:-1]], -1), -1)
-    made = (before * behind[..., ::-1]).reshape(moved.shape)
-    return np.moveaxis(made, range(-len(axes), 0), axes)
+    products = (before * behind[..., ::-1]).reshape(arranged.shape)
+    return np.moveaxis(products, range(-len(axes), 0), axes)
 
 
 def _summed(pull: Array, x: Array) -> Array:
@@ -257,8 +260,8 @@ def _summed(pull: Array, x: Array) -> Array:
 
 def _times(pull: Array, factor: Array, x: Array) -> Array:
     """A derivative times a factor, summed over the indices that an argument does not have."""
-    kept = {*range(OUTER), *(k for k in range(OUTER, x.ndim) if x.shape[k] > 1)}
-    return contracted(pull, factor, without=tuple(k for k in range(x.ndim) if k not in kept))
+    remaining = {*range(OUTER), *(k for k in range(OUTER, x.ndim) if x.shape[k] > 1)}
+    return contracted(pull, factor, without=tuple(k for k in range(x.ndim) if k not in remaining))
 
 
 def contracted(a: Array, b: Array, without: tuple[int, ...]) -> Array:
@@ -272,14 +275,14 @@ def contracted(a: Array, b: Array, without: tuple[int, ...]) -> Array:
         return a * b
     a_axes = [k for k in range(a.ndim) if a.shape[k] > 1]
     b_axes = [k for k in range(b.ndim) if b.shape[k] > 1]
-    kept = [k for k in range(a.ndim) if k not in without and (k in a_axes or k in b_axes)]
-    made = np.einsum(
+    remaining = [k for k in range(a.ndim) if k not in without and (k in a_axes or k in b_axes)]
+    total = np.einsum(
         a.reshape([a.shape[k] for k in a_axes]),
         a_axes,
         b.reshape([b.shape[k] for k in b_axes]),
         b_axes,
-        kept,
+        remaining,
         optimize=True,
     )
-    shape = [max(a.shape[k], b.shape[k]) if k in kept else 1 for k in range(a.ndim)]
-    return np.asarray(made).reshape(shape)
+    shape = [max(a.shape[k], b.shape[k]) if k in remaining else 1 for k in range(a.ndim)]
+    return np.asarray(total).reshape(shape)

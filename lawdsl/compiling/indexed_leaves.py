@@ -74,20 +74,20 @@ class Leaves:
     @cached_property
     def forms(self) -> dict[str, dict[str, float]]:
         """Element of a parameter that is not free -> its coefficients of the free ones."""
-        found = {}
+        forms = {}
         symbols = self.grounded.symbols
         for name, symbol in symbols.items():
             if symbol.kind == "setting":
-                found[name] = {CONSTANT: self.settings[name]}
+                forms[name] = {CONSTANT: self.settings[name]}
             elif symbol.kind == "let" and symbol.held == "tie":
                 assert symbol.formula is not None
                 form = linear(symbol.formula, symbols)
                 if form is not None:
-                    found[name] = {n: float(x) for n, x in form.items()}
-        return found
+                    forms[name] = {n: float(x) for n, x in form.items()}
+        return forms
 
     @cached_property
-    def spread(self) -> tuple[scipy.sparse.csr_array, Array]:
+    def affine_map(self) -> tuple[scipy.sparse.csr_array, Array]:
         """The affine map from the free parameters to all: a sparse matrix and a constant vector."""
         count = len(self.parameters)
         rows, columns, entries = list(range(count)), list(range(count)), [1.0] * count
@@ -135,29 +135,32 @@ class Source:
             labels: its subscripts.
         """
         leaves = self.leaves
-        along = [self._labels(place, k, name) for k, place in enumerate(labels)]
-        texts = [with_subscripts(name, one) for one in product(*along)] if along else [name]
-        places = np.array([leaves.numbers[text] for text in texts], dtype=np.int64)
-        places = places.reshape([len(one) for one in along])
+        along = [self._labels(subscript, k, name) for k, subscript in enumerate(labels)]
+        elements = (
+            [with_subscripts(name, chosen) for chosen in product(*along)] if along else [name]
+        )
+        positions = np.array([leaves.numbers[element] for element in elements], dtype=np.int64)
+        positions = positions.reshape([len(texts) for texts in along])
         if not labels:
-            return places.reshape(self._shape())
-        return places[tuple(self._at(place, own) for place, own in zip(labels, along, strict=True))]
+            return positions.reshape(self._shape())
+        axes = zip(labels, along, strict=True)
+        return positions[tuple(self._at(subscript, texts) for subscript, texts in axes)]
 
-    def _labels(self, place: IndexValue | int, k: int, name: str) -> list[str]:
-        if isinstance(place, str):
-            return [place]
+    def _labels(self, subscript: IndexValue | int, k: int, name: str) -> list[str]:
+        if isinstance(subscript, str):
+            return [subscript]
         index = self.leaves.declared.symbols[name].indices[k]
         return list(self.leaves.instance.of(self.leaves.declared, index))
 
-    def _at(self, place: IndexValue | int, labels: list[str]) -> Index:
+    def _at(self, subscript: IndexValue | int, labels: list[str]) -> Index:
         """The position of the label at each row and at each place of the axes."""
-        if isinstance(place, Differing):
-            names = [indicator(place.index, label) for label in labels]
+        if isinstance(subscript, Differing):
+            names = [indicator(subscript.index, label) for label in labels]
             numbers = [self.leaves.variables.index(name) for name in names]
             return np.argmax(self.columns[numbers], axis=0).reshape(self._shape(rows=-1))
-        if isinstance(place, str):
+        if isinstance(subscript, str):
             return np.zeros(self._shape(), dtype=np.int64)
-        return np.arange(len(labels)).reshape(self._shape(**{f"axis{place}": len(labels)}))
+        return np.arange(len(labels)).reshape(self._shape(**{f"axis{subscript}": len(labels)}))
 
     def _shape(self, rows: int = 1, **axes: int) -> tuple[int, ...]:
         """The shape with rows and an axis for each index."""
@@ -169,10 +172,10 @@ class Source:
         symbol = leaves.declared.symbols[name]
         if not symbol.indices or name in leaves.instance.by_row:
             return self._column(symbol.text).reshape(1, *self._shape(rows=-1))
-        own = self._labels(labels[0], 0, name)
-        whole = np.stack([self._column(with_subscripts(name, (label,))) for label in own])
-        rows = np.arange(whole.shape[1]).reshape(self._shape(rows=-1))
-        return whole[self._at(labels[0], own), rows][None]
+        elements = self._labels(labels[0], 0, name)
+        stacked = np.stack([self._column(with_subscripts(name, (label,))) for label in elements])
+        rows = np.arange(stacked.shape[1]).reshape(self._shape(rows=-1))
+        return stacked[self._at(labels[0], elements), rows][None]
 
     def _column(self, text: str) -> Array:
         leaves = self.leaves
@@ -194,6 +197,6 @@ def rest_of(shares: Array) -> Array:
     Returns:
         Shape (rows,).
     """
-    left = 1 - shares.sum(axis=0)
-    found: Array = np.where(left < NOTHING, 0.0, left)
-    return found
+    remainder = 1 - shares.sum(axis=0)
+    rest: Array = np.where(remainder < NOTHING, 0.0, remainder)
+    return rest

@@ -32,11 +32,11 @@ def linear_in(leaves: Leaves) -> tuple[int, ...]:
 
 def _tied_across(leaves: Leaves) -> set[str]:
     """Families with an element that is tied to an element of another family."""
-    found: set[str] = set()
+    tied: set[str] = set()
     for name, form in leaves.forms.items():
         families = {part.partition("[")[0] for part in (name, *form) if part}
-        found |= families if len(families) > 1 else set()
-    return found
+        tied |= families if len(families) > 1 else set()
+    return tied
 
 
 def _degree(declared: Declarations, node: Formula, names: Set[str]) -> int:
@@ -54,8 +54,8 @@ def _degree(declared: Declarations, node: Formula, names: Set[str]) -> int:
                 return 0
             return inner(symbol.formula)
         case tree.Aggregate(function, body):
-            found = inner(body)
-            return found if function == "sum" or not found else BENT
+            degree = inner(body)
+            return degree if function == "sum" or not degree else BENT
         case tree.Negative(operand):
             return inner(operand)
         case tree.Sum(terms):

@@ -83,9 +83,9 @@ class ArrayValues:
     def _without(self) -> tuple[Array, Array]:
         """The law and its slopes with the linear parameters at 0."""
         if self._known is None:
-            at = self.theta.copy()
-            at[:, self.model.linear] = 0.0
-            self._known = _with_slopes(self.model.law, at, self.data)
+            nonlinear = self.theta.copy()
+            nonlinear[:, self.model.linear] = 0.0
+            self._known = _with_slopes(self.model.law, nonlinear, self.data)
         return self._known
 
     def offset(self) -> Array:
@@ -111,41 +111,45 @@ class ArrayValues:
 
 
 def _source(law: Indexed, theta: Array, columns: Array) -> Source:
-    matrix, added = law.leaves.spread
+    matrix, added = law.leaves.affine_map
     return Source(law.leaves, columns, np.asarray((matrix @ theta.T).T) + added)
 
 
 def _value(law: Indexed, theta: Array, columns: Array) -> Array:
-    found = law.values(_source(law, theta, columns))[law.output]
+    value = law.values(_source(law, theta, columns))[law.output]
     shape = (len(theta), columns.shape[1])
-    return np.broadcast_to(_flat(found), shape).copy()
+    return np.broadcast_to(_flat(value), shape).copy()
 
 
 def _with_slopes(law: Indexed, theta: Array, columns: Array) -> tuple[Array, Array]:
     source = _source(law, theta, columns)
-    found = law.values(source)
+    results = law.values(source)
     starts, rows = len(theta), columns.shape[1]
-    matrix, _ = law.leaves.spread
+    matrix, _ = law.leaves.affine_map
     slopes = np.zeros((len(law.leaves.numbers), starts, rows))
 
     def take(name: str, labels: tuple[IndexValue | int, ...], pull: Array) -> None:
         """Add the derivative by one leaf to the slopes of its elements."""
-        at = source.numbers(name, labels)
-        if at.shape[0] > 1:  # each row has the element of its label
-            for number in np.unique(at):
-                mine = at == number
-                part = np.where(mine[None], np.broadcast_to(pull, (starts, *mine.shape)), 0.0)
+        positions = source.numbers(name, labels)
+        if positions.shape[0] > 1:  # each row has the element of its label
+            for number in np.unique(positions):
+                has_element = positions == number
+                part = np.where(
+                    has_element[None], np.broadcast_to(pull, (starts, *has_element.shape)), 0.0
+                )
                 slopes[number] += part.reshape(starts, rows, -1).sum(-1)
             return
-        whole = np.broadcast_to(pull, (starts, rows, *at.shape[1:])).reshape(starts, rows, -1)
-        slopes[at.ravel()] += np.moveaxis(whole, -1, 0)  # each element once
+        adjoints = np.broadcast_to(pull, (starts, rows, *positions.shape[1:])).reshape(
+            starts, rows, -1
+        )
+        slopes[positions.ravel()] += np.moveaxis(adjoints, -1, 0)  # each element once
 
-    law.slopes(found, take)
-    value = found[law.output]
+    law.slopes(results, take)
+    value = results[law.output]
     flat = np.broadcast_to(_flat(value), (starts, rows)).copy()
     free = matrix.T @ slopes.reshape(len(slopes), -1)
-    by = np.asarray(free).reshape(-1, starts, rows)
-    return flat, np.ascontiguousarray(np.swapaxes(by, 0, 1))
+    gradients = np.asarray(free).reshape(-1, starts, rows)
+    return flat, np.ascontiguousarray(np.swapaxes(gradients, 0, 1))
 
 
 def _flat(value: Array) -> Array:

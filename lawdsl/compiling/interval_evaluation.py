@@ -89,7 +89,7 @@ def certain_floats(tape: Tape, inputs: Sequence[float]) -> list[float]:
         return [math.nan] * len(tape.outputs)
     with precision(BITS):
         results = evaluate(tape, [Interval(arb(x), arb(x)) for x in inputs])
-        return [_as_float(results[place]) for place in tape.outputs]
+        return [_as_float(results[position]) for position in tape.outputs]
 
 
 def evaluate(tape: Tape, inputs: Sequence[Interval]) -> list[Interval | None]:
@@ -155,13 +155,13 @@ def certain_text(tape: Tape, inputs: Sequence[Fraction], digits: int) -> str:
     for bits in WORKING:
         with precision(bits):
             try:
-                found = as_interval(_run(tape, inputs))
+                enclosure = as_interval(_run(tape, inputs))
             except NoInterval:
                 break
-            low, high = _rounded(found.low, digits), _rounded(found.high, digits)
+            low, high = _rounded(enclosure.low, digits), _rounded(enclosure.high, digits)
             if low is not None and low == high:
                 return f"= {_decimal(low, digits)}"
-            sign = sign_of(found)
+            sign = sign_of(enclosure)
     signs = {1: "> 0", -1: "< 0", 0: "= 0", None: "is not known to any digit"}
     return signs[sign]
 
@@ -171,9 +171,9 @@ def _decimal(number: Decimal, digits: int) -> str:
     if not number or abs(number.adjusted()) < FLOATS:
         return f"{float(number):.{digits}g}"
     sign, figures, _ = number.as_tuple()
-    shown = "".join(map(str, figures)).rstrip("0")
-    behind = f".{shown[1:]}" if shown[1:] else ""
-    return f"{'-' * sign}{shown[0]}{behind}e{number.adjusted():+d}"
+    significant = "".join(map(str, figures)).rstrip("0")
+    behind = f".{significant[1:]}" if significant[1:] else ""
+    return f"{'-' * sign}{significant[0]}{behind}e{number.adjusted():+d}"
 
 
 def _rounded(x: Any, digits: int) -> Decimal | None:
@@ -204,10 +204,10 @@ def _run(tape: Tape, inputs: Sequence[Fraction]) -> Number:
             arguments = [results[i] for i in step.arguments]
             exact = _exact(step.op, arguments)
             if exact is None:
-                found = OPERATIONS[step.op](*map(as_interval, arguments))
-                if found.low.is_nan() or found.high.is_nan():
+                enclosure = OPERATIONS[step.op](*map(as_interval, arguments))
+                if enclosure.low.is_nan() or enclosure.high.is_nan():
                     raise NoInterval
-                results.append(found)
+                results.append(enclosure)
             else:
                 results.append(exact)
     return results[tape.outputs[0]]
@@ -238,11 +238,11 @@ class Prepared:
             elif step.op == "constant":
                 self.results[i] = constant(step.value)
             else:
-                known = [self.results[k] for k in step.arguments]
-                if None in known:
+                arguments = [self.results[k] for k in step.arguments]
+                if None in arguments:
                     self.steps.append((i, OPERATIONS[step.op], step.arguments))
                 else:
-                    self.results[i] = OPERATIONS[step.op](*known)
+                    self.results[i] = OPERATIONS[step.op](*arguments)
 
     def run(self, inputs: Sequence[Interval | None], *, bounded: bool = False) -> Interval:
         """Enclose the output on intervals, one for each input that is not fixed.
@@ -262,10 +262,10 @@ class Prepared:
         for i, number in self.inputs:
             results[i] = inputs[number]
         for i, operation, arguments in self.steps:
-            found = results[i] = operation(*[results[k] for k in arguments])
-            if found.low.is_nan() or found.high.is_nan():
+            enclosure = results[i] = operation(*[results[k] for k in arguments])
+            if enclosure.low.is_nan() or enclosure.high.is_nan():
                 raise NoInterval
-            if bounded and not (found.low.is_finite() and found.high.is_finite()):
+            if bounded and not (enclosure.low.is_finite() and enclosure.high.is_finite()):
                 raise NoInterval
         return results[self.output]
 
@@ -284,10 +284,13 @@ def _exact(op: str, arguments: Sequence[Number]) -> Fraction | None:
     fractions = [x for x in arguments if isinstance(x, Fraction)]
     if op not in _EXACT or len(fractions) < len(arguments):
         return None
-    found = _EXACT[op](*fractions)
-    if found is None or max(found.numerator.bit_length(), found.denominator.bit_length()) > SHORT:
+    result = _EXACT[op](*fractions)
+    if (
+        result is None
+        or max(result.numerator.bit_length(), result.denominator.bit_length()) > SHORT
+    ):
         return None
-    return found
+    return result
 
 
 def _power(base: Fraction, exponent: Fraction) -> Fraction | None:

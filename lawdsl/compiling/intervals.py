@@ -113,13 +113,13 @@ def most(numbers: Sequence[Any]) -> Any:
 
 
 def _power(base: Interval, exponent: Interval) -> Interval:
-    """Enclose x^y: a whole y as a product, so that x may be negative; else exp(y·log x) for x > 0.
+    """Enclose x^y: an integer y by products, so that x may be negative; else exp(y·log x) for x > 0.
 
     It is monotone in x and in y, so its extremes are at corners. 0^y is 0 for y > 0. 0^0 is 1, as
     in the derivative x^0 of x; whether a law may contain it is checked elsewhere.
     """
     if exponent.low == exponent.high and exponent.low.is_integer():
-        return _whole_power(base, exponent.low)
+        return _integer_power(base, exponent.low)
     if base.low < 0 or (base.high == 0 and exponent.low <= 0):
         raise NoInterval
     corners = [_corner(x, y) for x in _ends(base) for y in _ends(exponent)]
@@ -143,14 +143,14 @@ def _corner(x: Any, y: Any) -> Any:
     return INFINITY if (x > 1) == (y > 0) else ZERO
 
 
-def _whole_power(base: Interval, n: Any) -> Interval:
+def _integer_power(base: Interval, n: Any) -> Interval:
     if n == 0:
         return Interval(ONE, ONE)
     if n < 0:
         if base.low < 0 < base.high or base.low == base.high == 0:
             raise NoInterval
-        whole = _whole_power(base, -n)
-        low, high = _inverse(whole.high, -1), _inverse(whole.low, 1 if whole.low >= 0 else -1)
+        power = _integer_power(base, -n)
+        low, high = _inverse(power.high, -1), _inverse(power.low, 1 if power.low >= 0 else -1)
         return Interval(low.lower(), high.upper())
     low, high = _raised(base.low, n), _raised(base.high, n)
     if base.low >= 0 or not _even(n):

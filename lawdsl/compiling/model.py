@@ -32,8 +32,8 @@ class Model:
         self.count = len(parts.gradient)
         self.linear = list(parts.linear)
         self._programs: dict[int, Program] = {}
-        self._spreads: dict[tuple[int, str], _Spread] = {}
-        self._bends: _Bends | None = None
+        self._expanded_sums: dict[tuple[int, str], _ExpandedSums] = {}
+        self._hessian_sums: _HessianSums | None = None
 
     @property
     def columns(self) -> Array:
@@ -83,8 +83,8 @@ class Model:
             piece: the rows.
         """
         with np.errstate(all="ignore"):
-            there = self.at(theta, 1, piece)
-            return there.value(theta), there.slopes(theta)
+            values = self.at(theta, 1, piece)
+            return values.value(theta), values.slopes(theta)
 
     def curvature(
         self, theta: Array, piece: slice = EVERY_ROW
@@ -100,13 +100,13 @@ class Model:
             factors c, shape (starts, rows), to Σ c_i·∇²f(x_i) over the rows, shape (starts, p, p).
         """
         with np.errstate(all="ignore"):
-            there = self.at(theta, 2, piece)
+            values = self.at(theta, 2, piece)
 
             def contracted(factors: Array) -> Array:
                 with np.errstate(all="ignore"):
-                    return there.contracted(theta, factors)
+                    return values.contracted(theta, factors)
 
-            return there.value(theta), there.slopes(theta), contracted
+            return values.value(theta), values.slopes(theta), contracted
 
     @property
     def has_offset(self) -> bool:
@@ -120,26 +120,26 @@ class Model:
             self._programs[order] = Program(tape, self.parts.variables, self.table)
         return self._programs[order]
 
-    def spread(self, order: int, what: str) -> _Spread:
+    def expanded_sums(self, order: int, what: str) -> _ExpandedSums:
         """The sums that turn the outputs of an order into the offset, the columns, or all slopes.
 
         Args:
             order: of the derivatives.
             what: offset, columns or slopes.
         """
-        if (order, what) not in self._spreads:
+        if (order, what) not in self._expanded_sums:
             parts = self.parts
             sums = {"offset": (parts.offset,), "columns": parts.columns, "slopes": parts.gradient}
-            self._spreads[order, what] = _Spread(self.program(order), sums[what])
-        return self._spreads[order, what]
+            self._expanded_sums[order, what] = _ExpandedSums(self.program(order), sums[what])
+        return self._expanded_sums[order, what]
 
     @property
-    def bends(self) -> _Bends:
+    def hessian_sums(self) -> _HessianSums:
         """The sums that turn the outputs of the second order into a Hessian."""
-        if self._bends is None:
+        if self._hessian_sums is None:
             assert self.parts.hessian is not None
-            self._bends = _Bends(self.program(2), self.parts.hessian, self.count)
-        return self._bends
+            self._hessian_sums = _HessianSums(self.program(2), self.parts.hessian, self.count)
+        return self._hessian_sums
 
 
 class Values:
@@ -162,12 +162,12 @@ class Values:
     def offset(self) -> Array | None:
         """The law with the linear parameters at 0, shape (starts, rows); None where that is 0 and
         there are linear parameters."""
-        return self._spread("offset")[:, 0] if self.model.has_offset else None
+        return self._expanded("offset")[:, 0] if self.model.has_offset else None
 
     def columns(self) -> Array:
         """The functions that the linear parameters multiply, shape (starts, linear parameters,
         rows)."""
-        return self._spread("columns")
+        return self._expanded("columns")
 
     def value(self, theta: Array) -> Array:
         """The law at parameters of shape (starts, parameters), with these nonlinear ones: (starts,
@@ -181,7 +181,7 @@ class Values:
     def slopes(self, theta: Array) -> Array:
         """The derivatives by all parameters at parameters of shape (starts, p): shape (starts, p,
         rows)."""
-        return self._spread("slopes", theta)
+        return self._expanded("slopes", theta)
 
     def contracted(self, theta: Array, factors: Array) -> Array:
         """The sum Σ c_i·∇²f(x_i) of Hessians over the rows, shape (starts, p, p).
@@ -190,11 +190,11 @@ class Values:
             theta: parameters, shape (starts, parameters).
             factors: c, shape (starts, rows).
         """
-        return self.model.bends.contracted(self.results, theta, factors, self.piece)
+        return self.model.hessian_sums.contracted(self.results, theta, factors, self.piece)
 
-    def _spread(self, what: str, theta: Array | None = None) -> Array:
-        spread = self.model.spread(self.order, what)
-        return spread.made(self.results, self.starts, theta, self.piece)
+    def _expanded(self, what: str, theta: Array | None = None) -> Array:
+        sums = self.model.expanded_sums(self.order, what)
+        return sums.summed(self.results, self.starts, theta, self.piece)
 
 
 def combined(factors: Array, columns: Array, offset: Array | None) -> Array:
@@ -211,7 +211,7 @@ def combined(factors: Array, columns: Array, offset: Array | None) -> Array:
     return value
 
 
-class _Spread:
+class _ExpandedSums:
     """Sums of outputs at the distinct values of their variables, expanded to every row."""
 
     def __init__(self, program: Program, sums: Sequence[Sum]) -> None:
@@ -238,7 +238,7 @@ class _Spread:
         self.width = width
         self.first = np.array(first, dtype=np.int64).reshape(self.count, self.table.rows)
 
-    def made(
+    def summed(
         self, results: Sequence[Array], starts: int, theta: Array | None, piece: slice
     ) -> Array:
         """The sums: shape (starts, sums, rows)."""
@@ -265,9 +265,9 @@ class _Spread:
         for number, groups in enumerate(self.groups):
             if not groups:
                 into[:, number] = 0.0
-            for place, (support, terms) in enumerate(groups.items()):
+            for position, (support, terms) in enumerate(groups.items()):
                 index = self.table.index(support)
-                if index is None and not place:
+                if index is None and not position:
                     _write(into[:, number], results, terms, theta)
                     continue
                 part = np.empty(
@@ -275,7 +275,7 @@ class _Spread:
                 )
                 _write(part, results, terms, theta)
                 part = part if index is None else part.take(index[piece], 1)
-                if place:
+                if position:
                     into[:, number] += part
                 else:
                     into[:, number] = part
@@ -303,7 +303,7 @@ def _write(into: Array, results: Sequence[Array], terms: Sum, theta: Array | Non
             into[...] = part
 
 
-class _Bends:
+class _HessianSums:
     """The Hessian as sums of outputs, summed over the rows."""
 
     def __init__(
@@ -313,50 +313,54 @@ class _Bends:
         outputs: dict[Support, list[int]] = {}
         for _, _, terms in hessian:
             for _, o in terms:
-                own = outputs.setdefault(program.supports[o], [])
-                if o not in own:
-                    own.append(o)
+                members = outputs.setdefault(program.supports[o], [])
+                if o not in members:
+                    members.append(o)
         self.groups = list(outputs.items())
-        place = {o: i for i, o in enumerate(o for own in outputs.values() for o in own)}
-        self.width = len(place)
+        position_of = {
+            o: i for i, o in enumerate(o for members in outputs.values() for o in members)
+        }
+        self.width = len(position_of)
         layers: list[dict[tuple[int, int], tuple[int, int]]] = []
         for k, other, terms in hessian:
             for layer, (factor, o) in enumerate(terms):
                 if layer == len(layers):
                     layers.append({})
-                for at in {(k, other), (other, k)}:
-                    layers[layer][at] = factor, place[o]
+                for entry in {(k, other), (other, k)}:
+                    layers[layer][entry] = factor, position_of[o]
         self.layers = []
-        for found in layers:
-            rows, columns = zip(*found, strict=True)
-            factors, places = zip(*found.values(), strict=True)
+        for entries in layers:
+            rows, columns = zip(*entries, strict=True)
+            factors, positions = zip(*entries.values(), strict=True)
             free = np.array([f for f in factors if f != ONE])
             scaled = np.array([i for i, f in enumerate(factors) if f != ONE])
-            self.layers.append((np.array(rows), np.array(columns), np.array(places), scaled, free))
+            self.layers.append(
+                (np.array(rows), np.array(columns), np.array(positions), scaled, free)
+            )
 
     def contracted(
         self, results: Sequence[Array], theta: Array, factors: Array, piece: slice
     ) -> Array:
         starts = len(theta)
         sums = np.empty((starts, self.width))
-        at = 0
+        start = 0
         for support, outputs in self.groups:
             gathered = self.table.gather(factors, support, piece)
             if support is None:
                 for o in outputs:
-                    sums[:, at] = np.einsum(
+                    sums[:, start] = np.einsum(
                         "sn,sn->s", np.broadcast_to(results[o], factors.shape), factors
                     )
-                    at += 1
+                    start += 1
                 continue
             stacked = np.empty((starts, len(outputs), gathered.shape[1]))
             for number, o in enumerate(outputs):
                 stacked[:, number] = results[o]
-            sums[:, at : at + len(outputs)] = (stacked @ gathered[:, :, None])[:, :, 0]
-            at += len(outputs)
+            sums[:, start : start + len(outputs)] = (stacked @ gathered[:, :, None])[:, :, 0]
+            start += len(outputs)
         total = np.zeros((starts, self.count, self.count))
-        for rows, columns, places, scaled, free in self.layers:
-            part = sums.take(places, 1)
+        for rows, columns, positions, scaled, free in self.layers:
+            part = sums.take(positions, 1)
             if len(free):
                 part[:, scaled] *= theta.take(free, 1)
             total[:, rows, columns] += part

@@ -78,28 +78,28 @@ def compile_tape(expressions: Sequence[sp.Expr], inputs: Sequence[sp.Symbol]) ->
         LawdslError: an expression that has no real value (1/0), or a function outside the table.
     """
     instructions: list[Instruction] = []
-    known: dict[sp.Basic, int] = {}
+    positions: dict[sp.Basic, int] = {}
     numbers = {symbol: i for i, symbol in enumerate(inputs)}
 
     def emit(node: sp.Basic) -> int:
-        if node in known:
-            return known[node]
+        if node in positions:
+            return positions[node]
         if node in numbers:
-            made = Instruction("input", value=numbers[node])
+            instruction = Instruction("input", value=numbers[node])
         elif node.is_NumberSymbol or node.is_Number and node.is_finite:
-            made = Instruction("constant", value=node)
+            instruction = Instruction("constant", value=node)
         elif type(node) in OPERATIONS:
             op = OPERATIONS[type(node)]
             parts = node.args[:1] if op == "step" else node.args
-            made = Instruction(op, tuple(emit(part) for part in parts))
+            instruction = Instruction(op, tuple(emit(part) for part in parts))
         elif type(node) in SLOPES:
-            made = Instruction(SLOPES[type(node)], (emit(node.args[0]),))
+            instruction = Instruction(SLOPES[type(node)], (emit(node.args[0]),))
         else:
             message = f"`{node}` has no real value"
             raise LawdslError(Diagnostic("L0501", message, help="correct the formula"))
-        instructions.append(made)
-        known[node] = len(instructions) - 1
-        return known[node]
+        instructions.append(instruction)
+        positions[node] = len(instructions) - 1
+        return positions[node]
 
     outputs = tuple(emit(expression) for expression in expressions)
     return Tape(tuple(instructions), len(inputs), outputs)

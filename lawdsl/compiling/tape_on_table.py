@@ -46,46 +46,46 @@ class Program:
     def __init__(self, tape: Tape, variables: int, table: Table) -> None:
         self.table = table
         self.steps: list[Step] = []
-        at: list[int] = []
+        positions: list[int] = []
         for instruction in tape.instructions:
-            at.append(self._step(instruction, at, variables))
-        self.outputs = [at[i] for i in tape.outputs]
+            positions.append(self._step(instruction, positions, variables))
+        self.outputs = [positions[i] for i in tape.outputs]
         self.supports = [self.steps[k].support for k in self.outputs]
-        self._make_ready()
+        self._fold_constants()
 
-    def _make_ready(self) -> None:
+    def _fold_constants(self) -> None:
         """Compute the results that depend on no parameter, except whole columns."""
-        known: list[Array | None] = [None] * len(self.steps)
+        ready: list[Array | None] = [None] * len(self.steps)
         self.inputs: list[tuple[int, int]] = []
         self.columns: list[tuple[int, Array]] = []
         self.work: list[tuple[int, Callable[..., Array], int, Index | None, int, Index | None]] = []
-        for at, step in enumerate(self.steps):
+        for position, step in enumerate(self.steps):
             if step.apply is None:
                 if isinstance(step.value, int):
-                    self.inputs.append((at, step.value))
+                    self.inputs.append((position, step.value))
                 elif step.support is None:
-                    self.columns.append((at, step.value))
+                    self.columns.append((position, step.value))
                 else:
-                    known[at] = step.value
+                    ready[position] = step.value
                 continue
-            own = [known[k] for k, _ in step.arguments]
-            if step.support is not None and all(x is not None for x in own):
-                spread = zip(own, step.arguments, strict=True)
-                values = [_spread(x, index) for x, (_, index) in spread if x is not None]
+            operands = [ready[k] for k, _ in step.arguments]
+            if step.support is not None and all(x is not None for x in operands):
+                pairs = zip(operands, step.arguments, strict=True)
+                values = [_expanded(x, index) for x, (_, index) in pairs if x is not None]
                 with np.errstate(all="ignore"):
-                    known[at] = step.apply(*values)
+                    ready[position] = step.apply(*values)
                 continue
             (first, index), *rest = step.arguments
             other, other_index = rest[0] if rest else (-1, None)
-            self.work.append((at, step.apply, first, index, other, other_index))
-        self.known = known
+            self.work.append((position, step.apply, first, index, other, other_index))
+        self.ready = ready
 
-    def _step(self, instruction: Instruction, at: list[int], variables: int) -> int:
+    def _step(self, instruction: Instruction, positions: list[int], variables: int) -> int:
         value = instruction.value
         if instruction.op == "constant":
             return self._add(Step(None, (), np.asarray(float(value)), frozenset()))  # type: ignore[arg-type]
         if instruction.op != "input":
-            return self._operation(instruction.op, [at[k] for k in instruction.arguments])
+            return self._operation(instruction.op, [positions[k] for k in instruction.arguments])
         assert isinstance(value, int)
         if value >= variables:
             return self._add(Step(None, (), value - variables, frozenset()))
@@ -105,28 +105,28 @@ class Program:
         groups: dict[Support, list[int]] = {}
         for k in arguments:
             groups.setdefault(self.steps[k].support, []).append(k)
-        left = [self._chained(op, members) for members in groups.values()]
-        left.sort(key=lambda k: self.table.size(self.steps[k].support))
-        return self._chained(op, left)
+        partials = [self._chained(op, members) for members in groups.values()]
+        partials.sort(key=lambda k: self.table.size(self.steps[k].support))
+        return self._chained(op, partials)
 
     def _chained(self, op: str, arguments: list[int]) -> int:
-        made = arguments[0]
+        result = arguments[0]
         for k in arguments[1:]:
-            made = self._applied(op, [made, k])
-        return made
+            result = self._applied(op, [result, k])
+        return result
 
     def _applied(self, op: str, arguments: list[int]) -> int:
         supports = [self.steps[k].support for k in arguments]
-        whole: Support = None
+        support: Support = None
         if None not in supports:
-            whole = frozenset().union(*(s for s in supports if s))
-            whole = whole if self.table.distinct(whole)[1] is not None else None
-        spread = tuple((k, self._index(self.steps[k].support, whole)) for k in arguments)
+            support = frozenset().union(*(s for s in supports if s))
+            support = support if self.table.distinct(support)[1] is not None else None
+        indexed = tuple((k, self._index(self.steps[k].support, support)) for k in arguments)
         apply = PAIRS[op] if len(arguments) == 2 else (VALUES.get(op) or SLOPES[op])
-        return self._add(Step(apply, spread, 0, whole))
+        return self._add(Step(apply, indexed, 0, support))
 
-    def _index(self, own: Support, whole: Support) -> Index | None:
-        return None if own == whole or not own else self.table.between(own, whole)
+    def _index(self, support: Support, larger: Support) -> Index | None:
+        return None if support == larger or not support else self.table.between(support, larger)
 
     def run(self, theta: Array, piece: slice) -> list[Array]:
         """Compute the outputs, each a number or of shape (starts or 1, values of its support or 1).
@@ -135,29 +135,29 @@ class Program:
             theta: parameters, shape (starts, parameters).
             piece: the rows.
         """
-        results: list[Array] = self.known.copy()  # type: ignore[assignment]
-        for at, number in self.inputs:
-            results[at] = theta[:, number, None]
-        for at, column in self.columns:
-            results[at] = column[piece]
-        for at, apply, first, index, other, other_index in self.work:
+        results: list[Array] = self.ready.copy()  # type: ignore[assignment]
+        for position, number in self.inputs:
+            results[position] = theta[:, number, None]
+        for position, column in self.columns:
+            results[position] = column[piece]
+        for position, apply, first, index, other, other_index in self.work:
             x = results[first]
             if index is not None:
-                x = self._taken(x, index, at, piece)
+                x = self._gathered(x, index, position, piece)
             if other < 0:
-                results[at] = apply(x)
+                results[position] = apply(x)
                 continue
             y = results[other]
             if other_index is not None:
-                y = self._taken(y, other_index, at, piece)
-            results[at] = apply(x, y)
+                y = self._gathered(y, other_index, position, piece)
+            results[position] = apply(x, y)
         return [results[k] for k in self.outputs]
 
-    def _taken(self, values: Array, index: Index, at: int, piece: slice) -> Array:
-        if piece != EVERY_ROW and self.steps[at].support is None:
+    def _gathered(self, values: Array, index: Index, position: int, piece: slice) -> Array:
+        if piece != EVERY_ROW and self.steps[position].support is None:
             index = index[piece]
         return values.take(index, -1)
 
 
-def _spread(values: Array, index: Index | None) -> Array:
+def _expanded(values: Array, index: Index | None) -> Array:
     return values if index is None else values.take(index, -1)

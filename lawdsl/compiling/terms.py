@@ -73,35 +73,37 @@ def parts_of(
     pieces += [derivative(expression, parameters[j]) for j in linear]
     terms = [sp.Add.make_args(piece) for piece in pieces]
     moving = [k for k in range(len(parameters)) if k not in linear]
-    found = _Outputs(frozenset(variables), expression.has(*BY_ROW))
+    outputs = _Outputs(frozenset(variables), expression.has(*BY_ROW))
 
-    columns = [found.sum([(ONE, own)]) for own in terms]
-    counts = [len(found.each)]
-    if found.by_row:
-        terms = [[_by_row(term) for term in own] for own in terms]
-    within = {term: term.free_symbols for own in terms for term in own}
+    columns = [outputs.sum([(ONE, summands)]) for summands in terms]
+    counts = [len(outputs.each)]
+    if outputs.by_row:
+        terms = [[_by_row(term) for term in summands] for summands in terms]
+    symbols_in = {term: term.free_symbols for summands in terms for term in summands}
 
     def slope(term: sp.Expr, k: int) -> sp.Expr:
-        return derivative(term, parameters[k]) if parameters[k] in within[term] else sp.S.Zero
+        return derivative(term, parameters[k]) if parameters[k] in symbols_in[term] else sp.S.Zero
 
-    slopes = {k: [[slope(term, k) for term in own] for own in terms] for k in moving}
+    slopes = {k: [[slope(term, k) for term in summands] for summands in terms] for k in moving}
     gradient = dict(zip(linear, columns[1:], strict=True))
-    gradient |= {k: found.sum(zip(factors, slopes[k], strict=True)) for k in moving}
-    counts.append(len(found.each))
+    gradient |= {k: outputs.sum(zip(factors, slopes[k], strict=True)) for k in moving}
+    counts.append(len(outputs.each))
     hessian = None
     if len(parameters) <= MOST_SECOND:
-        bends = {
-            (min(j, k), max(j, k)): found.sum([(ONE, own)])
+        second = {
+            (min(j, k), max(j, k)): outputs.sum([(ONE, summands)])
             for k in moving
-            for j, own in zip(linear, slopes[k][1:], strict=True)
+            for j, summands in zip(linear, slopes[k][1:], strict=True)
         }
         for k in moving:
             for other in (m for m in moving if m >= k):
-                second = [[_derivative(s, parameters[other]) for s in own] for own in slopes[k]]
-                bends[k, other] = found.sum(zip(factors, second, strict=True))
-        hessian = tuple((*at, bends[at]) for at in sorted(bends) if bends[at])
-    counts.append(len(found.each))
-    every = [part if i < counts[0] else _finite(part) for i, part in enumerate(found.each)]
+                curvatures = [
+                    [_derivative(s, parameters[other]) for s in summands] for summands in slopes[k]
+                ]
+                second[k, other] = outputs.sum(zip(factors, curvatures, strict=True))
+        hessian = tuple((*entry, second[entry]) for entry in sorted(second) if second[entry])
+    counts.append(len(outputs.each))
+    every = [part if i < counts[0] else _finite(part) for i, part in enumerate(outputs.each)]
     one, two, three = (compile_tape(every[:count], inputs) for count in counts)
     first = tuple(gradient[k] for k in range(len(parameters)))
     tapes, kind = (one, two, three), (len(variables), tuple(linear))
@@ -128,8 +130,8 @@ class _Outputs:
             for part in map(_by_name, parts) if self.by_row else parts:
                 support = frozenset(part.free_symbols & self.variables)
                 merged[support] = merged.get(support, sp.S.Zero) + part
-            kept = [part for part in merged.values() if part != 0]
-            terms += [(factor, self.each.setdefault(part, len(self.each))) for part in kept]
+            nonzero = [part for part in merged.values() if part != 0]
+            terms += [(factor, self.each.setdefault(part, len(self.each))) for part in nonzero]
         return tuple(terms)
 
 
