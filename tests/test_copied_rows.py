@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl.fitting.diagnostics.residuals import with_copies_as_one
+from lawdsl.fitting.diagnostics.residuals import weight_copies_as_one
 from lawdsl.fitting.preparation.build_problem import problem_of
 
 TEXT = (
@@ -53,4 +53,4 @@ def test_copies_of_some_rows_make_no_interval_narrower(law: lawdsl.Law):
 def test_weights_are_still_numbers_of_rows(law: lawdsl.Law):
     weights = np.arange(1.0, 9.0)
     problem = problem_of(law, N[None], L, law.objective, weights)
-    assert with_copies_as_one(problem).weights == pytest.approx(weights)
+    assert weight_copies_as_one(problem).weights == pytest.approx(weights)

@@ -13,9 +13,9 @@ from planted import law_of
 import lawdsl
 from lawdsl.cli.fit import fit as fit_command
 from lawdsl.fitting import fit_single
-from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS, on_bounds
-from lawdsl.fitting.diagnostics.patterns import lines, pattern
-from lawdsl.fitting.diagnostics.residuals import View
+from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS, move_onto_bounds
+from lawdsl.fitting.diagnostics.patterns import find_line_correlation, find_pattern
+from lawdsl.fitting.diagnostics.residuals import ResidualView
 from lawdsl.fitting.diagnostics.robust_fit import far_values
 from lawdsl.fitting.fitted_claims import failures
 from lawdsl.fitting.intervals.covariance import Covariance
@@ -189,37 +189,39 @@ def test_a_parameter_that_the_data_take_to_a_bound_ends_where_rounding_does(
     law = law_of(f"variable x > 0\nparameter {domain}\nL = a + x\nminimize squared(L)")
     problem = problem_of(law, X[None], X + wanted, law.objective)
     there = np.array([free])
-    found = on_bounds(problem, there, float(problem.losses(there[None])[0]))
+    found = move_onto_bounds(problem, there, float(problem.losses(there[None])[0]))
     assert found.tolist() == [end]
 
 
 # ---- residuals
 
 
-def view_of(residual: np.ndarray, *axes: np.ndarray) -> View:
+def view_of(residual: np.ndarray, *axes: np.ndarray) -> ResidualView:
     """Residuals of a law that is one constant."""
     rows = len(residual)
     basis = np.full((rows, 1), rows**-0.5)
     names = (*"xyz"[: len(axes)], "the predicted L")
-    return View(names, np.vstack([*axes, np.zeros(rows)]), residual, basis, np.arange(rows), False)
+    return ResidualView(
+        names, np.vstack([*axes, np.zeros(rows)]), residual, basis, np.arange(rows), False
+    )
 
 
 def test_residuals_that_differ_between_two_levels_are_a_pattern():
     level = np.arange(40.0) % 2
-    found = pattern(view_of(level + 0.1 * np.sin(7 * np.arange(40)), level))
+    found = find_pattern(view_of(level + 0.1 * np.sin(7 * np.arange(40)), level))
     assert found is not None and found.axes == (0,) and found.columns.shape[1] == 1
 
 
 def test_rows_of_a_run_that_are_off_alike_to_the_last_digit_go_together():
     x, y = np.divmod(np.arange(400.0), 4)
-    found = lines(view_of(np.where(x % 2 == 0, 1.0, -1.0), x, y), (1,))
+    found = find_line_correlation(view_of(np.where(x % 2 == 0, 1.0, -1.0), x, y), (1,))
     assert found is not None
     assert found.correlation == pytest.approx(1) and found.inflation == pytest.approx(4)
 
 
 def test_rows_without_any_residual_do_not_go_together():
     x, y = np.divmod(np.arange(400.0), 4)
-    assert lines(view_of(np.zeros(400), x, y), (1,)) is None
+    assert find_line_correlation(view_of(np.zeros(400), x, y), (1,)) is None
 
 
 def jagged(count: int) -> np.ndarray:
@@ -272,7 +274,9 @@ def test_a_value_is_far_from_the_others_by_the_range_of_all_of_them():
 def test_a_symmetry_of_the_law_is_no_reason_to_doubt_the_rows(monkeypatch: pytest.MonkeyPatch):
     """No robust fit is made, which would take a second search."""
     searched: list[object] = []
-    monkeypatch.setattr(fit_single, "rows_that_spoil", lambda *given: searched.append(given) or [])
+    monkeypatch.setattr(
+        fit_single, "influential_row_findings", lambda *given: searched.append(given) or []
+    )
     law = law_of("variable x > 0\nparameter a, b > 0\nL = a*b*x\nminimize squared(L)")
     assert set(told(law, {"x": X, "L": 2 * X + 0.01 * np.sin(17 * X)})) == {"F0114"}
     assert searched == []

@@ -10,7 +10,7 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.diagnostics.swapped_columns import _grid, exchanged
+from lawdsl.fitting.diagnostics.swapped_columns import _grid_levels, find_exchanged_rows
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.refit import refitted
@@ -171,8 +171,8 @@ def test_exchanged_rows_beyond_those_listed_are_counted():
 
 
 def test_a_grid_is_the_values_that_many_rows_have():
-    assert list(_grid(np.array([1.0] * 6 + [2.0] * 5 + [3.0]))) == [1.0, 2.0]
-    assert not len(_grid(np.arange(12.0)))
+    assert list(_grid_levels(np.array([1.0] * 6 + [2.0] * 5 + [3.0]))) == [1.0, 2.0]
+    assert not len(_grid_levels(np.arange(12.0)))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -206,7 +206,7 @@ def test_a_planned_run_outside_the_ranges_of_a_few_noisy_ones_is_no_exchange():
         table = np.array([N, D]), 3 + draw.normal(0, 0.03, 8)
         problem = problem_of(law, *table, law.objective)
         theta, _ = refitted(problem, np.array([3.0, 0.0, 0.0]))
-        named += len(exchanged(prepare(law), problem, theta))
+        named += len(find_exchanged_rows(prepare(law), problem, theta))
 
     assert named == 0
 

@@ -15,15 +15,19 @@ from scipy import stats
 
 import lawdsl
 from lawdsl import fitting
-from lawdsl.fitting.diagnostics.outliers import clouds, outliers
-from lawdsl.fitting.diagnostics.patterns import lines, pattern, scatter
+from lawdsl.fitting.diagnostics.outliers import find_outliers, smaller_cluster
+from lawdsl.fitting.diagnostics.patterns import (
+    find_line_correlation,
+    find_pattern,
+    find_unequal_variance,
+)
 from lawdsl.fitting.diagnostics.residuals import (
     FALSE_ALARM_RATE,
-    View,
-    judged,
-    spanned,
-    view,
-    without,
+    ResidualView,
+    basis_outside,
+    orthonormal_basis,
+    project_out,
+    residual_view,
 )
 from lawdsl.fitting.preparation.prepare import prepare
 
@@ -37,18 +41,18 @@ HEAVY: dict[str, Draw] = {
 LINE = law_of("variable x > 0\nparameter a, b\nL = a*x + b\nminimize squared(L)")
 
 
-def seen(rng: np.random.Generator, rows: int, draw: Draw = GAUSS, columns: int = 5) -> View:
+def seen(rng: np.random.Generator, rows: int, draw: Draw = GAUSS, columns: int = 5) -> ResidualView:
     """Noise alone, on a grid of two variables, beside a law of so many parameters."""
     side = int(np.sqrt(rows))
     axes = np.array(np.meshgrid(np.arange(side), np.arange(side))).reshape(2, -1).astype(float)
     count = side * side
     law = np.column_stack([np.ones(count), *axes / side, rng.normal(size=(count, columns - 3))])
     predicted = law @ rng.normal(size=columns)
-    return View(
+    return ResidualView(
         ("x", "y", "the predicted L"),
         np.vstack([axes, predicted]),
         draw(rng, count),
-        spanned(law),
+        orthonormal_basis(law),
         np.arange(count),
         True,
     )
@@ -59,10 +63,10 @@ def most(trials: int, share: float) -> int:
     return int(stats.binom.isf(1e-4, trials, share))
 
 
-KINDS: dict[str, Callable[[View], Any]] = {
-    "pattern": pattern,
-    "scatter": scatter,
-    "lines": lambda view: lines(view, (0, 1)),
+KINDS: dict[str, Callable[[ResidualView], Any]] = {
+    "pattern": find_pattern,
+    "scatter": find_unequal_variance,
+    "lines": lambda view: find_line_correlation(view, (0, 1)),
 }
 
 
@@ -90,16 +94,16 @@ def test_noise_alone_raises_no_more_alarms_than_are_asked_for(
 def test_an_honest_heavy_tail_is_no_outlier(kind: str, rows: int):
     """One table in twenty at most, however heavy the tail."""
     rng = np.random.default_rng(2)
-    found = [outliers(seen(rng, rows, HEAVY[kind]), rows) for _ in range(150)]
+    found = [find_outliers(seen(rng, rows, HEAVY[kind]), rows) for _ in range(150)]
 
-    assert sum(far is not None and far.apart for far in found) <= most(150, 0.05)
+    assert sum(far is not None and far.is_separated for far in found) <= most(150, 0.05)
 
 
 def test_gaussian_noise_has_no_outliers_and_no_clouds():
     rng = np.random.default_rng(3)
     for rows in (16, 36, 400) * 60:
         noise_alone = seen(rng, rows)
-        assert outliers(noise_alone, rows) is None and clouds(noise_alone) is None
+        assert find_outliers(noise_alone, rows) is None and smaller_cluster(noise_alone) is None
 
 
 @pytest.mark.parametrize(
@@ -113,8 +117,8 @@ def test_outliers_are_found_and_no_others(rows: int, shifts: list[float]):
         bad = seen(rng, rows)
         which = rng.choice(rows, len(shifts), replace=False)
         bad.residual[which] = shifts
-        far = outliers(bad, rows)
-        hits += far is not None and far.apart and set(far.rows) == set(which)
+        far = find_outliers(bad, rows)
+        hits += far is not None and far.is_separated and set(far.rows) == set(which)
 
     assert hits >= 36
 
@@ -232,16 +236,16 @@ def test_many_rows_are_sampled_and_an_outlier_among_them_is_still_found():
 
 def test_what_the_law_can_nearly_do_is_not_judged():
     rng = np.random.default_rng(9)
-    basis = spanned(rng.normal(size=(50, 3)))
-    nearly = basis[:, :1] + 0.01 * spanned(rng.normal(size=(50, 1)))
+    basis = orthonormal_basis(rng.normal(size=(50, 3)))
+    nearly = basis[:, :1] + 0.01 * orthonormal_basis(rng.normal(size=(50, 1)))
     new = rng.normal(size=(50, 1))
 
-    assert judged(basis, nearly).shape == (50, 0)
-    columns = judged(basis, np.hstack([nearly, new]))
+    assert basis_outside(basis, nearly).shape == (50, 0)
+    columns = basis_outside(basis, np.hstack([nearly, new]))
     assert columns.shape == (50, 1)
     np.testing.assert_allclose(basis.T @ columns, 0, atol=1e-12)
     np.testing.assert_allclose(
-        np.linalg.norm(without(columns, without(basis, new[:, 0]))), 0, atol=0.2
+        np.linalg.norm(project_out(columns, project_out(basis, new[:, 0]))), 0, atol=0.2
     )
 
 
@@ -253,9 +257,9 @@ def test_a_parameter_that_runs_into_a_corner_leaves_no_trace():
     x = np.linspace(1, 3, 20)
     problem = problem_of(law, x[None], 2 * x, law.objective)
     with np.errstate(all="ignore"):
-        at = view(prepare(law), problem, np.array([0.0, 2.0]), np.arange(20))
+        at = residual_view(prepare(law), problem, np.array([0.0, 2.0]), np.arange(20))
 
-    assert at.basis.shape == (20, 1) and np.all(np.isfinite(at.left))
+    assert at.basis.shape == (20, 1) and np.all(np.isfinite(at.projected))
 
 
 def test_too_few_rows_say_nothing():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl.fitting.diagnostics.patterns import pattern
-from lawdsl.fitting.diagnostics.residuals import View, spanned
+from lawdsl.fitting.diagnostics.patterns import find_pattern
+from lawdsl.fitting.diagnostics.residuals import ResidualView, orthonormal_basis
 
 LINE = "law line\nvariable x\nparameter a, b\ny = a + b*x\nminimize squared(y)\n"
 PLANE = "law plane\nvariable x, z\nparameter a, b, c\ny = a + b*x + c*z\nminimize squared(y)\n"
@@ -76,9 +76,10 @@ def test_noise_in_small_tables_raises_no_more_alarms_than_are_asked_for(
     rng = np.random.default_rng(rows)
     x = np.geomspace(1, 1000, rows)
     columns = np.column_stack([np.ones(rows), np.log(x)])
-    axes, basis = np.vstack([x, columns @ [2, -1]]), spanned(columns)
+    axes, basis = np.vstack([x, columns @ [2, -1]]), orthonormal_basis(columns)
     found = sum(
-        pattern(View(("x", "y"), axes, draw(rng, rows), basis, np.arange(rows), False)) is not None
+        find_pattern(ResidualView(("x", "y"), axes, draw(rng, rows), basis, np.arange(rows), False))
+        is not None
         for _ in range(trials)
     )
 

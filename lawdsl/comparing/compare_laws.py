@@ -14,7 +14,7 @@ from lawdsl.comparing.result import ComparedData, ComparedLaw, Comparison, Ranki
 from lawdsl.comparing.standings import rankings_by
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table
-from lawdsl.fitting.diagnostics.diagnose import too_little
+from lawdsl.fitting.diagnostics.diagnose import insufficient_data_errors
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
@@ -55,7 +55,7 @@ def compare_one(
         for law, law_columns in zip(laws, data.columns, strict=True)
     ]
     for law, problem in zip(laws, problems, strict=True):
-        too_few_rows = too_little(prepare(law), problem)
+        too_few_rows = insufficient_data_errors(prepare(law), problem)
         if too_few_rows:
             raise LawdslError([replace(d, place=data.table.name) for d in too_few_rows])
     entries = [

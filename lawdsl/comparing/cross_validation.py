@@ -11,8 +11,8 @@ from lawdsl.comparing.protocols import Fold
 from lawdsl.comparing.result import FoldResult
 from lawdsl.comparing.scores import losses, scores
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.fitting.diagnostics.diagnose import at_bounds, too_little
-from lawdsl.fitting.diagnostics.identifiability import UNDETERMINED_WIDTH, unseen
+from lawdsl.fitting.diagnostics.diagnose import bound_findings, insufficient_data_errors
+from lawdsl.fitting.diagnostics.identifiability import UNDETERMINED_WIDTH, undetermined_directions
 from lawdsl.fitting.preparation.prepare import lost_directions, prepare
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import SAME, Optimum, optimum
@@ -58,7 +58,7 @@ def fit_and_score(entry: Entry, fold: Fold, seed: int, starts: int) -> tuple[Fol
     unfitted = FoldResult(
         fold.label, fold.part, len(fold.fit), len(fold.test), {}, None, starts=starts
     )
-    too_few_rows = too_little(prepare(entry.law), problem)
+    too_few_rows = insufficient_data_errors(prepare(entry.law), problem)
     if too_few_rows:
         failed = replace(unfitted, failed=too_few_rows[0].message)
         return failed, np.full(len(fold.test), np.inf)
@@ -114,8 +114,8 @@ def _not_identified(entry: Entry, problem: Problem, theta: Array) -> tuple[str, 
     """The parameters that the rows of a fold do not determine, in the law's order."""
     with np.errstate(all="ignore"):
         law, lost = prepare(entry.law), lost_directions(entry.unknowable)
-        _, bounds = at_bounds(law, problem, theta)
-        _, undetermined = unseen(law, problem, theta, bounds, theta[None], lost)
+        _, bounds = bound_findings(law, problem, theta)
+        _, undetermined = undetermined_directions(law, problem, theta, bounds, theta[None], lost)
     return tuple(q.name for q in entry.law.parameters if q.name in undetermined)
 
 

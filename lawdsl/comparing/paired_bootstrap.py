@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.comparing.protocols import Fold
-from lawdsl.fitting.diagnostics.diagnose import at_bounds
+from lawdsl.fitting.diagnostics.diagnose import bound_findings
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem, rho, rho_slope
@@ -84,7 +84,7 @@ def bootstrap_means(
     """
     fitted, test = problem.subset(fold.fit), problem.subset(fold.test)
     with np.errstate(all="ignore"):
-        _, bounds = at_bounds(prepare(law), fitted, theta)
+        _, bounds = bound_findings(prepare(law), fitted, theta)
         free_indices = [i for i, q in enumerate(law.parameters) if q.name not in bounds]
         free = to_free(problem.transforms, theta[None])
         unit_gradients, curvature = _unit_gradients(

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from lawdsl.comparing.result import PredictionScores
 from lawdsl.core.losses import HUBER
-from lawdsl.fitting.diagnostics.goodness import metrics_of, residuals, total
+from lawdsl.fitting.diagnostics.goodness import metrics_of, residuals, weighted_loss
 from lawdsl.fitting.problem import rho
 from lawdsl.fitting.result_parts import Loss
 from lawdsl.language.resolver import Objective
@@ -30,8 +30,8 @@ def scores(measured: Array, predicted: Array, objective: Objective) -> Predictio
     huber = replace(objective, loss=HUBER.name, log=True)
     metrics = metrics_of(measured, predicted)
     return PredictionScores(
-        objective=total(losses(measured, predicted, objective)),
-        huber=total(losses(measured, predicted, huber)),
+        objective=weighted_loss(losses(measured, predicted, objective)),
+        huber=weighted_loss(losses(measured, predicted, huber)),
         r2=metrics.r2,
         r2_log=metrics.r2_log,
         mae=metrics.mae,

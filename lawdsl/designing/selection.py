@@ -29,7 +29,7 @@ from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.designing.groups import ErrorOfRows, Rows, group_errors, sample_groups
 from lawdsl.designing.result import MIXTURE_COLUMN, one_line
-from lawdsl.fitting.diagnostics.diagnose import too_little
+from lawdsl.fitting.diagnostics.diagnose import insufficient_data_errors
 from lawdsl.fitting.fit import in_one_step
 from lawdsl.fitting.fit_by_label import parts_of
 from lawdsl.fitting.options import FitOptions, check_seed
@@ -313,7 +313,7 @@ def subset_error(law: Law, problem: Problem, seed: int, starts: int) -> ErrorOfR
 
     def error(rows: Rows) -> float:
         subset = problem.subset(rows)
-        if impossible := too_little(prepare(law), subset):
+        if impossible := insufficient_data_errors(prepare(law), subset):
             raise LawdslError(impossible)
         theta = best_fit(law, subset, seed, starts).theta
         absolute_errors = np.abs(problem.predictions(theta[None])[0] - problem.target)

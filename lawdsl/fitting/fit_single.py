@@ -21,11 +21,20 @@ from lawdsl.data.trends.result import Inflection
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
 from lawdsl.fitting.diagnostics.goodness import metrics, objective_value, optimality
-from lawdsl.fitting.diagnostics.identifiability import unseen
-from lawdsl.fitting.diagnostics.precision import Fitted, open_predictions, weak_parameters
+from lawdsl.fitting.diagnostics.identifiability import undetermined_directions
+from lawdsl.fitting.diagnostics.precision import (
+    PrecisionInputs,
+    undetermined_prediction_findings,
+    weak_parameter_findings,
+)
 from lawdsl.fitting.diagnostics.residual_findings import residual_findings
-from lawdsl.fitting.diagnostics.residuals import are_mostly_copies, with_copies_as_one
-from lawdsl.fitting.diagnostics.robust_fit import far_values, is_robust, rows_that_spoil, unjudged
+from lawdsl.fitting.diagnostics.residuals import are_mostly_copies, weight_copies_as_one
+from lawdsl.fitting.diagnostics.robust_fit import (
+    far_values,
+    influential_row_findings,
+    is_robust,
+    unjudged_outlier_findings,
+)
 from lawdsl.fitting.fitted_claims import certificates, enforced, failures
 from lawdsl.fitting.fixed_parameters import held_values
 from lawdsl.fitting.intervals.methods import Known
@@ -100,7 +109,7 @@ def _prepare(
     """The algebra of a fit: compiled functions, symmetries, and a parameter that is chosen first."""
     problem = _problem(law, runs, objective)
     prepared = prepare(law)
-    impossible = diagnose.too_little(prepared, problem)
+    impossible = diagnose.insufficient_data_errors(prepared, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     first = None
@@ -218,18 +227,20 @@ def _certified(task: _Task, fit: Fit) -> Fit:
 def _diagnosed(task: _Task, best: Optimum) -> _Diagnosis:
     """Intervals of the best parameters, and findings about them, the search and the rows."""
     law, problem, theta = task.prepared, task.problem, best.theta
-    bound_notes, bounds = diagnose.at_bounds(law, problem, theta)
+    bound_notes, bounds = diagnose.bound_findings(law, problem, theta)
     lost = lost_directions(task.symmetries)
-    flat, undetermined = unseen(law, problem, theta, bounds, _elsewhere(task), lost)
+    flat, undetermined = undetermined_directions(
+        law, problem, theta, bounds, _elsewhere(task), lost
+    )
     on_bound = np.isin(law.names, list(bounds))
     open_ones = np.isin(law.names, list(undetermined)) & ~on_bound
     determined = _known(task, theta, on_bound, open_ones)
     diagnostics = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *determined.notes]
-    diagnostics += diagnose.few_spare_rows(problem, chosen=int(task.first is not None))
+    diagnostics += diagnose.few_rows_findings(problem, chosen=int(task.first is not None))
     diagnostics += _determination(
         task, theta, determined, diagnostics, on_bound | open_ones, tuple(bounds)
     )
-    diagnostics += diagnose.worse_than_constant(problem, theta)
+    diagnostics += diagnose.worse_than_mean_findings(problem, theta)
     diagnostics += _of_the_rows(task, best, diagnostics)
     return _Diagnosis(bounds, on_bound, undetermined, determined, tuple(diagnostics))
 
@@ -274,7 +285,7 @@ def _known(
     copied = groups is None and any(d.code == "D0114" for d in task.runs.warnings)
     copied = copied and are_mostly_copies(problem)
     if copied:
-        problem = with_copies_as_one(problem)
+        problem = weight_copies_as_one(problem)
     if first is None:
         determined = intervals_of(problem, theta, on_bound, open_ones, options, groups)
     else:
@@ -310,13 +321,16 @@ def _of_the_rows(task: _Task, best: Optimum, earlier: Sequence[Diagnostic]) -> l
     failed |= any(d.code == "F0101" and d.severity == "error" for d in earlier)
     named = any(d.code == "F0115" for d in findings)
     far = far_values(problem.target)
-    if not named and (few := unjudged(problem, runs, far)):
+    if not named and (few := unjudged_outlier_findings(problem, runs, far)):
         return [*findings, *few]
     # a robust loss already ignores single rows: a second fit would say the same
     if named or is_robust(problem) or not (failed or far.any()):
         return findings
     starts = task.options.starts if isinstance(task.options.starts, int) else AUTO
-    return [*findings, *rows_that_spoil(law, problem, runs, far, task.options.seed, starts)]
+    return [
+        *findings,
+        *influential_row_findings(law, problem, runs, far, task.options.seed, starts),
+    ]
 
 
 def _determination(
@@ -338,10 +352,13 @@ def _determination(
         law, problem = first.law, first.problem
         theta, skipped = first.also(theta, first.value), first.also(skipped, False)
     skipped_names = frozenset(name for name, out in zip(law.names, skipped, strict=True) if out)
-    fitted = Fitted(law, problem, theta, determined.spread, skipped_names, on_bound)
+    fitted = PrecisionInputs(law, problem, theta, determined.spread, skipped_names, on_bound)
     # collinear variables: the warning of F0101 covers them
     tied = any(d.code == "F0101" for d in diagnostics)
-    return [*weak_parameters(fitted), *([] if tied else open_predictions(fitted))]
+    return [
+        *weak_parameter_findings(fitted),
+        *([] if tied else undetermined_prediction_findings(fitted)),
+    ]
 
 
 def _held(task: _Task, values: Mapping[str, float]) -> dict[str, FixedParameter]:

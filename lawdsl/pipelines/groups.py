@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import bind
 from lawdsl.data.table import Table
-from lawdsl.fitting.diagnostics.diagnose import at_bounds, too_little, worse_than_constant
+from lawdsl.fitting.diagnostics.diagnose import (
+    bound_findings,
+    insufficient_data_errors,
+    worse_than_mean_findings,
+)
 from lawdsl.fitting.fit import fit
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.intervals.prediction_errors import Predictions, predictions
@@ -142,7 +146,7 @@ def fit_group(
         last: whether the fit is complete, with intervals and diagnostics.
     """
     law, problem = group.law, replace(part_problem.subset(rows), weights=group.weights)
-    too_few_rows = too_little(prepare(law), problem)
+    too_few_rows = insufficient_data_errors(prepare(law), problem)
     if too_few_rows:
         return replace(group, left_out=too_few_rows[0].message)
     try:
@@ -156,7 +160,7 @@ def fit_group(
     if group.left_out:
         return group
     with np.errstate(all="ignore"):
-        _, bounds = at_bounds(prepare(law), problem, group.theta)
+        _, bounds = bound_findings(prepare(law), problem, group.theta)
     group = replace(group, problem=problem, bounds=bounds)
     return group if group.point is None else _with_prediction(group, problem, group.point)
 
@@ -183,7 +187,7 @@ def _fit_parameters(group: GroupFit, problem: Problem, options: FitOptions) -> G
         best = optimum(prepare(group.law), problem, seed=options.seed)
     if not best.converged:
         return replace(group, left_out=f"the search stopped early: {best.reason}")
-    diagnostics = worse_than_constant(problem, best.theta)
+    diagnostics = worse_than_mean_findings(problem, best.theta)
     return replace(group, theta=best.theta, left_out=diagnostics[0].message if diagnostics else "")
 
 

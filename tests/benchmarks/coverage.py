@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from planted import PLANTED, grid, sample_of
 from rich.console import Console
 
-from lawdsl.fitting.diagnostics.diagnose import at_bounds
+from lawdsl.fitting.diagnostics.diagnose import bound_findings
 from lawdsl.fitting.intervals.bootstrap import bootstrap
 from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.profile import profile
@@ -205,7 +205,7 @@ def simulated(family: Family, seed: int) -> Simulated:
     theta = found.theta
     if family.swapped and theta[family.swapped[3]] > theta[family.swapped[1]]:
         theta = theta[list(family.swapped)]
-    bounds = at_bounds(prepare(law), problem, theta)[1]
+    bounds = bound_findings(prepare(law), problem, theta)[1]
     held = np.array([q.name in bounds for q in law.parameters])
     problem = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
     groups = family.groups if family.runs and not family.by_row else None

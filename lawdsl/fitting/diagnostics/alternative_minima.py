@@ -44,25 +44,25 @@ def several_optima(
         reached: the solution of each start.
     """
     limit = best.loss + max(EQUAL_OBJECTIVE_RTOL * abs(best.loss), problem.exact)
-    apart = [best.point]
+    optima = [best.point]
     predictions_differ = 0.0
-    involved = np.zeros(problem.parameters, dtype=bool)
-    for one in {id(d): d for d in reached}.values():  # starts of one basin share one solution
-        if not one.loss <= limit:
+    differing = np.zeros(problem.parameters, dtype=bool)
+    for solution in {id(d): d for d in reached}.values():  # starts of one basin share one solution
+        if not solution.loss <= limit:
             continue
-        found = [_difference(problem, free, one.point) for free in apart]
-        if all(d is not None for d in found):
-            apart.append(one.point)
-            size, names = found[0] or (0.0, involved)
+        differences = [_optimum_difference(problem, free, solution.point) for free in optima]
+        if all(d is not None for d in differences):
+            optima.append(solution.point)
+            size, names = differences[0] or (0.0, differing)
             predictions_differ = max(predictions_differ, size)
-            involved |= names
-    if len(apart) == 1:
+            differing |= names
+    if len(optima) == 1:
         return []
-    theta = to_parameters(problem.transforms, np.stack(apart))
-    return [_finding(law, problem, theta, involved, predictions_differ)]
+    theta = to_parameters(problem.transforms, np.stack(optima))
+    return [_finding(law, problem, theta, differing, predictions_differ)]
 
 
-def predicts_alike(problem: Problem, free: Array, others: Array) -> Mask:
+def predict_alike(problem: Problem, free: Array, others: Array) -> Mask:
     """Which of several points predict the rows like a given one, within the difference that equal
     objectives permit.
 
@@ -75,44 +75,51 @@ def predicts_alike(problem: Problem, free: Array, others: Array) -> Mask:
         Shape (points,).
     """
     residual = problem.residuals(np.concatenate([free[None], others]))
-    near = EQUAL_PREDICTIONS_SHARE * _rms(residual[0]) + 10 * EXACT_FIT_RTOL * _size(problem)
-    away = np.sqrt(np.mean((residual[1:] - residual[0]) ** 2, axis=1))
-    alike: Mask = away <= near
+    tolerance = _equal_predictions(problem, residual[0])
+    distances = np.sqrt(np.mean((residual[1:] - residual[0]) ** 2, axis=1))
+    alike: Mask = distances <= tolerance
     return alike
 
 
-def _difference(problem: Problem, here: Array, there: Array) -> tuple[float, Mask] | None:
+def _optimum_difference(problem: Problem, point: Array, other: Array) -> tuple[float, Mask] | None:
     """The largest difference of the predictions, and the parameters that differ; None for one and
     the same optimum."""
     with np.errstate(all="ignore"):
-        residual, slopes = problem.residuals_and_slopes(np.stack([here, there]))
-    off = residual[1] - residual[0]
-    near = EQUAL_PREDICTIONS_SHARE * _rms(residual[0]) + 10 * EXACT_FIT_RTOL * _size(problem)
-    theta = to_parameters(problem.transforms, np.stack([here, there]))
+        residual, slopes = problem.residuals_and_slopes(np.stack([point, other]))
+    change = residual[1] - residual[0]
+    tolerance = _equal_predictions(problem, residual[0])
+    theta = to_parameters(problem.transforms, np.stack([point, other]))
     scale = np.maximum(np.max(np.abs(theta), axis=0), 1e-300)
-    moved = (np.abs(theta[1] - theta[0]) > NAMED_PARAMETER_RTOL * scale) & _seen(problem, here)
-    if _rms(off) > near:
-        return float(np.max(np.abs(off))), moved
-    along = np.nan_to_num(slopes[0]) @ np.where(moved, there - here, 0.0)
-    return (0.0, moved) if moved.any() and _rms(along) > near else None
+    differs = np.abs(theta[1] - theta[0]) > NAMED_PARAMETER_RTOL * scale
+    differs &= _have_effect(problem, point)
+    if _rms(change) > tolerance:
+        return float(np.max(np.abs(change))), differs
+    along = np.nan_to_num(slopes[0]) @ np.where(differs, other - point, 0.0)
+    return (0.0, differs) if differs.any() and _rms(along) > tolerance else None
 
 
-def _seen(problem: Problem, free: Array) -> Mask:
+def _equal_predictions(problem: Problem, residual: Array) -> float:
+    """The largest root mean square difference between predictions that count as equal."""
+    rounding = 10 * EXACT_FIT_RTOL * _output_scale(problem)
+    return EQUAL_PREDICTIONS_SHARE * _rms(residual) + rounding
+
+
+def _have_effect(problem: Problem, free: Array) -> Mask:
     """Which parameters take part in no direction without effect on the rows."""
     theta, _ = with_slopes(problem.transforms, free[None])
     jacobian = np.nan_to_num(problem.slopes(theta)[1][0])
     length = np.linalg.norm(jacobian, axis=0) * np.maximum(np.abs(theta[0]), 1e-300)
-    alive = length > NO_EFFECT * np.sqrt(problem.rows) * _size(problem)
-    seen = alive.copy()
-    if alive.any():
-        scaled = jacobian[:, alive] / np.linalg.norm(jacobian[:, alive], axis=0)
+    nonzero = length > NO_EFFECT * np.sqrt(problem.rows) * _output_scale(problem)
+    effective = nonzero.copy()
+    if nonzero.any():
+        scaled = jacobian[:, nonzero] / np.linalg.norm(jacobian[:, nonzero], axis=0)
         _, widths, rows = np.linalg.svd(scaled, full_matrices=False)
         flat = rows[widths < UNDETERMINED_WIDTH * widths[0]]
-        seen[np.flatnonzero(alive)[np.any(np.abs(flat) > NAMED_SHARE_EXACT, axis=0)]] = False
-    return seen
+        effective[np.flatnonzero(nonzero)[np.any(np.abs(flat) > NAMED_SHARE_EXACT, axis=0)]] = False
+    return effective
 
 
-def _size(problem: Problem) -> float:
+def _output_scale(problem: Problem) -> float:
     return 1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
 
 
@@ -121,7 +128,7 @@ def _rms(values: Array) -> float:
 
 
 def _finding(
-    law: PreparedLaw, problem: Problem, theta: Array, involved: Mask, differ: float
+    law: PreparedLaw, problem: Problem, theta: Array, involved: Mask, difference: float
 ) -> Diagnostic:
     values = [
         f"{law.parameters[i].name} is {' or '.join(f'{x:.4g}' for x in theta[:MAX_OPTIMA_LISTED, i])}"
@@ -129,9 +136,11 @@ def _finding(
     ]
     listed = ": " + ", ".join(values) if values else ""
     message = f"{len(theta)} optima are equally good{listed}"
-    shown = f"{100 * np.expm1(differ):.2g} %" if problem.objective.log else f"{differ:.2g}"
-    if differ:
-        note = f"their predictions differ by up to {shown} on these rows"
+    difference_text = (
+        f"{100 * np.expm1(difference):.2g} %" if problem.objective.log else f"{difference:.2g}"
+    )
+    if difference:
+        note = f"their predictions differ by up to {difference_text} on these rows"
         help = "measure where they differ, or bound the parameters to one of them"
     else:
         note = "they predict the same on these rows: parts of the law may change places"

@@ -17,7 +17,7 @@ COLLINEAR_RTOL = 1e-2
 
 
 @dataclass(frozen=True)
-class Cause:
+class DesignCause:
     """A property of the values of some variables because of which data may not determine a
     direction."""
 
@@ -26,26 +26,26 @@ class Cause:
     text: str
 
 
-def causes(law: PreparedLaw, problem: Problem) -> list[Cause]:
+def design_causes(law: PreparedLaw, problem: Problem) -> list[DesignCause]:
     """Find variables with few values, pairs of variables that move together, and constant sums.
 
     Args:
         law: the law.
         problem: its fit, with the rows.
     """
-    found = []
+    causes = []
     for q, column in zip(law.variables, problem.columns, strict=True):
         values = np.unique(column)
         if len(values) < 3:
             short = f"{q.name} has {'one value' if len(values) == 1 else 'two values'}"
-            shown = f"{short}: {', '.join(f'{v:g}' for v in values)}"
-            found.append(Cause(frozenset({q.name}), short, shown))
-    for pair, text in [*ties(law, problem), *sums(law, problem)]:
-        found.append(Cause(frozenset(pair), text, text))
-    return found
+            description = f"{short}: {', '.join(f'{v:g}' for v in values)}"
+            causes.append(DesignCause(frozenset({q.name}), short, description))
+    for pair, text in [*collinear_pairs(law, problem), *constant_sums(law, problem)]:
+        causes.append(DesignCause(frozenset(pair), text, text))
+    return causes
 
 
-def sums(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], str]]:
+def constant_sums(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], str]]:
     """Find variables whose sum is the same in every row, such as the shares of a whole.
 
     Args:
@@ -56,20 +56,20 @@ def sums(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], str]]:
         The variables of each sum, and the finding as text.
     """
     moving = [k for k, column in enumerate(problem.columns) if np.ptp(column) > 0]
-    found = []
+    constant = []
     for count in range(2, len(moving) + 1):
         for chosen in itertools.islice(itertools.combinations(moving, count), MAX_SUMS):
             total = np.sum(problem.columns[list(chosen)], axis=0)
-            off = np.ptp(total)
-            if off < COLLINEAR_RTOL * min(np.ptp(problem.columns[k]) for k in chosen):
+            deviation = np.ptp(total)
+            if deviation < COLLINEAR_RTOL * min(np.ptp(problem.columns[k]) for k in chosen):
                 names = [law.variables[k].name for k in chosen]
-                sign = "=" if off < 1e-9 * abs(total[0]) else "≈"
+                sign = "=" if deviation < 1e-9 * abs(total[0]) else "≈"
                 text = f"{' + '.join(names)} {sign} {np.mean(total):.4g} in every row"
-                found.append((set(names), text))
-    return found
+                constant.append((set(names), text))
+    return constant
 
 
-def ties(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], str]]:
+def collinear_pairs(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], str]]:
     """Find pairs of variables of which one is a power of the other in every row.
 
     Args:
@@ -79,7 +79,7 @@ def ties(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], str]]:
     Returns:
         The variables of each pair, and the finding as text.
     """
-    found = []
+    pairs = []
     with np.errstate(all="ignore"):
         logs = np.log(problem.columns)
     for i, q in enumerate(law.variables):
@@ -92,19 +92,21 @@ def ties(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], str]]:
             ):
                 continue
             # centred, so that slope and height are not collinear
-            slope, height = np.polyfit(x - x.mean(), y, 1)
-            off = float(np.max(np.abs(y - height - slope * (x - x.mean()))))
+            slope, intercept = np.polyfit(x - x.mean(), y, 1)
+            deviation = float(np.max(np.abs(y - intercept - slope * (x - x.mean()))))
             # 1.0: over many decades a percent of the range would be a factor
-            if off < COLLINEAR_RTOL * min(np.ptp(y), 1.0):
+            if deviation < COLLINEAR_RTOL * min(np.ptp(y), 1.0):
                 power = f"^{slope:.3g}" if abs(slope - 1) > COLLINEAR_RTOL else ""
-                factor = np.exp(height - slope * x.mean())
-                sign = "=" if off < 1e-9 else "≈"
+                factor = np.exp(intercept - slope * x.mean())
+                sign = "=" if deviation < 1e-9 else "≈"
                 text = f"{q.name} {sign} {factor:.4g} {law.variables[k].name}{power} in every row"
-                found.append(({q.name, law.variables[k].name}, text))
-    return found
+                pairs.append(({q.name, law.variables[k].name}, text))
+    return pairs
 
 
-def causes_of(law: PreparedLaw, problem: Problem, involved: Sequence[str]) -> tuple[str, ...]:
+def design_cause_texts(
+    law: PreparedLaw, problem: Problem, involved: Sequence[str]
+) -> tuple[str, ...]:
     """Say why the rows may not determine some parameters: by the design of the variables that their
     effects depend on.
 
@@ -115,10 +117,14 @@ def causes_of(law: PreparedLaw, problem: Problem, involved: Sequence[str]) -> tu
     """
     if law.is_large:
         return ()
-    return tuple(cause.text for cause in touching(law, involved, causes(law, problem)))
+    return tuple(
+        cause.text for cause in relevant_causes(law, involved, design_causes(law, problem))
+    )
 
 
-def touching(law: PreparedLaw, involved: Sequence[str], causes: Sequence[Cause]) -> list[Cause]:
+def relevant_causes(
+    law: PreparedLaw, involved: Sequence[str], causes: Sequence[DesignCause]
+) -> list[DesignCause]:
     """Select the causes about variables that the effects of some parameters depend on.
 
     Args:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.diagnostics.design import sums
+from lawdsl.fitting.diagnostics.design import constant_sums
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 
@@ -22,7 +22,7 @@ SHARE_SUM_RTOL = 1e-2  # relative: deviation of a sum of rounded shares from 1 t
 MAX_CORNERS = 256  # combinations of their extremes at most
 
 
-def blocks_of(law: PreparedLaw, problem: Problem) -> list[list[int]]:
+def variable_blocks(law: PreparedLaw, problem: Problem) -> list[list[int]]:
     """Numbers of the variables that may be recombined, in blocks.
 
     Each variable is a block by itself, except that variables with subscripts are in one block, and
@@ -36,27 +36,26 @@ def blocks_of(law: PreparedLaw, problem: Problem) -> list[list[int]]:
     names = [q.name for q in law.variables]
     blocks = [{name} for name in names if "[" not in name]
     tied = [{name for name in names if "[" in name}]
-    for total, _ in sums(law, problem):
-        own = total
-        if _is_whole(np.sum([problem.columns[names.index(name)] for name in own], axis=0)):
-            tied.append(own)
-    for own in tied:
-        disjoint = [block for block in blocks if not block & own]
-        blocks = [*disjoint, own.union(*(block for block in blocks if block & own))]
+    for summands, _ in constant_sums(law, problem):
+        if _are_shares(np.sum([problem.columns[names.index(name)] for name in summands], axis=0)):
+            tied.append(summands)
+    for group in tied:
+        disjoint = [block for block in blocks if not block & group]
+        blocks = [*disjoint, group.union(*(block for block in blocks if block & group))]
     numbers = [sorted(map(names.index, block)) for block in blocks if block]
-    return [own for own in numbers if np.any(np.ptp(problem.columns[own], axis=1) > 0)]
+    return [block for block in numbers if np.any(np.ptp(problem.columns[block], axis=1) > 0)]
 
 
-def _is_whole(total: Array) -> bool:
+def _are_shares(total: Array) -> bool:
     """Whether variables with such a sum in each row are shares of a whole: the sum is constant up
     to rounding, or about 1, or about 100 in percent. Another sum that is nearly constant comes from
     the choice of the rows, and other rows may have another sum."""
     if np.ptp(total) < CONSTANT_SUM_RTOL * abs(total[0]):
         return True
-    return any(bool(np.all(np.abs(total / whole - 1) < SHARE_SUM_RTOL)) for whole in (1.0, 100.0))
+    return any(bool(np.all(np.abs(total / unit - 1) < SHARE_SUM_RTOL)) for unit in (1.0, 100.0))
 
 
-def compared_between_rows(law: PreparedLaw, problem: Problem) -> Problem:
+def comparison_problem(law: PreparedLaw, problem: Problem) -> Problem:
     """The fit whose predictions between the rows are compared: by logarithms where the law is a
     product of powers and exponentials.
 
@@ -73,26 +72,26 @@ def compared_between_rows(law: PreparedLaw, problem: Problem) -> Problem:
     return law.problem(problem.columns, problem.target, objective, problem.weights)
 
 
-def at_corners(law: PreparedLaw, problem: Problem, blocks: list[list[int]]) -> Problem:
+def problem_at_corners(law: PreparedLaw, problem: Problem, blocks: list[list[int]]) -> Problem:
     """The law at the combinations of the extremes of blocks; the problem has no measurements there.
 
     Args:
         law: the law.
         problem: its fit.
-        blocks: as `blocks_of` gives them.
+        blocks: as `variable_blocks` gives them.
     """
-    points = np.array(list(_corners(problem.columns, blocks))).T
+    points = np.array(list(_corner_points(problem.columns, blocks))).T
     return law.problem(points, np.ones(points.shape[1]), problem.objective, None)
 
 
-def _corners(columns: Array, blocks: list[list[int]]) -> Iterator[Array]:
+def _corner_points(columns: Array, blocks: list[list[int]]) -> Iterator[Array]:
     """Points whose blocks come from rows at their extremes, shape (variables,) each."""
     extremes: list[Mapping[int, None]] = []
-    for own in blocks:
-        ends = [int(end(columns[i])) for i in own for end in (np.argmin, np.argmax)]
+    for block in blocks:
+        ends = [int(end(columns[i])) for i in block for end in (np.argmin, np.argmax)]
         extremes.append(dict.fromkeys(ends))
     for rows in itertools.islice(itertools.product(*extremes), MAX_CORNERS):
         point = columns[:, 0].copy()
-        for own, row in zip(blocks, rows, strict=True):
-            point[own] = columns[own, row]
+        for block, row in zip(blocks, rows, strict=True):
+            point[block] = columns[block, row]
         yield point

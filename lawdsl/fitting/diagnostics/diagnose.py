@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.diagnostics.residuals import distinct
+from lawdsl.fitting.diagnostics.residuals import distinct_rows
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import room
@@ -26,7 +26,7 @@ DIVERGED_FREE = 15.0
 ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is below the rounding of any number that it is added to
 
 
-def too_little(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
+def insufficient_data_errors(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
     """Errors that make a fit impossible before it begins.
 
     Args:
@@ -49,7 +49,7 @@ def too_little(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
     return []
 
 
-def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
+def few_rows_findings(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     """A warning where the rows are too few, or repeat too few settings, to test the law.
 
     Copies of a row count once, and rows count by weight: the effective number is (Σw)²/Σw² (Kish
@@ -63,7 +63,7 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         chosen: how many parameters were chosen from the rows before the fit.
     """
     count = problem.parameters + chosen
-    rows = len(distinct(problem))
+    rows = len(distinct_rows(problem))
     help = "measure more, or fit a smaller law"
     if rows - count < MIN_TEST_FREEDOM:
         spare = "1 row is" if rows > count else "no row is"
@@ -87,7 +87,7 @@ def few_spare_rows(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
             "a weight is a number of rows: multiply the weights until they sum to that of the table"
         )
         return [Diagnostic("F0102", message, "warning", help=help)]
-    settings = _settings(problem.columns, count)
+    settings = _count_settings(problem.columns, count)
     # a constant law has no form that rows could test
     if len(problem.columns) and settings <= count:
         plural = "s" if settings > 1 else ""
@@ -109,25 +109,25 @@ def _effective_rows(weights: Array | None, rows: int) -> float:
     return float(np.sum(shares) ** 2 / np.sum(shares**2))
 
 
-def _settings(columns: Array, most: int) -> int:
-    """The number of distinct settings of the variables, nearly equal ones counted once; `most` + 1
-    if there are more than `most`.
+def _count_settings(columns: Array, limit: int) -> int:
+    """The number of distinct settings of the variables, nearly equal ones counted once; `limit` + 1
+    if there are more than `limit`.
 
     Args:
         columns: the variables, shape (variables, rows).
-        most: the count up to which the result is exact.
+        limit: the count up to which the result is exact.
     """
     levels = []
     for values in columns:
-        own = _levels(values, most)
-        if own is None:
-            return most + 1
-        levels.append(own)
+        value_levels = _value_levels(values, limit)
+        if value_levels is None:
+            return limit + 1
+        levels.append(value_levels)
     return len(np.unique(np.array(levels), axis=1).T) if levels else 1
 
 
-def _levels(values: Array, most: int) -> NDArray[np.int64] | None:
-    """The level of each value; None for more levels than `most`. A level contains all values within
+def _value_levels(values: Array, limit: int) -> NDArray[np.int64] | None:
+    """The level of each value; None for more levels than `limit`. A level contains all values within
     a thousandth, of the value and of the range, of its smallest one."""
     ordered = np.unique(values)
     width = REPLICATE_RTOL * float(ordered[-1] - ordered[0])
@@ -138,12 +138,12 @@ def _levels(values: Array, most: int) -> NDArray[np.int64] | None:
         after = int(np.searchsorted(ordered, last, side="right"))
         if after == len(ordered):
             return np.searchsorted(ordered[starts], values, side="right")
-        if len(starts) > most:
+        if len(starts) > limit:
             return None
         starts.append(after)
 
 
-def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:
+def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]:
     """A finding where the mean of the measurements describes them better than the law: wrong
     columns, units, or law. Outliers alone do not cause it.
 
@@ -163,7 +163,7 @@ def worse_than_constant(problem: Problem, theta: Array) -> list[Diagnostic]:
     return [Diagnostic("F0112", message, help=help)]
 
 
-def at_bounds(
+def bound_findings(
     law: PreparedLaw, problem: Problem, theta: Array
 ) -> tuple[list[Diagnostic], dict[str, str]]:
     """Find parameters that the fit has pushed onto a bound of their domain.
@@ -179,12 +179,12 @@ def at_bounds(
     base = problem.predictions(theta[None])[0]
     size = float(np.max(np.abs(base)))
     names = [q.name for q in law.parameters]
-    rooms = room(problem.transforms, dict(zip(names, theta, strict=True)))
-    found, where = [], {}
+    nearest = room(problem.transforms, dict(zip(names, theta, strict=True)))
+    findings, sides = [], {}
     for i, q in enumerate(law.parameters):
-        if q.name not in rooms:
+        if q.name not in nearest:
             continue
-        side, distance = rooms[q.name]
+        side, distance = nearest[q.name]
         inwards = 1.0 if side == "lower" else -1.0
 
         def change(step: float, i: int = i) -> float:
@@ -200,15 +200,15 @@ def at_bounds(
         # a parameter without any effect is not pushed to its bound
         idle = change(inwards * (1 + abs(theta[i]))) <= ON_BOUND_RTOL**2 * size
         if on_it or (change(-inwards * distance) <= ON_BOUND_RTOL * size and not idle):
-            where[q.name] = side
+            sides[q.name] = side
             bound = next((b for b in q.bounds if b.lower == (side == "lower")), q.bounds[0])
             message = f"{q.name} lies on its bound {q.name} {bound.relation} {bound.text}"
             help = "the data would take it further: question the bound, or the law"
-            found.append(Diagnostic("F0103", message, "warning", help=help))
-    return found, where
+            findings.append(Diagnostic("F0103", message, "warning", help=help))
+    return findings, sides
 
 
-def on_bounds(problem: Problem, free: Array, loss: float) -> Array:
+def move_onto_bounds(problem: Problem, free: Array, loss: float) -> Array:
     """Move parameters that have diverged towards a bound to where rounding ends.
 
     A bound that is only approached leaves its free number at an arbitrary large value; this makes
@@ -222,21 +222,22 @@ def on_bounds(problem: Problem, free: Array, loss: float) -> Array:
     Returns:
         Free numbers, shape (parameters,).
     """
-    settled = free.copy()
+    moved = free.copy()
     for i, transform in enumerate(problem.transforms):
-        if abs(settled[i]) <= DIVERGED_FREE or transform.lower is transform.upper:
+        if abs(moved[i]) <= DIVERGED_FREE or transform.lower is transform.upper:
             continue
         both = transform.lower is not None and transform.upper is not None
         # with one limit only small exp(u) leads to it; large ones are large parameters
         for extreme in (-ROUNDING_ENDS, ROUNDING_ENDS) if both else (-ROUNDING_ENDS,):
-            trial, inside = settled.copy(), settled.copy()
+            trial, inside = moved.copy(), moved.copy()
             trial[i], inside[i] = extreme, 0.0
-            kept, other = problem.losses(np.stack([trial, inside]))
-            # the second condition leaves a parameter without any effect where it is
-            if kept <= loss * (1 + 1e-10) and abs(other - kept) > 1e-12 * abs(kept):
-                settled = trial
+            trial_loss, inside_loss = problem.losses(np.stack([trial, inside]))
+            # a parameter without any effect stays as it is
+            has_effect = abs(inside_loss - trial_loss) > 1e-12 * abs(trial_loss)
+            if trial_loss <= loss * (1 + 1e-10) and has_effect:
+                moved = trial
                 break
-    return settled
+    return moved
 
 
 def agreement_findings(starts: int, agreed: int) -> list[Diagnostic]:

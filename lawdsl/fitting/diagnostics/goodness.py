@@ -14,7 +14,7 @@ from lawdsl.fitting.result_parts import Loss, Metrics, ObjectiveValue, Optimalit
 Array = NDArray[np.float64]
 
 
-def optimality(problem: Problem, free: Array, held: NDArray[np.bool_]) -> Optimality:
+def optimality(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Optimality:
     """The scaled gradient and curvature of the objective at a fit.
 
     With S = diag(|H_jj|^(-1/2)): the length |S·g|/sqrt(F) of the gradient, and the least eigenvalue
@@ -23,19 +23,20 @@ def optimality(problem: Problem, free: Array, held: NDArray[np.bool_]) -> Optima
     Args:
         problem: the fit.
         free: its free numbers, shape (parameters,).
-        held: those on a bound, shape (parameters,), which are left out.
+        on_bound: those on a bound, shape (parameters,), which are left out.
     """
-    near = problem.local_model(free[None])
-    kept = np.flatnonzero(~held)
-    gradient, hessian = near.gradient[0][kept], near.hessian[0][np.ix_(kept, kept)]
+    local = problem.local_model(free[None])
+    inner = np.flatnonzero(~on_bound)
+    gradient, hessian = local.gradient[0][inner], local.hessian[0][np.ix_(inner, inner)]
     with np.errstate(all="ignore"):
-        size = np.sqrt(np.abs(np.diag(hessian)))
-        scaled = hessian / np.outer(size, size)
+        scales = np.sqrt(np.abs(np.diag(hessian)))
+        scaled = hessian / np.outer(scales, scales)
         # the loss of an exact fit is rounding, by which the gradient must not be divided
-        length = np.linalg.norm(gradient / size) / np.sqrt(max(near.loss[0], problem.exact))
-    if not (np.all(np.isfinite(scaled)) and len(kept)):
-        return Optimality(known(float(length)), math.nan)
-    return Optimality(known(float(length)), float(np.linalg.eigvalsh(scaled)[0]))
+        loss = max(local.loss[0], problem.exact)
+        gradient_norm = np.linalg.norm(gradient / scales) / np.sqrt(loss)
+    if not (np.all(np.isfinite(scaled)) and len(inner)):
+        return Optimality(canonical_nan(float(gradient_norm)), math.nan)
+    return Optimality(canonical_nan(float(gradient_norm)), float(np.linalg.eigvalsh(scaled)[0]))
 
 
 def objective_value(
@@ -52,9 +53,9 @@ def objective_value(
     predicted, weights = problem.predictions(theta[None])[0], problem.weights
 
     def of(log: bool) -> Loss:
-        own = rho(residuals(problem.target, predicted, log), problem.objective)
-        found = total(own, weights)
-        return Loss(known(found.sum), known(found.mean))
+        losses = rho(residuals(problem.target, predicted, log), problem.objective)
+        summed = weighted_loss(losses, weights)
+        return Loss(canonical_nan(summed.sum), canonical_nan(summed.mean))
 
     count = problem.rows if weights is None else float(np.sum(weights))
     name = problem.objective.text(law.output)
@@ -87,9 +88,9 @@ def metrics_of(measured: Array, predicted: Array, weights: Array | None = None) 
     with np.errstate(all="ignore"):
         logs = np.log(measured), np.log(predicted)
         return Metrics(
-            r2=_r_squared(measured, predicted, weights),
-            r2_log=_r_squared(*logs, weights),
-            mae=known(np.average(np.abs(predicted - measured), weights=weights)),
+            r2=_coefficient_of_determination(measured, predicted, weights),
+            r2_log=_coefficient_of_determination(*logs, weights),
+            mae=canonical_nan(np.average(np.abs(predicted - measured), weights=weights)),
         )
 
 
@@ -108,7 +109,7 @@ def residuals(measured: Array, predicted: Array, log: bool) -> Array:
         return np.log(predicted) - np.log(measured) if log else predicted - measured
 
 
-def total(loss: Array, weights: Array | None = None) -> Loss:
+def weighted_loss(loss: Array, weights: Array | None = None) -> Loss:
     """The sum and the mean of losses, each times its weight.
 
     Args:
@@ -121,15 +122,17 @@ def total(loss: Array, weights: Array | None = None) -> Loss:
     return Loss(summed, summed / float(np.sum(weights)))
 
 
-def known(value: float) -> float:
+def canonical_nan(value: float) -> float:
     """A number, with any nan replaced by one and the same object, so that a fit equals its stored
     copy."""
     return float(value) if np.isfinite(value) else math.nan
 
 
-def _r_squared(measured: Array, predicted: Array, weights: Array | None) -> float:
+def _coefficient_of_determination(
+    measured: Array, predicted: Array, weights: Array | None
+) -> float:
     mean = np.average(measured, weights=weights)
     # a spread that underflows to 0 gives nan
     spread = np.average((measured - mean) ** 2, weights=weights)
     missed = np.average((measured - predicted) ** 2, weights=weights)
-    return known(float(1 - missed / spread))
+    return canonical_nan(float(1 - missed / spread))

@@ -15,12 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.diagnostics.design import Cause, causes, causes_of, ties, touching
+from lawdsl.fitting.diagnostics.design import (
+    DesignCause,
+    collinear_pairs,
+    design_cause_texts,
+    design_causes,
+    relevant_causes,
+)
 from lawdsl.fitting.diagnostics.design_coverage import (
     MAX_BLOCKS,
-    at_corners,
-    blocks_of,
-    compared_between_rows,
+    comparison_problem,
+    problem_at_corners,
+    variable_blocks,
 )
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.prepared_law import LostDirections, PreparedLaw
@@ -33,8 +39,8 @@ Array = NDArray[np.float64]
 UNDETERMINED_WIDTH = 1e-7
 # such a width below which rounding decides which parameters are in the direction
 ROUNDING_WIDTH = 1e-12
-NAMED_SHARE = 0.1  # of an unseen direction: a parameter with less is not named
-NAMED_SHARE_EXACT = 1e-4  # of one that is unseen exactly
+NAMED_SHARE = 0.1  # of an undetermined direction: a parameter with less is not named
+NAMED_SHARE_EXACT = 1e-4  # of one without any effect
 # standard error of a parameter in units of its size, above which it is undetermined
 MAX_RELATIVE_ERROR = 1.0
 # change of a linear parameter, in its size, when an exponent changes by its own size
@@ -47,7 +53,7 @@ ABSOLUTE_LOSS_EFFICIENCY = np.sqrt(
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _ParameterEffects:
     """The effects of some parameters on the predictions: one column of the Jacobian each.
 
     Attributes:
@@ -80,7 +86,7 @@ class _Direction:
     step: Array
 
 
-def unseen(
+def undetermined_directions(
     law: PreparedLaw,
     problem: Problem,
     theta: Array,
@@ -100,7 +106,7 @@ def unseen(
     of the variables, and their columns are nearly collinear wherever log(D) is large beside its
     range (nonessential ill-conditioning; Marquardt (1980), Journal of the American Statistical
     Association 75). A direction of such parameters is judged by the effect of hidden steps within
-    the ranges of the variables: see `_Box`.
+    the ranges of the variables: see `_PredictionRanges`.
 
     Args:
         law: the law.
@@ -115,63 +121,63 @@ def unseen(
         The findings, and the names of the parameters in such directions.
     """
     names = [q.name for q in law.parameters]
-    linear_ones = problem.linear if law.on_arrays else law.linear()
-    is_linear = np.isin(np.arange(len(names)), linear_ones)
+    linear_numbers = problem.linear if law.on_arrays else law.linear()
+    is_linear = np.isin(np.arange(len(names)), linear_numbers)
     fixed = np.isin(names, list(unknowable.fixed))
-    held = np.isin(names, list(on_bound)) | fixed
+    excluded = np.isin(names, list(on_bound)) | fixed
     residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     jacobian = np.nan_to_num(jacobian)
-    spread = np.sqrt(problem.rows) * _spread(problem)
-    noise, most = _noise(problem, residual)
+    spread = np.sqrt(problem.rows) * _output_deviation(problem)
+    noise, largest_noise = _noise_range(problem, residual)
     # a linear parameter may take any size, so it is dead only if its column is 0
     reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
     with np.errstate(all="ignore"):
         # not (>): 0 times infinity is nan, which means dead
         dead = ~(np.linalg.norm(jacobian, axis=0) * reach > NO_EFFECT * spread)
     size = np.abs(theta)
-    for i, (_, distance) in _rooms(problem, theta).items():
+    for i, (_, distance) in _nearest_bounds(problem, theta).items():
         size[i] = max(size[i], distance)
 
-    def columns(chosen: NDArray[np.bool_]) -> _Columns:
-        numbers = np.flatnonzero(chosen & ~dead & ~held)
-        return _Columns(numbers, jacobian[:, numbers], size[numbers])
+    def columns(chosen: NDArray[np.bool_]) -> _ParameterEffects:
+        numbers = np.flatnonzero(chosen & ~dead & ~excluded)
+        return _ParameterEffects(numbers, jacobian[:, numbers], size[numbers])
 
     linear, others = columns(is_linear), columns(~is_linear)
-    box = None if law.on_arrays else _Box(law, problem, theta)
+    box = None if law.on_arrays else _PredictionRanges(law, problem, theta)
 
     def directions_of(noise: float) -> list[set[str]]:
-        found = [{int(i)} for i in np.flatnonzero(dead & ~held)]
-        directions = _unseen_linear(linear, len(names), spread, noise)
-        directions += _unseen_others(others, linear, spread, noise, law)
-        found += [set(d.involved) for d in directions if box is None or box.is_open(d, noise)]
-        return [{names[i] for i in direction} for direction in found]
+        index_sets = [{int(i)} for i in np.flatnonzero(dead & ~excluded)]
+        directions = _undetermined_linear(linear, len(names), spread, noise)
+        directions += _undetermined_nonlinear(others, linear, spread, noise, law)
+        index_sets += [set(d.involved) for d in directions if box is None or box.is_open(d, noise)]
+        return [{names[i] for i in direction} for direction in index_sets]
 
     directions = directions_of(noise)
-    if most > noise and not law.is_large:
+    if largest_noise > noise and not law.is_large:
         # the larger estimate of the noise counts only where the design shows a cause
-        more = directions_of(most)
-        if all(causes_of(law, problem, sorted(own)) for own in more):
-            directions = more
-    count, structural = _nowhere_seen(problem, np.vstack([theta, elsewhere]), names, fixed)
-    seen = problem.parameters - unknowable.count - max(len(directions), count)
-    groups = _merged([*directions, *structural])
-    reasons = causes(law, problem) if groups and not law.is_large else []
+        larger = directions_of(largest_noise)
+        if all(design_cause_texts(law, problem, sorted(group)) for group in larger):
+            directions = larger
+    count, structural = _structural_directions(problem, np.vstack([theta, elsewhere]), names, fixed)
+    rank = problem.parameters - unknowable.count - max(len(directions), count)
+    groups = _merge_overlapping([*directions, *structural])
+    reasons = design_causes(law, problem) if groups and not law.is_large else []
     findings = [
-        _finding(law, [n for n in names if n in group], f"rank {seen} of {len(names)}", reasons)
+        _finding(law, [n for n in names if n in group], f"rank {rank} of {len(names)}", reasons)
         for group in groups
     ]
-    tied = [] if law.is_large else _tied(law, problem)
+    tied = [] if law.is_large else _collinear_findings(law, problem)
     return findings or tied, unknowable.parameters.union(*groups)
 
 
-def _rooms(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
+def _nearest_bounds(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
     """Number of each bounded parameter -> its nearer bound and the distance to it."""
     names = [t.name for t in problem.transforms]
-    found = room(problem.transforms, dict(zip(names, map(float, theta), strict=True)))
-    return {names.index(name): near for name, near in found.items()}
+    nearest = room(problem.transforms, dict(zip(names, map(float, theta), strict=True)))
+    return {names.index(name): bound for name, bound in nearest.items()}
 
 
-class _Box:
+class _PredictionRanges:
     """The effects of steps along directions within the ranges of the variables.
 
     Args:
@@ -195,16 +201,16 @@ class _Box:
     @cached_property
     def compared(self) -> Problem:
         """The fit whose predictions between the rows are compared."""
-        return compared_between_rows(self.law, self.problem)
+        return comparison_problem(self.law, self.problem)
 
     @cached_property
     def slopes(self) -> Array | None:
         """The Jacobian where extremes of the variables are combined, shape (points, parameters);
         None where there are too many combinations."""
-        blocks = blocks_of(self.law, self.problem)
+        blocks = variable_blocks(self.law, self.problem)
         if len(blocks) > MAX_BLOCKS:
             return None
-        corners = at_corners(self.law, self.compared, blocks)
+        corners = problem_at_corners(self.law, self.compared, blocks)
         with np.errstate(all="ignore"):
             return corners.slopes(self.theta[None])[1][0]
 
@@ -223,64 +229,74 @@ class _Box:
         with np.errstate(all="ignore"):
             change = np.abs(self.slopes @ direction.step) * max(noise, self.rounding)
         # not (<=): a change of nan counts as open
-        return not bool(np.max(change, initial=0.0) <= MAX_RELATIVE_ERROR * _spread(self.compared))
+        return not bool(
+            np.max(change, initial=0.0) <= MAX_RELATIVE_ERROR * _output_deviation(self.compared)
+        )
 
 
-def _unseen_linear(linear: _Columns, count: int, spread: float, noise: float) -> list[_Direction]:
+def _undetermined_linear(
+    linear: _ParameterEffects, count: int, spread: float, noise: float
+) -> list[_Direction]:
     """Directions of the linear parameters, of `count` in all, with the other parameters fixed."""
     if not len(linear.numbers):
         return []
     length = linear.length
     size = np.maximum(linear.size, spread / length)  # a value of 0 has no size of its own
     _, widths, rows = _directions(linear.jacobian / length)
-    found = []
+    directions = []
     for width, row in zip(widths, rows, strict=True):
         step = np.max(np.abs(row) / (length * size)) * noise
         if width < UNDETERMINED_WIDTH or step > MAX_RELATIVE_ERROR * width:
             share = NAMED_SHARE_EXACT if width < ROUNDING_WIDTH else NAMED_SHARE
             involved = frozenset(map(int, linear.numbers[np.abs(row) > share]))
-            found.append(
+            directions.append(
                 _Direction(involved, float(width), _step(linear, row / length, width, count))
             )
-    return found
+    return directions
 
 
-def _unseen_others(
-    others: _Columns, linear: _Columns, spread: float, noise: float, law: PreparedLaw
+def _undetermined_nonlinear(
+    others: _ParameterEffects,
+    linear: _ParameterEffects,
+    spread: float,
+    noise: float,
+    law: PreparedLaw,
 ) -> list[_Direction]:
     """Directions of the other parameters, the linear ones following each step by least squares."""
     if not len(others.numbers):
         return []
     follow = np.linalg.pinv(linear.jacobian / linear.length) / linear.length[:, None]
     follow = follow @ others.jacobian
-    left = others.jacobian - linear.jacobian @ follow
+    remaining = others.jacobian - linear.jacobian @ follow
     free = np.array([not law.parameters[i].bounds for i in others.numbers])
     length = others.length
     # an unbounded parameter may be 0; its size is then set by its effect
     with np.errstate(all="ignore"):
-        able = np.maximum(others.size, spread / np.linalg.norm(left, axis=0))
-    size = np.where(free, able, others.size)
-    _, widths, rows = _directions(left / length)
+        unbounded_size = np.maximum(others.size, spread / np.linalg.norm(remaining, axis=0))
+    size = np.where(free, unbounded_size, others.size)
+    _, widths, rows = _directions(remaining / length)
     count = len(law.parameters)
-    found = []
+    directions = []
     for width, row in zip(widths, rows, strict=True):
-        move = row / length
+        change = row / length
         if not (
             width < UNDETERMINED_WIDTH
-            or np.max(np.abs(move) / size) * noise > MAX_RELATIVE_ERROR * width
+            or np.max(np.abs(change) / size) * noise > MAX_RELATIVE_ERROR * width
         ):
             continue
         share = NAMED_SHARE_EXACT if width < ROUNDING_WIDTH else NAMED_SHARE
         involved = set(map(int, others.numbers[np.abs(row) > share]))
-        following = np.abs(follow @ (move / np.max(np.abs(move) / size)))
-        far = following > FOLLOWING_CHANGE * np.maximum(linear.size, spread / linear.length)
-        involved |= set(map(int, linear.numbers[far]))
-        step = _step(others, move, width, count) - _step(linear, follow @ move, width, count)
-        found.append(_Direction(frozenset(involved), float(width), step))
-    return found
+        following = np.abs(follow @ (change / np.max(np.abs(change) / size)))
+        strongly_following = following > FOLLOWING_CHANGE * np.maximum(
+            linear.size, spread / linear.length
+        )
+        involved |= set(map(int, linear.numbers[strongly_following]))
+        step = _step(others, change, width, count) - _step(linear, follow @ change, width, count)
+        directions.append(_Direction(frozenset(involved), float(width), step))
+    return directions
 
 
-def _step(columns: _Columns, move: Array, width: float, count: int) -> Array:
+def _step(columns: _ParameterEffects, move: Array, width: float, count: int) -> Array:
     """A step of some parameters as a step of all, scaled to change the predictions by length 1."""
     step = np.zeros(count)
     step[columns.numbers] = move / max(width, MIN_WIDTH)
@@ -293,15 +309,15 @@ def _directions(columns: Array) -> tuple[Array, Array, Array]:
     return np.linalg.svd(np.linalg.qr(columns, mode="r"))
 
 
-def _nowhere_seen(
+def _structural_directions(
     problem: Problem, points: Array, names: list[str], fixed: NDArray[np.bool_]
 ) -> tuple[int, list[set[str]]]:
     """How many directions have no effect at any of some points, and the parameters in them."""
     names = [name for name, one in zip(names, fixed, strict=True) if not one]
     if not names:
         return 0, []
-    none = problem.parameters + 1
-    fewest, involved = none, list[set[str]]()
+    unset = problem.parameters + 1
+    fewest, involved = unset, list[set[str]]()
     for theta in points:
         jacobian = problem.slopes(theta[None])[1][0][:, ~fixed]
         if not np.all(np.isfinite(jacobian)):
@@ -310,50 +326,52 @@ def _nowhere_seen(
         scaled = jacobian / np.where(length > 0, length, 1.0)
         _, widths, rows = _directions(scaled)
         exact = rows[widths < ROUNDING_WIDTH * max(widths[0], 1.0)]
-        found = [
+        names_involved = [
             {names[k] for k in np.flatnonzero(np.abs(row) > NAMED_SHARE_EXACT)} for row in exact
         ]
         # a direction that some point sees is identified; the fewest over all points are the
         # structural ones
-        if len(found) <= fewest:
-            involved = [*involved, *found] if len(found) == fewest else found
-            fewest = len(found)
+        if len(names_involved) <= fewest:
+            involved = (
+                [*involved, *names_involved] if len(names_involved) == fewest else names_involved
+            )
+            fewest = len(names_involved)
         if not fewest:
             break
-    return (0, []) if fewest == none else (fewest, involved)
+    return (0, []) if fewest == unset else (fewest, involved)
 
 
-def _merged(sets: list[set[str]]) -> list[set[str]]:
+def _merge_overlapping(sets: list[set[str]]) -> list[set[str]]:
     """Merge sets that have an element in common."""
     groups: list[set[str]] = []
-    for one in sets:
-        apart = [group for group in groups if not group & one]
-        groups = [*apart, one.union(*(group for group in groups if group & one))]
+    for names in sets:
+        disjoint = [group for group in groups if not group & names]
+        groups = [*disjoint, names.union(*(group for group in groups if group & names))]
     return groups
 
 
 def _finding(
-    law: PreparedLaw, involved: list[str], rank: str, causes: Sequence[Cause]
+    law: PreparedLaw, involved: list[str], rank: str, causes: Sequence[DesignCause]
 ) -> Diagnostic:
-    what = "told apart from" if involved[1:] else "determined from"
-    told = touching(law, involved, causes)
-    why = f": {'; '.join(cause.short for cause in told)}" if told else ""
-    message = f"{_listed(involved)} cannot be {what} these data{why}"
+    verb = "told apart from" if involved[1:] else "determined from"
+    relevant = relevant_causes(law, involved, causes)
+    why = f": {'; '.join(cause.short for cause in relevant)}" if relevant else ""
+    message = f"{_joined_names(involved)} cannot be {verb} these data{why}"
     help = "measure where the law tells them apart, or fit a law without one of them"
-    notes = (rank, *(cause.text for cause in told))
+    notes = (rank, *(cause.text for cause in relevant))
     return Diagnostic("F0101", message, notes=notes, help=help)
 
 
-def _listed(names: list[str]) -> str:
+def _joined_names(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
-def _spread(problem: Problem) -> float:
+def _output_deviation(problem: Problem) -> float:
     """The spread of the measured values, in the units of a residual."""
     return float(np.std(np.log(problem.target) if problem.objective.log else problem.target))
 
 
-def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
+def _noise_range(problem: Problem, residual: Array) -> tuple[float, float]:
     """The smallest and the largest plausible standard deviation of a residual, robust to outliers.
 
     The smallest is 1.4826 times the median absolute residual, as for Gaussian noise. A Huber loss
@@ -370,14 +388,14 @@ def _noise(problem: Problem, residual: Array) -> tuple[float, float]:
     )
 
 
-def _tied(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
+def _collinear_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
     """A warning where only the form of the law separates the effects of two variables."""
-    found = []
-    for pair, cause in ties(law, problem):
+    findings = []
+    for pair, cause in collinear_pairs(law, problem):
         slopes = {name: law.symbols_of_merged_slope(name) for name in law.names}
         involved = [name for name, symbols in slopes.items() if symbols & pair]
         if len(involved) > 1:
-            message = f"only the form of the law tells {_listed(involved)} apart"
+            message = f"only the form of the law tells {_joined_names(involved)} apart"
             help = "measure off that line: there the law is a guess"
-            found.append(Diagnostic("F0101", message, "warning", notes=(cause,), help=help))
-    return found
+            findings.append(Diagnostic("F0101", message, "warning", notes=(cause,), help=help))
+    return findings

@@ -16,9 +16,9 @@ from lawdsl.fitting.diagnostics.outliers import (
     CANDIDATE_DISTANCE,
     MAX_OUTLIER_SHARE,
     Outliers,
-    outliers,
+    find_outliers,
 )
-from lawdsl.fitting.diagnostics.residuals import View, view
+from lawdsl.fitting.diagnostics.residuals import ResidualView, residual_view
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.refit import refitted
@@ -36,76 +36,78 @@ REFITS = 3  # of fits of the law itself
 
 
 @np.errstate(all="ignore")
-def masked(
-    law: PreparedLaw, problem: Problem, theta: Array, seen: View, total: int
-) -> tuple[View, Outliers] | None:
+def find_masked_outliers(
+    law: PreparedLaw, problem: Problem, theta: Array, view: ResidualView, total: int
+) -> tuple[ResidualView, Outliers] | None:
     """Find outliers about the law fitted to the rows that agree best.
 
     Args:
         law: the law.
         problem: its fit.
         theta: the fitted parameters, shape (parameters,).
-        seen: the residuals of the rows that are tested.
+        view: the residuals of the rows that are tested.
         total: how many rows there are in all.
 
     Returns:
         The residuals about that fit, and the outliers among them; None where there are none.
     """
-    rank = seen.basis.shape[1]
-    if seen.freedom < MIN_MASKED_FREEDOM or not 0 < rank <= MAX_SUBSET_PARAMETERS:
+    rank = view.basis.shape[1]
+    if view.freedom < MIN_MASKED_FREEDOM or not 0 < rank <= MAX_SUBSET_PARAMETERS:
         return None
-    part = problem.subset(seen.rows)
-    core, own = _core(seen), theta
+    tested = problem.subset(view.rows)
+    core, estimate = _best_half(view), theta
     size = int(np.sum(core))
     # the law itself takes turns with its linearisation, which may be poor far from the first fit
     for _ in range(REFITS):
-        own, squares = refitted(part.subset(np.flatnonzero(core)), own)
+        estimate, squares = refitted(tested.subset(np.flatnonzero(core)), estimate)
         if not np.isfinite(squares):
             return None
-        off = _sizes(part, own)
-        core = off <= np.sort(off)[size - 1]
-    spread = 1.4826 * float(np.median(off)) * np.sqrt(len(seen) / seen.freedom)
-    chosen = off > CANDIDATE_DISTANCE * spread
-    if not chosen.any() or np.sum(chosen) > MAX_OUTLIER_SHARE * len(seen):
+        distances = _absolute_residuals(tested, estimate)
+        core = distances <= np.sort(distances)[size - 1]
+    spread = 1.4826 * float(np.median(distances)) * np.sqrt(len(view) / view.freedom)
+    chosen = distances > CANDIDATE_DISTANCE * spread
+    if not chosen.any() or np.sum(chosen) > MAX_OUTLIER_SHARE * len(view):
         return None
-    own, _ = refitted(part.subset(np.flatnonzero(~chosen)), own)
-    about = view(law, problem, own, seen.rows)
-    _, whole = refitted(part, theta)
-    far = outliers(about, total, chosen, whole)
+    estimate, _ = refitted(tested.subset(np.flatnonzero(~chosen)), estimate)
+    trimmed_view = residual_view(law, problem, estimate, view.rows)
+    _, all_squares = refitted(tested, theta)
+    outliers = find_outliers(trimmed_view, total, chosen, all_squares)
     # without a gap the trimmed rows are merely the largest residuals of ordinary noise
-    return None if far is None or not far.apart else (about, far)
+    return None if outliers is None or not outliers.is_separated else (trimmed_view, outliers)
 
 
-def _sizes(problem: Problem, theta: Array) -> Array:
+def _absolute_residuals(problem: Problem, theta: Array) -> Array:
     """The absolute residuals, weighted, shape (rows,); inf where the law has no value."""
-    found = np.abs(problem.slopes(theta[None])[0][0])
+    sizes = np.abs(problem.slopes(theta[None])[0][0])
     if problem.weights is not None:
-        found = found * np.sqrt(problem.weights)
-    return np.nan_to_num(found, nan=np.inf)
+        sizes = sizes * np.sqrt(problem.weights)
+    return np.nan_to_num(sizes, nan=np.inf)
 
 
-def _core(seen: View) -> Mask:
+def _best_half(view: ResidualView) -> Mask:
     """The half of the rows that the law, linearised at the fit, describes best."""
-    rows, rank = seen.basis.shape
+    rows, rank = view.basis.shape
     # the size of the half with the highest breakdown point
     size = (rows + rank + 1) // 2
     count = int(np.clip(MAX_SUBSET_NUMBERS / (rows * rank**2), 30, MAX_SUBSETS))
     # a fixed seed: the diagnosis of a table is the same at every call
     rng = np.random.default_rng(0)
-    drawn = np.argsort(rng.random((count, rows)), axis=1)[:, :rank]
-    step = _solved(seen.basis[drawn], seen.residual[drawn])
+    subsets = np.argsort(rng.random((count, rows)), axis=1)[:, :rank]
+    step = _least_squares(view.basis[subsets], view.residual[subsets])
     for _ in range(CONCENTRATION_STEPS):
-        off = np.abs(seen.residual - step @ seen.basis.T)
-        best = np.argpartition(off, size - 1, axis=1)[:, :size]
-        step = np.stack([_solved(seen.basis[own], seen.residual[own]) for own in best])
-    off = np.sort(np.abs(seen.residual - step @ seen.basis.T), axis=1)[:, :size]
-    winner = int(np.argmin(np.sum(off**2, axis=1)))
-    last = np.abs(seen.residual - seen.basis @ step[winner])
-    core: Mask = last <= np.sort(last)[size - 1]
+        distances = np.abs(view.residual - step @ view.basis.T)
+        best = np.argpartition(distances, size - 1, axis=1)[:, :size]
+        step = np.stack(
+            [_least_squares(view.basis[rows_kept], view.residual[rows_kept]) for rows_kept in best]
+        )
+    distances = np.sort(np.abs(view.residual - step @ view.basis.T), axis=1)[:, :size]
+    winner = int(np.argmin(np.sum(distances**2, axis=1)))
+    final = np.abs(view.residual - view.basis @ step[winner])
+    core: Mask = final <= np.sort(final)[size - 1]
     return core
 
 
-def _solved(columns: Array, values: Array) -> Array:
+def _least_squares(columns: Array, values: Array) -> Array:
     """Least-squares solutions of one system or of many."""
     # a pseudo-inverse, since a random subset may be singular
     return np.asarray((np.linalg.pinv(columns) @ values[..., None])[..., 0])

@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from lawdsl.core.distributions import f_sf, normal_cdf, normal_quantile, student_quantile
-from lawdsl.fitting.diagnostics.residuals import FALSE_ALARM_RATE, View, spanned, without
+from lawdsl.fitting.diagnostics.residuals import (
+    FALSE_ALARM_RATE,
+    ResidualView,
+    orthonormal_basis,
+    project_out,
+)
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -34,17 +39,17 @@ class Outliers:
     Attributes:
         rows: which rows of the view, the furthest first.
         sizes: the distance of each above the law, in standard deviations of the others.
-        apart: whether they are separated from the tail of the other rows; else the noise is
+        is_separated: whether they are separated from the tail of the other rows; else the noise is
             heavy-tailed.
     """
 
     rows: NDArray[np.int64]
     sizes: Array
-    apart: bool
+    is_separated: bool
 
 
-def outliers(
-    seen: View, total: int, suspected: Mask | None = None, whole: float | None = None
+def find_outliers(
+    view: ResidualView, total: int, suspected: Mask | None = None, all_squares: float | None = None
 ) -> Outliers | None:
     """Find the rows that Gaussian noise does not explain; None where there are none.
 
@@ -55,123 +60,126 @@ def outliers(
     power law.
 
     Args:
-        seen: the residuals; of many rows, a sample and the furthest.
+        view: the residuals; of many rows, a sample and the furthest.
         total: how many rows there are in all.
         suspected: the rows that may be outliers, shape (rows,); by default those far out after a
             fit by least absolute residuals.
-        whole: the sum of squares S of the law fitted to all rows; by default that of the linearised
-            law.
+        all_squares: the sum of squares S of the law fitted to all rows; by default that of the
+            linearised law.
     """
-    chosen = _candidates(seen) if suspected is None else suspected
+    chosen = _candidates(view) if suspected is None else suspected
     for _ in range(REWEIGHTING_STEPS):
         if not chosen.any():
             return None
-        sizes = _sizes(seen, chosen)
-        kept = chosen & (np.abs(sizes) > _furthest(seen, chosen, total))
-        if np.array_equal(kept, chosen):
+        sizes = _studentised_residuals(view, chosen)
+        remaining = chosen & (np.abs(sizes) > _studentised_limit(view, chosen, total))
+        if np.array_equal(remaining, chosen):
             break
-        chosen = kept
+        chosen = remaining
     if not chosen.any():
         return None
-    rest = float(np.sum(without(spanned(seen.basis[~chosen]), seen.residual[~chosen]) ** 2))
-    total_squares = float(np.sum(seen.left**2)) if whole is None else whole
-    if _log_chance(seen, chosen, total, total_squares - rest, rest) > np.log(FALSE_ALARM_RATE):
+    rest = float(
+        np.sum(project_out(orthonormal_basis(view.basis[~chosen]), view.residual[~chosen]) ** 2)
+    )
+    total_squares = float(np.sum(view.projected**2)) if all_squares is None else all_squares
+    if _log_pvalue(view, chosen, total, total_squares - rest, rest) > np.log(FALSE_ALARM_RATE):
         return None
     order = np.argsort(-np.abs(np.where(chosen, sizes, 0.0)), kind="stable")
     count = int(np.sum(chosen))
-    apart = _apart(np.sort(np.abs(sizes))[::-1], count)
-    rows = order[: apart or count]
-    return Outliers(rows, sizes[rows], apart > 0)
+    separated = _count_separated(np.sort(np.abs(sizes))[::-1], count)
+    rows = order[: separated or count]
+    return Outliers(rows, sizes[rows], separated > 0)
 
 
-def limit(seen: View, total: int) -> float:
+def outlier_limit(view: ResidualView, total: int) -> float:
     """The residual that no row of Gaussian noise exceeds, up to the chance of a false alarm.
 
     Args:
-        seen: the residuals.
+        view: the residuals.
         total: how many rows there are in all.
     """
     # by the lower tail, since 1 - p loses the digits of a small p
-    return _spread(seen, _robust(seen)) * -float(normal_quantile(FALSE_ALARM_RATE / 2 / total))
+    deviation = _robust_deviation(view, _least_absolute_residuals(view))
+    return deviation * -float(normal_quantile(FALSE_ALARM_RATE / 2 / total))
 
 
-def _spread(seen: View, off: Array) -> float:
+def _robust_deviation(view: ResidualView, residuals: Array) -> float:
     """The standard deviation of residuals from their median."""
-    return 1.4826 * float(np.median(np.abs(off))) * float(np.sqrt(len(seen) / seen.freedom))
+    return 1.4826 * float(np.median(np.abs(residuals))) * float(np.sqrt(len(view) / view.freedom))
 
 
-def _candidates(seen: View) -> Mask:
+def _candidates(view: ResidualView) -> Mask:
     """Rows far out in robust standard deviations, after a fit by least absolute residuals."""
-    none = np.zeros(len(seen), dtype=bool)
-    if seen.freedom < 3:
+    none = np.zeros(len(view), dtype=bool)
+    if view.freedom < 3:
         return none
-    off = np.abs(_robust(seen))
-    far = off > CANDIDATE_DISTANCE * _spread(seen, off)
-    count = max(1, int(MAX_OUTLIER_SHARE * len(seen)))
+    distances = np.abs(_least_absolute_residuals(view))
+    far = distances > CANDIDATE_DISTANCE * _robust_deviation(view, distances)
+    count = max(1, int(MAX_OUTLIER_SHARE * len(view)))
     if np.sum(far) > count:
-        far &= off >= np.sort(off)[-count]
-    return far if np.sum(~far) > seen.basis.shape[1] + 2 else none
+        far &= distances >= np.sort(distances)[-count]
+    return far if np.sum(~far) > view.basis.shape[1] + 2 else none
 
 
-def _robust(seen: View) -> Array:
+def _least_absolute_residuals(view: ResidualView) -> Array:
     """Residuals of the fit by least absolute residuals, the law being linear near the fit."""
     # iteratively reweighted least squares: weights 1/|r| turn squares into absolute values
-    off = seen.residual
+    residuals = view.residual
     for _ in range(REWEIGHTING_STEPS):
         # a residual of 0 would have an infinite weight
-        floor = 1e-6 * float(np.max(np.abs(off)))
+        floor = 1e-6 * float(np.max(np.abs(residuals)))
         if floor == 0:
             break
-        root = np.sqrt(1 / np.maximum(np.abs(off), floor))
-        step = np.linalg.lstsq(seen.basis * root[:, None], seen.residual * root)[0]
-        off = seen.residual - seen.basis @ step
-    return off
+        root = np.sqrt(1 / np.maximum(np.abs(residuals), floor))
+        step = np.linalg.lstsq(view.basis * root[:, None], view.residual * root)[0]
+        residuals = view.residual - view.basis @ step
+    return residuals
 
 
-def _sizes(seen: View, chosen: Mask) -> Array:
+def _studentised_residuals(view: ResidualView, chosen: Mask) -> Array:
     """Studentised residuals of all rows, the law being fitted to the rows that are not chosen."""
-    rest = seen.basis[~chosen]
-    step = np.linalg.lstsq(rest, seen.residual[~chosen])[0]
-    off = seen.residual - seen.basis @ step
-    variance = np.sum(off[~chosen] ** 2) / (np.sum(~chosen) - rest.shape[1])
-    leverage = np.sum((seen.basis @ np.linalg.pinv(rest.T @ rest)) * seen.basis, axis=1)
+    rest = view.basis[~chosen]
+    step = np.linalg.lstsq(rest, view.residual[~chosen])[0]
+    residuals = view.residual - view.basis @ step
+    variance = np.sum(residuals[~chosen] ** 2) / (np.sum(~chosen) - rest.shape[1])
+    leverage = np.sum((view.basis @ np.linalg.pinv(rest.T @ rest)) * view.basis, axis=1)
     # an excluded row is a prediction, of variance 1 + h; a row of the fit has 1 - h
     factor = np.where(chosen, 1 + leverage, np.maximum(1 - leverage, 1e-3))
     with np.errstate(all="ignore"):
-        return np.nan_to_num(off / np.sqrt(variance * factor))
+        return np.nan_to_num(residuals / np.sqrt(variance * factor))
 
 
-def _furthest(seen: View, chosen: Mask, total: int) -> float:
+def _studentised_limit(view: ResidualView, chosen: Mask, total: int) -> float:
     """The studentised residual that Gaussian noise exceeds in none of the rows, up to the chance of
     a false alarm."""
-    freedom = seen.freedom - int(np.sum(chosen))
+    freedom = view.freedom - int(np.sum(chosen))
     return max(CANDIDATE_DISTANCE, -float(student_quantile(FALSE_ALARM_RATE / 2 / total, freedom)))
 
 
-def _log_chance(seen: View, chosen: Mask, total: int, shift: float, rest: float) -> float:
+def _log_pvalue(view: ResidualView, chosen: Mask, total: int, shift: float, rest: float) -> float:
     """The log-probability that Gaussian noise gives as many rows as large a shift.
 
     Args:
-        seen: the residuals.
+        view: the residuals.
         chosen: the rows that are shifted, shape (rows,).
         total: how many rows there are in all.
         shift: the decrease of the sum of squares when they are left out.
         rest: the sum of squares without them.
     """
     count = int(np.sum(chosen))
-    freedom = seen.freedom - count
+    freedom = view.freedom - count
     # the other rows agree exactly: nothing is too unlikely
     if rest <= 0:
         return -np.inf
     # by logarithms, as the number of subsets overflows
     sets = special.gammaln(total + 1) - special.gammaln(count + 1)
     sets -= special.gammaln(total - count + 1)
-    chance = f_sf(shift / count / (rest / freedom), count, freedom)
+    p_value = f_sf(shift / count / (rest / freedom), count, freedom)
     with np.errstate(divide="ignore"):  # small probabilities may underflow
-        return float(np.log(chance) + sets + np.log(count + 1))
+        return float(np.log(p_value) + sets + np.log(count + 1))
 
 
-def _apart(sizes: Array, count: int) -> int:
+def _count_separated(sizes: Array, count: int) -> int:
     """How many of the furthest rows are separated from the rest: sizes decrease, and the first
     `count` are far out.
 
@@ -180,11 +188,11 @@ def _apart(sizes: Array, count: int) -> int:
     """
     with np.errstate(all="ignore"):
         spacings = np.arange(1, len(sizes)) * np.log(sizes[:-1] / sizes[1:])
-    most = max(MIN_TAIL_RESIDUALS, min(MAX_TAIL_RESIDUALS, len(sizes) // 4))
+    tail_count = max(MIN_TAIL_RESIDUALS, min(MAX_TAIL_RESIDUALS, len(sizes) // 4))
     for k in range(count, 0, -1):
         if spacings[k - 1] > MIN_LOG_GAP:
             return k
-        tail = spacings[k : k + most]
+        tail = spacings[k : k + tail_count]
         if len(tail) < MIN_TAIL_RESIDUALS or not np.all(np.isfinite(tail)):
             continue
         gap = spacings[k - 1] / max(float(np.mean(tail)), 1e-300)
@@ -193,23 +201,23 @@ def _apart(sizes: Array, count: int) -> int:
     return 0
 
 
-def clouds(seen: View) -> Mask | None:
+def smaller_cluster(view: ResidualView) -> Mask | None:
     """The smaller of two clusters of residuals, if there is a gap between them.
 
     Under Gaussian noise the probability mass of the widest gap between n neighbours exceeds q with
     a probability of at most n·(1 - q)^(n - 1).
     """
-    if seen.freedom < 3:
+    if view.freedom < 3:
         return None
-    order = np.argsort(seen.left, kind="stable")
-    spread = float(np.sqrt(np.sum(seen.left**2) / seen.freedom))
-    inside = np.diff(normal_cdf(seen.left[order] / spread))
-    rows = len(seen)
+    order = np.argsort(view.projected, kind="stable")
+    spread = float(np.sqrt(np.sum(view.projected**2) / view.freedom))
+    gaps = np.diff(normal_cdf(view.projected[order] / spread))
+    rows = len(view)
     least = int(np.ceil(MIN_CLOUD_SHARE * rows))
     # both parts must be large enough for a cluster
-    inside[: least - 1] = inside[rows - least :] = 0.0
-    widest = int(np.argmax(inside))
-    if np.log(rows) + (rows - 1) * np.log1p(-inside[widest]) > np.log(FALSE_ALARM_RATE):
+    gaps[: least - 1] = gaps[rows - least :] = 0.0
+    widest = int(np.argmax(gaps))
+    if np.log(rows) + (rows - 1) * np.log1p(-gaps[widest]) > np.log(FALSE_ALARM_RATE):
         return None
     chosen = np.zeros(rows, dtype=bool)
     chosen[order[: widest + 1] if 2 * (widest + 1) <= rows else order[widest + 1 :]] = True

@@ -20,11 +20,11 @@ from lawdsl.core.distributions import (
 )
 from lawdsl.fitting.diagnostics.residuals import (
     FALSE_ALARM_RATE,
-    View,
-    chance,
-    judged,
-    spanned,
-    without,
+    ResidualView,
+    basis_outside,
+    f_test_pvalue,
+    orthonormal_basis,
+    project_out,
 )
 
 Array = NDArray[np.float64]
@@ -48,35 +48,35 @@ class Pattern:
         columns: the functions of the pattern, orthonormal, shape (rows, columns).
         curve: the part of the residuals that they explain, shape (rows,).
         share: of the residuals' squares that it explains.
-        chance: the probability under noise, for the best of all patterns tested.
+        p_value: the probability under noise, for the best of all patterns tested.
     """
 
     axes: tuple[int, ...]
     columns: Array
     curve: Array
     share: float
-    chance: float
+    p_value: float
 
 
 @dataclass(frozen=True)
-class Scatter:
+class UnequalVariance:
     """Residuals with a larger variance at one end of an axis than at the other.
 
     Attributes:
         axis: its number.
         border: the largest value of the lower half.
         ratio: standard deviation of the upper half over that of the lower.
-        chance: the probability under noise of one size, for the best of all axes tested.
+        p_value: the probability under noise of one size, for the best of all axes tested.
     """
 
     axis: int
     border: float
     ratio: float
-    chance: float
+    p_value: float
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineCorrelation:
     """Neighbouring rows with correlated residuals, where rows differ in one variable alone.
 
     Attributes:
@@ -84,194 +84,213 @@ class Lines:
         count: how many such lines there are.
         correlation: of residuals in one group of neighbours.
         inflation: how many rows count as one because of it.
-        chance: the probability under independent noise, for the best of all groupings tested.
+        p_value: the probability under independent noise, for the best of all groupings tested.
     """
 
     axis: int
     count: int
     correlation: float
     inflation: float
-    chance: float
+    p_value: float
 
 
-def pattern(seen: View, inflation: float = 1.0) -> Pattern | None:
+def find_pattern(view: ResidualView, inflation: float = 1.0) -> Pattern | None:
     """The clearest pattern in the residuals, if it is significant.
 
     Args:
-        seen: the residuals.
+        view: the residuals.
         inflation: how many dependent rows count as one.
     """
     best = None
-    looks = list(_looks(seen))
-    bends = list(_bends(seen)) if len(seen) <= SMALL_TABLE_ROWS else []
-    count = len(looks) + len(bends)
-    for axes, columns, few in [*((*one, False) for one in looks), *((*one, True) for one in bends)]:
-        added = judged(seen.basis, columns)
-        worst, share = _explained(seen, added, seen.left, inflation)
+    candidates = list(_candidate_patterns(view))
+    curves = list(_small_table_curves(view)) if len(view) <= SMALL_TABLE_ROWS else []
+    count = len(candidates) + len(curves)
+    for axes, columns, is_small in [
+        *((*candidate, False) for candidate in candidates),
+        *((*candidate, True) for candidate in curves),
+    ]:
+        added = basis_outside(view.basis, columns)
+        p_value, share = _pattern_test(view, added, view.projected, inflation)
         # values and ranks must agree: heavy-tailed noise fails a test on values alone
-        if not few:
-            worst = max(worst, _explained(seen, added, seen.scores, inflation)[0])
-        elif worst < LEAVE_ONE_OUT_PVALUE:
-            worst = _without_any(seen, columns, worst, inflation)
-        corrected = min(1.0, worst * count)
-        if corrected < FALSE_ALARM_RATE and (best is None or corrected < best.chance):
-            curve = added @ (added.T @ seen.left)
+        if not is_small:
+            p_value = max(p_value, _pattern_test(view, added, view.scores, inflation)[0])
+        elif p_value < LEAVE_ONE_OUT_PVALUE:
+            p_value = _leave_one_out_pvalue(view, columns, p_value, inflation)
+        corrected = min(1.0, p_value * count)
+        if corrected < FALSE_ALARM_RATE and (best is None or corrected < best.p_value):
+            curve = added @ (added.T @ view.projected)
             best = Pattern(axes, added, curve, share, corrected)
     return best
 
 
-def _explained(seen: View, added: Array, left: Array, inflation: float) -> tuple[float, float]:
+def _pattern_test(
+    view: ResidualView, columns: Array, residuals: Array, inflation: float
+) -> tuple[float, float]:
     """The probability under noise of an effect of some orthonormal columns, and their share of its
     squares."""
-    whole, taken = float(np.sum(left**2)), float(np.sum((added.T @ left) ** 2))
-    freedom = seen.freedom - added.shape[1]
-    likely = chance(taken, added.shape[1], whole - taken, freedom, inflation)
-    return likely, taken / whole if whole else 0.0
+    all_squares = float(np.sum(residuals**2))
+    explained = float(np.sum((columns.T @ residuals) ** 2))
+    freedom = view.freedom - columns.shape[1]
+    p_value = f_test_pvalue(
+        explained, columns.shape[1], all_squares - explained, freedom, inflation
+    )
+    return p_value, explained / all_squares if all_squares else 0.0
 
 
-def _without_any(seen: View, columns: Array, worst: float, inflation: float) -> float:
+def _leave_one_out_pvalue(
+    view: ResidualView, columns: Array, p_value: float, inflation: float
+) -> float:
     """The largest probability when any one row is left out, so that a single large error makes no
     pattern."""
-    for row in range(len(seen)):
-        rest = np.arange(len(seen)) != row
-        part = seen.keep(rest)
-        added = judged(part.basis, columns[rest])
-        worst = max(worst, _explained(part, added, part.left, inflation)[0])
-    return worst
+    for row in range(len(view)):
+        rest = np.arange(len(view)) != row
+        part = view.keep(rest)
+        added = basis_outside(part.basis, columns[rest])
+        p_value = max(p_value, _pattern_test(part, added, part.projected, inflation)[0])
+    return p_value
 
 
-def _bends(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Simple curves along each axis, in its values and in their ranks, for tables so small that
+def _small_table_curves(view: ResidualView) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Polynomials of low degree along each axis, in its values and in their ranks, for tables so small that
     rank tests have little power. The span of the Jacobian is projected out of them later."""
-    for i, values in enumerate(seen.axes):
+    for i, values in enumerate(view.axes):
         levels = len(np.unique(values))
-        for place in (values, average_ranks(values)):
-            size = float(np.ptp(place))
+        for positions in (values, average_ranks(values)):
+            size = float(np.ptp(positions))
             for degree in CURVE_DEGREES:
                 if degree < levels and 0 < size < np.inf:
                     # divided first: twice the range may overflow
-                    scaled = 2 * ((place - place.min()) / size) - 1
+                    scaled = 2 * ((positions - positions.min()) / size) - 1
                     yield (i,), legendre.legvander(scaled, degree)[:, 1:]
 
 
-def _looks(seen: View) -> Iterator[tuple[tuple[int, ...], Array]]:
+def _candidate_patterns(view: ResidualView) -> Iterator[tuple[tuple[int, ...], Array]]:
     """All patterns that are tested: each axis, and each pair of variables."""
-    along = [_polynomials(values) for values in seen.axes]
-    for i, columns in enumerate(along):
+    polynomials = [_rank_polynomials(values) for values in view.axes]
+    for i, columns in enumerate(polynomials):
         if columns.shape[1]:
             yield (i,), columns
     # the last axis is the prediction, a function of the others
-    for i, k in itertools.combinations(range(len(along) - 1), 2):
-        products = [a * b for a in along[i].T[:2] for b in along[k].T[:2]]
+    for i, k in itertools.combinations(range(len(polynomials) - 1), 2):
+        products = [a * b for a in polynomials[i].T[:2] for b in polynomials[k].T[:2]]
         if products:
-            yield (i, k), np.column_stack([along[i], along[k], *products])
+            yield (i, k), np.column_stack([polynomials[i], polynomials[k], *products])
 
 
-def _polynomials(values: Array) -> Array:
+def _rank_polynomials(values: Array) -> Array:
     """Legendre polynomials in the rank of the values: they are the same for a variable and its
     logarithm."""
     levels = len(np.unique(values))
     if levels < 2:
         return np.zeros((len(values), 0))
     ranks = average_ranks(values)
-    place = 2 * (ranks - ranks.min()) / np.ptp(ranks) - 1
-    return legendre.legvander(place, min(MAX_DEGREE, levels - 1))[:, 1:]
+    positions = 2 * (ranks - ranks.min()) / np.ptp(ranks) - 1
+    return legendre.legvander(positions, min(MAX_DEGREE, levels - 1))[:, 1:]
 
 
-def lines(seen: View, axes: Sequence[int], inflation: float = 1.0) -> Lines | None:
+def find_line_correlation(
+    view: ResidualView, axes: Sequence[int], inflation: float = 1.0
+) -> LineCorrelation | None:
     """The clearest sign that neighbouring rows are not independent, if it is significant.
 
     Rows that differ in one variable alone make a line. The variance between the means of whole
     lines, and of pairs of neighbours on them, is compared with that within (analysis of variance).
 
     Args:
-        seen: the residuals.
+        view: the residuals.
         axes: numbers of the variables along which lines are formed.
         inflation: how many rows, dependent in another way, count as one.
     """
-    found = []
-    looks = list(_neighbours(seen, axes))
-    for axis, line, groups in looks:
+    significant = []
+    groupings = list(_line_groupings(view, axes))
+    for axis, line, groups in groupings:
         results = [
-            _grouped(seen.basis, left, groups, inflation) for left in (seen.scores, seen.left)
+            _between_groups_test(view.basis, residuals, groups, inflation)
+            for residuals in (view.scores, view.projected)
         ]
-        corrected = min(1.0, max(p for p, _ in results) * len(looks))
+        corrected = min(1.0, max(p for p, _ in results) * len(groupings))
         if corrected < FALSE_ALARM_RATE:
-            ratio, size, length = results[1][1], _size(groups), _size(line)
+            ratio, size, length = results[1][1], _mean_group_size(groups), _mean_group_size(line)
             correlation = (ratio - 1) / (ratio + size - 1)
             # Kish's design effect 1 + (m - 1)·correlation; pairs stand for their line
             loss = 1 + (size - 1) * correlation if size == length else min(ratio, length)
             count = int(np.sum(np.bincount(line) > 1))
-            found.append(Lines(axis, count, correlation, loss, corrected))
-    if not found:
+            significant.append(LineCorrelation(axis, count, correlation, loss, corrected))
+    if not significant:
         return None
-    clearest = min(found, key=lambda one: one.chance)
-    return replace(clearest, inflation=max(1.0, *(one.inflation for one in found)))
+    clearest = min(significant, key=lambda dependence: dependence.p_value)
+    return replace(clearest, inflation=max(1.0, *(d.inflation for d in significant)))
 
 
-def _size(groups: Groups) -> float:
+def _mean_group_size(groups: Groups) -> float:
     """The mean size of the group of a row, over the rows."""
     return float(np.mean(np.bincount(groups)[groups]))
 
 
-def _neighbours(seen: View, axes: Sequence[int]) -> Iterator[tuple[int, Groups, Groups]]:
+def _line_groupings(
+    view: ResidualView, axes: Sequence[int]
+) -> Iterator[tuple[int, Groups, Groups]]:
     """Yield an axis, the line of each row, and its group: first the complete line, then pairs on
     it."""
-    variables = seen.axes[:-1]
+    variables = view.axes[:-1]
     for axis in axes:
         others = np.delete(variables, axis, axis=0)
-        line = np.zeros(len(seen), dtype=np.int64)
+        line = np.zeros(len(view), dtype=np.int64)
         if len(others):
             line = np.unique(others, axis=1, return_inverse=True)[1].reshape(-1)
         sizes = np.bincount(line)
         if np.sum(sizes > 1) > 1:
             yield axis, line, line
         if np.max(sizes) > 2:
-            yield axis, line, _pairs(line, variables[axis])
+            yield axis, line, _neighbour_pairs(line, variables[axis])
 
 
-def levels(values: Array) -> Array:
+def level_indicators(values: Array) -> Array:
     """Indicator columns of the values, or ranges of values, of an axis.
 
     Returns:
         Shape (rows, columns), 1 where a row has the value.
     """
-    place = np.unique(values, return_inverse=True)[1].reshape(-1)
-    if place.max() >= MAX_LEVELS:
+    level_numbers = np.unique(values, return_inverse=True)[1].reshape(-1)
+    if level_numbers.max() >= MAX_LEVELS:
         ranks = average_ranks(values) - 1
-        place = (ranks * MAX_LEVELS / len(values)).astype(np.int64)
-    columns: Array = (place[:, None] == np.unique(place)).astype(float)
+        level_numbers = (ranks * MAX_LEVELS / len(values)).astype(np.int64)
+    columns: Array = (level_numbers[:, None] == np.unique(level_numbers)).astype(float)
     return columns
 
 
-def _pairs(line: Groups, along: Array) -> Groups:
+def _neighbour_pairs(line: Groups, along: Array) -> Groups:
     """Pairs of neighbours on each line; an odd row at its end joins the last pair."""
     # equal rows are sorted by what was measured: shuffled, so that neighbours are not alike
     order = np.lexsort((np.random.default_rng(0).permutation(len(line)), along, line))
     sizes = np.bincount(line)
-    place = np.arange(len(line)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    pair = np.minimum(place // 2, np.maximum(np.repeat(sizes, sizes) // 2 - 1, 0))
+    position = np.arange(len(line)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    pair = np.minimum(position // 2, np.maximum(np.repeat(sizes, sizes) // 2 - 1, 0))
     groups = np.empty(len(line), dtype=np.int64)
     groups[order] = line[order] * len(line) + pair
     return np.unique(groups, return_inverse=True)[1].reshape(-1)
 
 
-def _grouped(basis: Array, left: Array, groups: Groups, inflation: float) -> tuple[float, float]:
+def _between_groups_test(
+    basis: Array, residuals: Array, groups: Groups, inflation: float
+) -> tuple[float, float]:
     """The probability that means of groups differ so much, and the ratio of the variance between to
     that within."""
-    inside = left - _means(left, groups)
-    own = spanned(basis - _means(basis, groups))
-    rest = float(np.sum(without(own, inside) ** 2))
-    freedom = len(left) - len(np.unique(groups)) - own.shape[1]
-    extra = len(left) - basis.shape[1] - freedom
-    taken = float(np.sum(left**2)) - rest
-    if freedom < 1 or extra < 1 or taken <= 0:
+    within = residuals - _group_means(residuals, groups)
+    inner_basis = orthonormal_basis(basis - _group_means(basis, groups))
+    within_squares = float(np.sum(project_out(inner_basis, within) ** 2))
+    freedom = len(residuals) - len(np.unique(groups)) - inner_basis.shape[1]
+    extra = len(residuals) - basis.shape[1] - freedom
+    between = float(np.sum(residuals**2)) - within_squares
+    if freedom < 1 or extra < 1 or between <= 0:
         return 1.0, np.nan
-    rest = max(rest, MIN_SQUARES_RATIO * taken)  # the members of all groups may be equal
-    return chance(taken, extra, rest, freedom, inflation), taken / extra / (rest / freedom)
+    # the members of all groups may be equal
+    within_squares = max(within_squares, MIN_SQUARES_RATIO * between)
+    p_value = f_test_pvalue(between, extra, within_squares, freedom, inflation)
+    return p_value, between / extra / (within_squares / freedom)
 
 
-def _means(columns: Array, groups: Groups) -> Array:
+def _group_means(columns: Array, groups: Groups) -> Array:
     """Each value replaced by the mean of its group."""
     total = np.zeros((int(groups.max()) + 1, *columns.shape[1:]))
     np.add.at(total, groups, columns)
@@ -280,7 +299,7 @@ def _means(columns: Array, groups: Groups) -> Array:
     return means
 
 
-def scatter(seen: View, inflation: float = 1.0) -> Scatter | None:
+def find_unequal_variance(view: ResidualView, inflation: float = 1.0) -> UnequalVariance | None:
     """The clearest difference in the variance of the residuals between two halves of the rows.
 
     The law is fitted to each half by itself, so their sums of squares are independent and F =
@@ -288,34 +307,36 @@ def scatter(seen: View, inflation: float = 1.0) -> Scatter | None:
     Journal of the American Statistical Association 60). A rank test must agree.
 
     Args:
-        seen: the residuals.
+        view: the residuals.
         inflation: how many dependent rows count as one.
     """
     best = None
     halves = [
-        (i, half) for i, values in enumerate(seen.axes) if (half := _half(values)) is not None
+        (i, half) for i, values in enumerate(view.axes) if (half := _lower_half(values)) is not None
     ]
-    spread = np.sqrt(np.maximum(1 - np.sum(seen.basis**2, axis=1), 1e-3))
+    residual_scale = np.sqrt(np.maximum(1 - np.sum(view.basis**2, axis=1), 1e-3))
     for axis, low in halves:
-        (below, freedom), (above, freedom_above) = (_squares(seen, part) for part in (low, ~low))
+        (below, freedom), (above, freedom_above) = (
+            _residual_squares(view, part) for part in (low, ~low)
+        )
         if min(freedom, freedom_above) < MIN_HALF_FREEDOM or below <= 0 or above <= 0:
             continue
         ratio = above / freedom_above / (below / freedom)
-        each = freedom_above / inflation, freedom / inflation
+        degrees = freedom_above / inflation, freedom / inflation
         # each tail by its own function: 1 - cdf loses small probabilities
-        sides = f_sf(ratio, *each), f_cdf(ratio, *each)
-        sizes = np.abs(seen.left) / spread
-        ranked = rank_sum_pvalue(sizes[~low], sizes[low])
+        sides = f_sf(ratio, *degrees), f_cdf(ratio, *degrees)
+        scaled_sizes = np.abs(view.projected) / residual_scale
+        rank_pvalue = rank_sum_pvalue(scaled_sizes[~low], scaled_sizes[low])
         # dependent rows carry less evidence: the normal score shrinks by the root of their number
-        ranked = 2 * normal_cdf(normal_quantile(ranked / 2) / np.sqrt(inflation))
-        corrected = min(1.0, max(2 * min(sides), float(ranked)) * len(halves))
-        if corrected < FALSE_ALARM_RATE and (best is None or corrected < best.chance):
-            border = float(np.max(seen.axes[axis][low]))
-            best = Scatter(axis, border, float(np.sqrt(ratio)), corrected)
+        rank_pvalue = 2 * normal_cdf(normal_quantile(rank_pvalue / 2) / np.sqrt(inflation))
+        corrected = min(1.0, max(2 * min(sides), float(rank_pvalue)) * len(halves))
+        if corrected < FALSE_ALARM_RATE and (best is None or corrected < best.p_value):
+            border = float(np.max(view.axes[axis][low]))
+            best = UnequalVariance(axis, border, float(np.sqrt(ratio)), corrected)
     return best
 
 
-def _half(values: Array) -> NDArray[np.bool_] | None:
+def _lower_half(values: Array) -> NDArray[np.bool_] | None:
     """The lower half of the rows, as equal as ties permit."""
     levels, counts = np.unique(values, return_counts=True)
     if len(levels) < 2:
@@ -325,7 +346,9 @@ def _half(values: Array) -> NDArray[np.bool_] | None:
     return half
 
 
-def _squares(seen: View, part: NDArray[np.bool_]) -> tuple[float, int]:
+def _residual_squares(view: ResidualView, part: NDArray[np.bool_]) -> tuple[float, int]:
     """The residual sum of squares of the law fitted to some rows alone, and its freedom."""
-    own = spanned(seen.basis[part])
-    return float(np.sum(without(own, seen.residual[part]) ** 2)), int(np.sum(part)) - own.shape[1]
+    part_basis = orthonormal_basis(view.basis[part])
+    return float(np.sum(project_out(part_basis, view.residual[part]) ** 2)), int(
+        np.sum(part)
+    ) - part_basis.shape[1]

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.diagnostics.design import causes_of
+from lawdsl.fitting.diagnostics.design import design_cause_texts
 from lawdsl.fitting.diagnostics.design_coverage import (
     MAX_BLOCKS,
-    at_corners,
-    blocks_of,
-    compared_between_rows,
+    comparison_problem,
+    problem_at_corners,
+    variable_blocks,
 )
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.prepared_law import PreparedLaw
@@ -36,14 +36,14 @@ BEYOND_ROWS_RATIO = 3.0  # times as wide as any interval at a row: less is noise
 
 
 @dataclass(frozen=True)
-class Fitted:
+class PrecisionInputs:
     """A fit whose precision is judged.
 
     Attributes:
         law: the law, with all parameters that were fitted or chosen from the rows.
         problem: its fit.
         theta: the parameters, shape (parameters,).
-        spread: their covariance.
+        covariance: their covariance.
         skipped: names of parameters on a bound, and of those that another finding names.
         on_bound: names of parameters on a bound, which count as free in the covariance.
     """
@@ -51,30 +51,32 @@ class Fitted:
     law: PreparedLaw
     problem: Problem
     theta: Array
-    spread: Covariance
+    covariance: Covariance
     skipped: frozenset[str]
     on_bound: tuple[str, ...] = ()
 
 
 @np.errstate(all="ignore")  # a law may overflow at combined extremes
-def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
+def weak_parameter_findings(fitted: PrecisionInputs) -> list[Diagnostic]:
     """A warning that names the parameters whose intervals span orders of magnitude."""
     names = [q.name for q in fitted.law.parameters]
     law, problem = fitted.law, fitted.problem
     linear = problem.linear if law.on_arrays else law.linear()
-    unseen = np.any(np.abs(fitted.spread.null_space) > 1e-3, axis=0)
-    half = fitted.spread.quantile(INTERVAL_LEVEL) * fitted.spread.errors(np.eye(len(names)))
-    found, involved = [], []
+    is_undetermined = np.any(np.abs(fitted.covariance.null_space) > 1e-3, axis=0)
+    half = fitted.covariance.quantile(INTERVAL_LEVEL) * fitted.covariance.errors(np.eye(len(names)))
+    descriptions, involved = [], []
     for i, transform in enumerate(problem.transforms):
-        skipped = i in linear or unseen[i] or names[i] in fitted.skipped
-        if skipped or not (ends := _ends(transform, fitted.theta, i, float(half[i]))):
+        skipped = i in linear or is_undetermined[i] or names[i] in fitted.skipped
+        if skipped or not (ends := _uninformative_ends(transform, fitted.theta, i, float(half[i]))):
             continue
         involved.append(names[i])
-        found.append(f"{names[i]} ({ends[0]:.3g} to {ends[1]:.3g})")
-    if not found:
+        descriptions.append(f"{names[i]} ({ends[0]:.3g} to {ends[1]:.3g})")
+    if not descriptions:
         return []
-    message = f"the rows hardly determine {', '.join(found)}: {100 * INTERVAL_LEVEL:g} % intervals"
-    notes = causes_of(law, problem, involved)
+    message = (
+        f"the rows hardly determine {', '.join(descriptions)}: {100 * INTERVAL_LEVEL:g} % intervals"
+    )
+    notes = design_cause_texts(law, problem, involved)
     if fitted.on_bound:
         bound = ", ".join(fitted.on_bound)
         message += f" with {bound} free"
@@ -84,7 +86,9 @@ def weak_parameters(fitted: Fitted) -> list[Diagnostic]:
     return [Diagnostic("F0130", message, "warning", notes=notes, help=help)]
 
 
-def _ends(transform: Transform, theta: Array, i: int, half: float) -> tuple[float, float] | None:
+def _uninformative_ends(
+    transform: Transform, theta: Array, i: int, half: float
+) -> tuple[float, float] | None:
     """The ends of an interval too wide to be informative; None for an informative one.
 
     A parameter with one bound is judged by its distance to it, in logarithms; one with two bounds
@@ -111,17 +115,17 @@ def _ends(transform: Transform, theta: Array, i: int, half: float) -> tuple[floa
 
 
 @np.errstate(all="ignore")
-def open_predictions(fitted: Fitted) -> list[Diagnostic]:
+def undetermined_prediction_findings(fitted: PrecisionInputs) -> list[Diagnostic]:
     """A warning where the rows do not determine predictions at values of the variables that each
     occur in the rows, but not together: most often because two variables move together."""
-    law, problem, spread = fitted.law, fitted.problem, fitted.spread
+    law, problem, spread = fitted.law, fitted.problem, fitted.covariance
     if law.on_arrays:
         return []  # single labels cannot be recombined
-    blocks = blocks_of(law, problem)
+    blocks = variable_blocks(law, problem)
     if not 2 <= len(blocks) <= MAX_BLOCKS:
         return []
-    problem = compared_between_rows(law, problem)
-    corners = at_corners(law, problem, blocks)
+    problem = comparison_problem(law, problem)
+    corners = problem_at_corners(law, problem, blocks)
     points = corners.columns
     factor = spread.quantile(INTERVAL_LEVEL)
     at_rows = factor * spread.errors(problem.slopes(fitted.theta[None])[1][0])
@@ -135,16 +139,16 @@ def open_predictions(fitted: Fitted) -> list[Diagnostic]:
         OPEN_RANGE_SHARE * float(np.ptp(compared)), BEYOND_ROWS_RATIO * float(np.max(at_rows))
     ):
         return []
-    moving = [i for own in blocks for i in own if len(own) == 1]
-    place = ", ".join(f"{law.variables[i].name} = {points[i, worst]:.3g}" for i in moving)
+    single = [i for block in blocks for i in block if len(block) == 1]
+    point = ", ".join(f"{law.variables[i].name} = {points[i, worst]:.3g}" for i in single)
     low, high = values[worst] - half[worst], values[worst] + half[worst]
     if problem.objective.log:
         low, high = (values[worst] * np.exp(sign * half[worst]) for sign in (-1, 1))
-    known = np.isfinite(half[worst]) and low < high  # equal where both underflow
-    shown = f"from {low:.3g} to {high:.3g}" if known else "anything"
+    is_finite = np.isfinite(half[worst]) and low < high  # equal where both underflow
+    range_text = f"from {low:.3g} to {high:.3g}" if is_finite else "anything"
     message = (
         "predictions away from the rows are open, though each variable stays in its range: "
-        f"{law.output} at {place} is {shown} ({100 * INTERVAL_LEVEL:g} %)"
+        f"{law.output} at {point} is {range_text} ({100 * INTERVAL_LEVEL:g} %)"
     )
     help = (
         "measure at combinations that lie off the line of the rows, or predict near the rows only"

@@ -32,7 +32,7 @@ MIN_OUTSIDE_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class View:
+class ResidualView:
     """The residuals of a fit, as measured minus predicted, and the span of its Jacobian.
 
     Attributes:
@@ -61,39 +61,39 @@ class View:
         return len(self) - self.basis.shape[1]
 
     @cached_property
-    def left(self) -> Array:
+    def projected(self) -> Array:
         """The residuals after projection off the Jacobian, as those of least squares, shape
         (rows,)."""
-        return without(self.basis, self.residual)
+        return project_out(self.basis, self.residual)
 
     @cached_property
     def scores(self) -> Array:
         """Normal scores of these residuals, shape (rows,): only their order counts, so none is far
         out."""
-        ranks = average_ranks(self.left)
-        return without(self.basis, normal_quantile((ranks - 0.5) / len(self)))
+        ranks = average_ranks(self.projected)
+        return project_out(self.basis, normal_quantile((ranks - 0.5) / len(self)))
 
-    def keep(self, rows: NDArray[np.bool_]) -> View:
+    def keep(self, rows: NDArray[np.bool_]) -> ResidualView:
         """Only the rows that are marked."""
-        return View(
+        return ResidualView(
             self.names,
             self.axes[:, rows],
             self.residual[rows],
-            spanned(self.basis[rows]),
+            orthonormal_basis(self.basis[rows]),
             self.rows[rows],
             self.log,
         )
 
-    def also(self, columns: Array) -> View:
+    def with_columns(self, columns: Array) -> ResidualView:
         """A view of a law that can also follow some columns, shape (rows, columns)."""
-        return replace(self, basis=np.hstack([self.basis, judged(self.basis, columns)]))
+        return replace(self, basis=np.hstack([self.basis, basis_outside(self.basis, columns)]))
 
-    def shown(self, size: float) -> str:
+    def size_text(self, size: float) -> str:
         """A residual as text: a share of the output, or in its unit."""
         return f"{100 * np.expm1(size):+.2g} %" if self.log else f"{size:+.2g}"
 
 
-def view(law: PreparedLaw, problem: Problem, theta: Array, rows: Rows) -> View:
+def residual_view(law: PreparedLaw, problem: Problem, theta: Array, rows: Rows) -> ResidualView:
     """Build the view of some rows of a fit.
 
     The basis includes parameters on a bound: a finding about the bound (F0103) covers their effect.
@@ -111,11 +111,11 @@ def view(law: PreparedLaw, problem: Problem, theta: Array, rows: Rows) -> View:
         residual, jacobian = residual * root, jacobian * root[:, None]
     axes = np.vstack([part.columns, part.predictions(theta[None])[0]])
     names = (*(q.name for q in law.variables), f"the predicted {law.output}")
-    basis = spanned(jacobian[:, np.all(np.isfinite(jacobian), axis=0)])
-    return View(names, axes, -residual, basis, rows, problem.objective.log)
+    basis = orthonormal_basis(jacobian[:, np.all(np.isfinite(jacobian), axis=0)])
+    return ResidualView(names, axes, -residual, basis, rows, problem.objective.log)
 
 
-def distinct(problem: Problem) -> Rows:
+def distinct_rows(problem: Problem) -> Rows:
     """The numbers of the rows without copies, which are not independent measurements. Rows that are
     equal in single precision count as copies; rows are sorted, so copies are neighbours."""
     cells = in_single_precision(np.vstack([problem.columns, problem.target]))
@@ -126,10 +126,10 @@ def distinct(problem: Problem) -> Rows:
 def are_mostly_copies(problem: Problem) -> bool:
     """Whether so many rows are copies that chance agreement of measurements with few digits cannot
     explain it."""
-    return problem.rows - len(distinct(problem)) >= MAX_COPIED_SHARE * problem.rows
+    return problem.rows - len(distinct_rows(problem)) >= MAX_COPIED_SHARE * problem.rows
 
 
-def with_copies_as_one(problem: Problem) -> Problem:
+def weight_copies_as_one(problem: Problem) -> Problem:
     """Divide all weights by the design effect of exact copies, Σm²/Σm over rows with m copies.
 
     The minimum does not change, and inference that counts rows becomes that of the measurements
@@ -138,7 +138,7 @@ def with_copies_as_one(problem: Problem) -> Problem:
     Sampling).
     """
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
-    first = distinct(problem)
+    first = distinct_rows(problem)
     together = np.add.reduceat(weights, first)
     largest = np.maximum.reduceat(weights, first)
     used = largest > 0
@@ -146,31 +146,31 @@ def with_copies_as_one(problem: Problem) -> Problem:
     return replace(problem, weights=weights / effect)
 
 
-def sampled(rows: Rows) -> Rows:
+def sample_rows(rows: Rows) -> Rows:
     """A random sample of many rows, the same for every call; all rows if they are few."""
     if len(rows) <= MAX_TESTED_ROWS:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, MAX_TESTED_ROWS, replace=False))
 
 
-def rounding(problem: Problem) -> float:
+def rounding_level(problem: Problem) -> float:
     """The size of residuals below which a fit is exact up to rounding."""
     return EXACT_FIT_RTOL * (
         1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
     )
 
 
-def spanned(columns: Array) -> Array:
+def orthonormal_basis(columns: Array) -> Array:
     """Orthonormal columns with the span of the given ones, shape (rows, rank)."""
     length = np.linalg.norm(columns, axis=0)
     scaled = columns[:, length > 0] / length[length > 0]
     if not scaled.size:
         return np.zeros((len(columns), 0))
-    left, widths, _ = np.linalg.svd(scaled, full_matrices=False)
-    return left[:, widths > BASIS_RANK_RTOL * widths[0]]
+    vectors, widths, _ = np.linalg.svd(scaled, full_matrices=False)
+    return vectors[:, widths > BASIS_RANK_RTOL * widths[0]]
 
 
-def without(basis: Array, columns: Array) -> Array:
+def project_out(basis: Array, columns: Array) -> Array:
     """Project columns, or one column, off a basis: (I - QQᵀ)·x, applied twice for full precision.
 
     Args:
@@ -178,12 +178,12 @@ def without(basis: Array, columns: Array) -> Array:
         columns: shape (rows, columns) or (rows,).
     """
     # once leaves a part along the basis where most of a column cancels
-    once = columns - basis @ (basis.T @ columns)
-    left: Array = once - basis @ (basis.T @ once)
-    return left
+    projected = columns - basis @ (basis.T @ columns)
+    twice: Array = projected - basis @ (basis.T @ projected)
+    return twice
 
 
-def judged(basis: Array, columns: Array) -> Array:
+def basis_outside(basis: Array, columns: Array) -> Array:
     """Orthonormal columns for the part of some columns that is outside a basis.
 
     Columns that lie almost in the span of the basis are left out: the curvature of the law would be
@@ -193,24 +193,30 @@ def judged(basis: Array, columns: Array) -> Array:
         basis: orthonormal, shape (rows, rank).
         columns: shape (rows, columns).
     """
-    own = spanned(columns)
-    left, widths, _ = np.linalg.svd(without(basis, own), full_matrices=False)
-    return without(basis, left[:, widths > MIN_OUTSIDE_SHARE])
+    spanning = orthonormal_basis(columns)
+    vectors, widths, _ = np.linalg.svd(project_out(basis, spanning), full_matrices=False)
+    return project_out(basis, vectors[:, widths > MIN_OUTSIDE_SHARE])
 
 
-def chance(fitted: float, extra: int, left: float, freedom: int, inflation: float = 1.0) -> float:
+def f_test_pvalue(
+    explained_squares: float,
+    extra: int,
+    residual_squares: float,
+    freedom: int,
+    inflation: float = 1.0,
+) -> float:
     """The p-value of the F test F = (fitted/extra)/(left/freedom).
 
     Args:
-        fitted: the sum of squares explained by `extra` more columns.
+        explained_squares: the sum of squares explained by `extra` more columns.
         extra: how many columns.
-        left: the residual sum of squares.
+        residual_squares: the residual sum of squares.
         freedom: rows minus columns.
         inflation: how many dependent rows count as one; it divides F and the degrees of freedom.
     """
-    if extra < 1 or freedom < 1 or fitted <= 0:
+    if extra < 1 or freedom < 1 or explained_squares <= 0:
         return 1.0
-    if left <= 0:
+    if residual_squares <= 0:
         return 0.0
-    ratio = fitted / extra / (left / freedom) / inflation
+    ratio = explained_squares / extra / (residual_squares / freedom) / inflation
     return float(f_sf(ratio, extra, max(1.0, freedom / inflation)))

@@ -48,16 +48,16 @@ def far_values(target: Array) -> Mask:
         Which values, shape (rows,).
     """
     # on both scales: values over decades are far apart on one of them only
-    return np.logical_and.reduce(_apart_on_scales(target))
+    return np.logical_and.reduce(_far_tails_on_scales(target))
 
 
-def _apart_on_scales(values: Array) -> list[Mask]:
+def _far_tails_on_scales(values: Array) -> list[Mask]:
     """Which values are far from all others as they are, and in logarithms where these exist."""
     scales = [values, np.log(values)] if np.all(values > 0) else [values]
-    return [_apart(own) for own in scales]
+    return [_far_tail(scaled) for scaled in scales]
 
 
-def _apart(values: Array) -> Mask:
+def _far_tail(values: Array) -> Mask:
     """The few largest, or the few smallest values, if they are far from the rest."""
     far = np.zeros(len(values), dtype=bool)
     order = np.argsort(values)
@@ -73,7 +73,7 @@ def _apart(values: Array) -> Mask:
     return far
 
 
-def unjudged(problem: Problem, runs: Runs, far: Mask) -> list[Diagnostic]:
+def unjudged_outlier_findings(problem: Problem, runs: Runs, far: Mask) -> list[Diagnostic]:
     """A warning about measurements far from all others, where too few rows are left to judge them
     by the law.
 
@@ -85,23 +85,25 @@ def unjudged(problem: Problem, runs: Runs, far: Mask) -> list[Diagnostic]:
         runs: the table.
         far: measurements far from all others, shape (rows,).
     """
-    steep = [apart for column in problem.columns for apart in _apart_on_scales(column)]
-    named = np.flatnonzero(far & ~np.logical_or.reduce(steep, initial=False))
-    if not len(named) or problem.rows - np.sum(far) >= problem.parameters + MIN_ROBUST_FREEDOM:
+    far_in_variables = [
+        far_tail for column in problem.columns for far_tail in _far_tails_on_scales(column)
+    ]
+    judged = np.flatnonzero(far & ~np.logical_or.reduce(far_in_variables, initial=False))
+    if not len(judged) or problem.rows - np.sum(far) >= problem.parameters + MIN_ROBUST_FREEDOM:
         return []
-    numbers, values, others = runs.rows[named], problem.target[named], problem.target[~far]
+    numbers, values, others = runs.rows[judged], problem.target[judged], problem.target[~far]
     which = ", ".join(f"row {n} with {x:.6g}" for n, x in zip(numbers, values, strict=True))
-    verb = "lies" if len(named) == 1 else "lie"
+    verb = "lies" if len(judged) == 1 else "lie"
     message = (
         f"{which} {verb} far from all others, {np.min(others):.6g} to {np.max(others):.6g}, and too "
         "few rows are left to judge by the law"
     )
     help = "look at these runs: correct them, or leave them out with --where, and compare"
-    place = f"{runs.name}:{numbers[0]}"
-    return [Diagnostic("F0115", message, "warning", place=place, help=help)]
+    location = f"{runs.name}:{numbers[0]}"
+    return [Diagnostic("F0115", message, "warning", place=location, help=help)]
 
 
-def rows_that_spoil(
+def influential_row_findings(
     law: PreparedLaw, problem: Problem, runs: Runs, far: Mask, seed: int, starts: int | str = AUTO
 ) -> list[Diagnostic]:
     """Find the rows that lie far from a robust fit to the others, if any.
@@ -119,18 +121,18 @@ def rows_that_spoil(
         return []
     log = bool(np.all(problem.target > 0))
     values = np.log(problem.target) if log else problem.target
-    usual = 1.0 if log else float(np.median(np.abs(values - np.median(values))))
-    if not usual > 0:
+    deviation = 1.0 if log else float(np.median(np.abs(values - np.median(values))))
+    if not deviation > 0:
         return []
     objective = replace(
-        problem.objective, loss=HUBER.name, delta=HUBER_DELTA * usual, log=log, choice=None
+        problem.objective, loss=HUBER.name, delta=HUBER_DELTA * deviation, log=log, choice=None
     )
-    other = law.problem(runs.columns, problem.target, objective, problem.weights)
+    robust = law.problem(runs.columns, problem.target, objective, problem.weights)
     # the search sees the other rows only; the far values are judged by their residuals afterwards
-    best = optimum(law, other.subset(np.flatnonzero(~far)), starts, seed)
+    best = optimum(law, robust.subset(np.flatnonzero(~far)), starts, seed)
     with np.errstate(all="ignore"):
-        if not np.all(np.isfinite(other.slopes(best.theta[None])[0])):
+        if not np.all(np.isfinite(robust.slopes(best.theta[None])[0])):
             return []
-    told = residual_findings(law, other, best.theta, runs, far if far.any() else None)
+    findings = residual_findings(law, robust, best.theta, runs, far if far.any() else None)
     note = "residuals of a robust fit; this fit follows these rows, or fails because of them"
-    return [replace(d, notes=(*d.notes, note)) for d in told if d.code == "F0115"]
+    return [replace(d, notes=(*d.notes, note)) for d in findings if d.code == "F0115"]

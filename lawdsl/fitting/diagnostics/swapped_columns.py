@@ -35,7 +35,7 @@ MIN_DEVIANCE = 20.0
 
 
 @dataclass(frozen=True)
-class Exchanged:
+class ExchangedRows:
     """Rows with two columns exchanged.
 
     Attributes:
@@ -47,7 +47,7 @@ class Exchanged:
     names: tuple[str, str]
 
 
-def exchanged(law: PreparedLaw, problem: Problem, theta: Array) -> list[Exchanged]:
+def find_exchanged_rows(law: PreparedLaw, problem: Problem, theta: Array) -> list[ExchangedRows]:
     """Find rows that match the design of the others once two of their columns are exchanged, and
     not before, and that the law then describes as well or better.
 
@@ -57,15 +57,15 @@ def exchanged(law: PreparedLaw, problem: Problem, theta: Array) -> list[Exchange
         theta: the fitted parameters, shape (parameters,).
     """
     numbers = [i for i, q in enumerate(law.variables) if "[" not in q.name]
-    found = []
+    exchanges = []
     for i, k in itertools.combinations(numbers, 2):
         a, b = problem.columns[i], problem.columns[k]
-        for rows, most in _candidates(a, b, problem.rows - problem.parameters):
-            if rows.any() and _change(problem, theta, rows, i, k) < most:
+        for rows, max_ratio in _candidates(a, b, problem.rows - problem.parameters):
+            if rows.any() and _squares_ratio(problem, theta, rows, i, k) < max_ratio:
                 names = law.variables[i].name, law.variables[k].name
-                found.append(Exchanged(np.flatnonzero(rows), names))
+                exchanges.append(ExchangedRows(np.flatnonzero(rows), names))
                 break
-    return found
+    return exchanges
 
 
 def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]]:
@@ -80,40 +80,40 @@ def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]
         a, b: two variables, shape (rows,) each.
         freedom: residual degrees of freedom, for n.
     """
-    on_a, on_b = _grid(a), _grid(b)
+    on_a, on_b = _grid_levels(a), _grid_levels(b)
     if len(on_a) and len(on_b):
-        off = ~np.isin(a, on_a) & ~np.isin(b, on_b)
-        rows = off & np.isin(a, on_b) & np.isin(b, on_a)
+        off_grid = ~np.isin(a, on_a) & ~np.isin(b, on_b)
+        rows = off_grid & np.isin(a, on_b) & np.isin(b, on_a)
         if np.sum(rows) <= MAX_EXCHANGED_SHARE * len(a):
             yield rows, MAX_GRID_RATIO
-    above = a > b
-    rows = above if 2 * np.sum(above) < len(a) else ~above
+    a_larger = a > b
+    rows = a_larger if 2 * np.sum(a_larger) < len(a) else ~a_larger
     if not rows.any() or np.sum(rows) > MAX_EXCHANGED_SHARE * len(a):
         return
     rest_a, rest_b = a[~rows], b[~rows]
-    off = ~_between(a, rest_a) & ~_between(b, rest_b)
-    most = min(MAX_RANGE_RATIO, float(np.exp(-MIN_DEVIANCE / max(freedom, 1))))
-    yield rows & off & _between(a, rest_b) & _between(b, rest_a), most
+    off_grid = ~_in_range_of(a, rest_a) & ~_in_range_of(b, rest_b)
+    max_ratio = min(MAX_RANGE_RATIO, float(np.exp(-MIN_DEVIANCE / max(freedom, 1))))
+    yield rows & off_grid & _in_range_of(a, rest_b) & _in_range_of(b, rest_a), max_ratio
 
 
-def _grid(values: Array) -> Array:
+def _grid_levels(values: Array) -> Array:
     """The values that many rows share, the levels of a grid; empty for a variable without one."""
-    own, count = np.unique(values, return_counts=True)
+    levels, count = np.unique(values, return_counts=True)
     if count.max() < MIN_GRID_COUNT:
         return np.zeros(0)
-    return own[count >= GRID_COUNT_SHARE * count.max()]
+    return levels[count >= GRID_COUNT_SHARE * count.max()]
 
 
-def _between(values: Array, others: Array) -> Mask:
+def _in_range_of(values: Array, others: Array) -> Mask:
     return (values >= others.min()) & (values <= others.max())
 
 
-def _change(problem: Problem, theta: Array, rows: Mask, i: int, k: int) -> float:
+def _squares_ratio(problem: Problem, theta: Array, rows: Mask, i: int, k: int) -> float:
     """The sum of squares with two columns of some rows exchanged, relative to that without the
     exchange."""
     model = problem.model
     columns = model.columns.copy()
     columns[i, rows], columns[k, rows] = model.columns[k, rows], model.columns[i, rows]
-    other = replace(problem, model=model.on(columns))
+    exchanged = replace(problem, model=model.on(columns))
     before = squares_of(problem, theta)
-    return squares_of(other, theta) / before if before > 0 else np.inf
+    return squares_of(exchanged, theta) / before if before > 0 else np.inf

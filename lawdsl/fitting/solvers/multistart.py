@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.diagnostics import diagnose
-from lawdsl.fitting.diagnostics.alternative_minima import predicts_alike
+from lawdsl.fitting.diagnostics.alternative_minima import predict_alike
 from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
@@ -155,7 +155,7 @@ def _followed(problem: Problem, best: Solution) -> Solution:
 def _polished(problem: Problem, best: Solution, steps: int) -> Solution:
     """The solution refined to the last digits; parameters that diverge towards a bound are put
     where rounding ends."""
-    polished = polish(problem, diagnose.on_bounds(problem, best.point, best.loss), steps)
+    polished = polish(problem, diagnose.move_onto_bounds(problem, best.point, best.loss), steps)
     loss = float(problem.losses(polished[None])[0])
     if loss <= best.loss * (1 + POLISHED):
         return replace(best, point=polished, loss=loss)
@@ -171,7 +171,7 @@ def _agreed(problem: Problem, reached: Sequence[Solution]) -> int:
     if not np.isfinite(best.loss) or _is_flat(problem, best.point):
         return min(len(equal), 1)
     ends = {id(d): d for d in equal}  # starts of one basin share their end
-    alike = predicts_alike(problem, best.point, np.stack([d.point for d in ends.values()]))
+    alike = predict_alike(problem, best.point, np.stack([d.point for d in ends.values()]))
     same = {number for number, one in zip(ends, alike, strict=True) if one}
     return sum(id(d) in same for d in equal)
 
