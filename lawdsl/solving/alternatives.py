@@ -18,7 +18,7 @@ FEASIBILITY_ATOL = 1e-9  # a constraint is kept within rounding
 
 
 def compare_choice(
-    posed: FormulatedQuestion,
+    formulated: FormulatedQuestion,
     answer: Answer,
     point: Mapping[str, float],
     values: Mapping[sp.Symbol, float],
@@ -30,7 +30,7 @@ def compare_choice(
     narrower than the two intervals suggest.
 
     Args:
-        posed: the question.
+        formulated: the question.
         answer: its answer.
         point: unknown -> value, in the unit of the unknown.
         values: symbol -> value of all symbols but the unknowns.
@@ -42,20 +42,21 @@ def compare_choice(
     Raises:
         LawdslError: an unknown without a value, or a name that is not an unknown.
     """
-    names = [u.name for u in posed.unknowns]
+    names = [u.name for u in formulated.unknowns]
     wrong = [n for n in names if n not in point] + [n for n in point if n not in names]
     if wrong:
         message = f"a choice has a value for each of {', '.join(names[:8])}; see `{wrong[0]}`"
         raise LawdslError(Diagnostic("F0502", message, help=f"write --at {names[0]}=VALUE,…"))
-    noise = FitUncertainty.of(posed.sources)
-    outputs = [posed.goal, *(c.margin for c in posed.conditions)]
+    noise = FitUncertainty.of(formulated.sources)
+    outputs = [formulated.goal, *(c.margin for c in formulated.conditions)]
     free = set().union(*(e.free_symbols for e in outputs)) - set(noise.symbols)
     others = sorted(free, key=str)
     slopes = Slopes(compile_tape(outputs, [*noise.symbols, *others]))
     # without an answer there is nothing to compare with: the difference is 0
     best = {u.name: u.value for u in answer.unknowns} or dict(point)
     choices = [
-        {**values, **{u.symbol: choice[u.name] for u in posed.unknowns}} for choice in (point, best)
+        {**values, **{u.symbol: choice[u.name] for u in formulated.unknowns}}
+        for choice in (point, best)
     ]
     inputs = np.array([[choice[s] for choice in choices] for s in (*noise.symbols, *others)])
     values_there, gradients = slopes.values_and_gradients(inputs)
@@ -63,10 +64,10 @@ def compare_choice(
     behind = float(values_there[0, 0] - values_there[0, 1])
     halves = noise.half_widths(by_parameters, answer.level)
     between = noise.half_widths(by_parameters[:, :1] - by_parameters[:, 1:], answer.level)
-    goal = posed.sign * float(values_there[0, 0])
+    goal = formulated.sign * float(values_there[0, 0])
     broken = [
         c.text
-        for c, margin in zip(posed.conditions, values_there[1:, 0], strict=True)
+        for c, margin in zip(formulated.conditions, values_there[1:, 0], strict=True)
         # negated, so that a margin without a value, nan, breaks its constraint
         if not (abs(margin) <= FEASIBILITY_ATOL if c.equality else margin >= -FEASIBILITY_ATOL)
     ]

@@ -23,11 +23,11 @@ EQUATION_RTOL = 1e-12  # of its terms: by so much an equation of numbers may be 
 GivenValues = Mapping[str, "float | Mapping[str, float]"]
 
 
-def symbol_values(posed: FormulatedQuestion, inputs: GivenValues) -> dict[sp.Symbol, float]:
+def symbol_values(formulated: FormulatedQuestion, inputs: GivenValues) -> dict[sp.Symbol, float]:
     """Assign a value to every symbol of a question but the unknowns.
 
     Args:
-        posed: the question.
+        formulated: the question.
         inputs: name -> number, or label -> number; a single number holds for every label. Settings
             of the question and, as `use.name`, of its laws may be overridden.
 
@@ -37,33 +37,33 @@ def symbol_values(posed: FormulatedQuestion, inputs: GivenValues) -> dict[sp.Sym
     Raises:
         LawdslError: a given without a value, an unknown name, or a value outside its domain.
     """
-    names = posed.names
+    names = formulated.names
     numbers: dict[str, float] = {}
     mistakes: list[Diagnostic] = []
     for name, value in sorted(inputs.items(), key=lambda pair: pair[0] in names):  # a label is last
         elements = [n for n in names if n == name or n.startswith(f"{name}[")]
         by_element = dict.fromkeys(elements, value)
         if not elements:
-            mistakes.append(_unknown_name_error(posed, name, names))
+            mistakes.append(_unknown_name_error(formulated, name, names))
         elif isinstance(value, Mapping):
             by_element = {f"{name}[{label}]": number for label, number in value.items()}
             mistakes += [
-                _unknown_name_error(posed, text, names)
+                _unknown_name_error(formulated, text, names)
                 for text in by_element
                 if text not in elements
             ]
         numbers |= {
             text: _checked_number(text, number, mistakes) for text, number in by_element.items()
         }
-    lacking = [name for name in posed.givens if name not in numbers]
+    lacking = [name for name in formulated.givens if name not in numbers]
     if lacking and not mistakes:
         message = f"the question needs a value of {', '.join(lacking)}"
         help = f"write {lacking[0]}=VALUE"
         mistakes.append(Diagnostic("F0502", message, help=help))
     if mistakes:
         raise LawdslError(list(dict.fromkeys(mistakes)))
-    values = {**posed.default_values, **{names[n]: v for n, v in numbers.items()}}
-    _check_domains(posed, values)
+    values = {**formulated.default_values, **{names[n]: v for n, v in numbers.items()}}
+    _check_domains(formulated, values)
     return values
 
 
@@ -77,31 +77,33 @@ def _checked_number(name: str, value: object, mistakes: list[Diagnostic]) -> flo
 
 
 def _unknown_name_error(
-    posed: FormulatedQuestion, name: str, names: Mapping[str, sp.Symbol]
+    formulated: FormulatedQuestion, name: str, names: Mapping[str, sp.Symbol]
 ) -> Diagnostic:
     help = did_you_mean(
-        name, [*names, *posed.question.uses], f"it has {', '.join(list(names)[:12])}"
+        name, [*names, *formulated.question.uses], f"it has {', '.join(list(names)[:12])}"
     )
-    message = f"`{posed.question.name}` has no given or setting `{name}`"
-    if any(name == u.name or u.name.startswith(f"{name}[") for u in posed.unknowns):
+    message = f"`{formulated.question.name}` has no given or setting `{name}`"
+    if any(name == u.name or u.name.startswith(f"{name}[") for u in formulated.unknowns):
         message = f"`{name}` is what the question asks for"
         help = "leave it out"
     return Diagnostic("F0502", message, help=help)
 
 
-def _check_domains(posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]) -> None:
-    mistakes = [*_givens_outside_domains(posed, values), *_empty_domains(posed, values)]
+def _check_domains(formulated: FormulatedQuestion, values: Mapping[sp.Symbol, float]) -> None:
+    mistakes = [*_givens_outside_domains(formulated, values), *_empty_domains(formulated, values)]
     if mistakes:
         raise LawdslError(mistakes)
 
 
 def _givens_outside_domains(
-    posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]
+    formulated: FormulatedQuestion, values: Mapping[sp.Symbol, float]
 ) -> Iterator[Diagnostic]:
     """Givens outside their domains; one that declares none has that of the law's variable."""
-    for name, symbol in posed.givens.items():
+    for name, symbol in formulated.givens.items():
         value = values[symbol]
-        bounds = [(relation, evaluated(limit, values)) for relation, limit in posed.bounds[name]]
+        bounds = [
+            (relation, evaluated(limit, values)) for relation, limit in formulated.bounds[name]
+        ]
         if not bounds and symbol.is_nonnegative:
             bounds = [(">" if symbol.is_positive else ">=", 0.0)]
         for relation, end in bounds:
@@ -109,17 +111,17 @@ def _givens_outside_domains(
                 message = f"`{name}` is {value:g}, and its domain is {name} {relation} {end:g}"
                 help = "correct the value, or its unit"
                 yield Diagnostic("F0503", message, help=help)
-    for name, symbol in posed.settings.items():
+    for name, symbol in formulated.settings.items():
         if symbol.is_positive and values[symbol] < 0:  # as the formulas take it to be
             message = f"`{name}` is {values[symbol]:g}, and the question has a number above 0 there"
             yield Diagnostic("F0503", message, help="give it a value from 0 on")
 
 
 def _empty_domains(
-    posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]
+    formulated: FormulatedQuestion, values: Mapping[sp.Symbol, float]
 ) -> Iterator[Diagnostic]:
     """Yield an error for each unknown whose bounds contradict each other."""
-    for unknown in posed.unknowns:
+    for unknown in formulated.unknowns:
         ends = [(relation, evaluated(limit, values)) for relation, limit in unknown.bounds]
         lower = [end for end in ends if end[0].startswith(">")]
         upper = [end for end in ends if end[0].startswith("<")]
@@ -131,11 +133,13 @@ def _empty_domains(
                 yield Diagnostic("F0503", message, help=help)
 
 
-def check_given_constraints(posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]) -> None:
+def check_given_constraints(
+    formulated: FormulatedQuestion, values: Mapping[sp.Symbol, float]
+) -> None:
     """Raise an error if the values violate a constraint on givens alone.
 
     Args:
-        posed: the question.
+        formulated: the question.
         values: symbol -> value of all symbols but the unknowns.
 
     Raises:
@@ -143,7 +147,7 @@ def check_given_constraints(posed: FormulatedQuestion, values: Mapping[sp.Symbol
     """
     mistakes = []
     for condition, margin in violated_constant_constraints(
-        posed.unknowns, posed.conditions, values
+        formulated.unknowns, formulated.conditions, values
     ):
         if not condition.of_unknowns:
             message = f"{condition.text} does not hold: {shortfall_text(condition, margin)}"

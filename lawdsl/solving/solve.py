@@ -56,14 +56,14 @@ class Asked:
                 message = f"`{question.name}` uses no fit `{name}`"
                 help = f"it uses {', '.join(question.uses)}"
                 raise LawdslError(Diagnostic("F0501", message, help=help))
-        self.posed: FormulatedQuestion = formulate(
+        self.formulated: FormulatedQuestion = formulate(
             question, {use: _loaded_fit(fit) for use, fit in fits.items()}
         )
         self._solvers: dict[
             frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver
         ] = {}
         # mistakes of the question itself are reported here, not at the first answer
-        self._solver_for(self.posed.default_values)
+        self._solver_for(self.formulated.default_values)
 
     def answer(
         self,
@@ -97,9 +97,9 @@ class Asked:
         check_level(level)
         check_seed(seed)
         inputs = {**(values or {}), **named}
-        values_of_all = symbol_values(self.posed, inputs)
+        values_of_all = symbol_values(self.formulated, inputs)
         solver = self._solver_for(values_of_all)
-        check_given_constraints(solver.posed, values_of_all)
+        check_given_constraints(solver.formulated, values_of_all)
         answer = _violated_answer(solver, values_of_all, level)
         if answer is None:
             answer = solver.answer(values_of_all, level, seed, proofs=proofs)
@@ -110,13 +110,15 @@ class Asked:
         ):
             # an unknown that an equation gives may have no value for some of the other
             complete = ReducedProblem(
-                solver.posed.unknowns, solver.posed.goal, solver.posed.conditions
+                solver.formulated.unknowns, solver.formulated.goal, solver.formulated.conditions
             )
-            other = NlpSolver(solver.posed, complete).answer(
+            other = NlpSolver(solver.formulated, complete).answer(
                 values_of_all, level, seed, proofs=proofs
             )
             answer = other if other.ok else answer
-        points = [compare_choice(self.posed, answer, point, values_of_all) for point in compare]
+        points = [
+            compare_choice(self.formulated, answer, point, values_of_all) for point in compare
+        ]
         return replace(answer, compared=tuple(points))
 
     def _solver_for(
@@ -124,10 +126,10 @@ class Asked:
     ) -> UnivariateSolver | SeparableSolver | NlpSolver:
         """The solver of the question, from whose formulas settings of value 0 are removed."""
         # without the terms that a setting of 0 removes, a problem may separate or become convex
-        nothing = frozenset(s for s in self.posed.settings.values() if values[s] == 0)
+        nothing = frozenset(s for s in self.formulated.settings.values() if values[s] == 0)
         if nothing not in self._solvers:
-            posed = self.posed.without(nothing) if nothing else self.posed
-            self._solvers[nothing] = choose_solver(posed, eliminate(posed))
+            formulated = self.formulated.without(nothing) if nothing else self.formulated
+            self._solvers[nothing] = choose_solver(formulated, eliminate(formulated))
         return self._solvers[nothing]
 
 
@@ -137,18 +139,18 @@ def _violated_answer(
     level: float,
 ) -> Answer | None:
     """The answer where a constraint without unknowns is violated; None if all hold."""
-    posed = solver.posed
+    formulated = solver.formulated
     conditions = (
-        solver.problem.conditions if isinstance(solver, UnivariateSolver) else posed.conditions
+        solver.problem.conditions if isinstance(solver, UnivariateSolver) else formulated.conditions
     )
-    unmet = list(violated_constant_constraints(posed.unknowns, conditions, values))
+    unmet = list(violated_constant_constraints(formulated.unknowns, conditions, values))
     if not unmet:
         return None
     certain = any(_is_certainly_violated(condition, values) for condition, _ in unmet)
     lines = [f"{c.text} holds for no choice: {shortfall_text(c, m)}" for c, m in unmet]
     of_question = [(c, m) for c, m in unmet if not c.law]
     return replace(
-        posed.blank("infeasible" if certain else "undecided", values, level),
+        formulated.blank("infeasible" if certain else "undecided", values, level),
         relaxations=tuple(Relaxation(c.text, c.doc, abs(m), {}, {}) for c, m in of_question),
         proof=tuple(lines),
         certain=certain,
@@ -190,13 +192,13 @@ def solve(question: str | Path | Question, /, **given: Any) -> Answer:
 
 
 def choose_solver(
-    posed: FormulatedQuestion, problem: ReducedProblem
+    formulated: FormulatedQuestion, problem: ReducedProblem
 ) -> UnivariateSolver | SeparableSolver | NlpSolver:
     """Choose the solver for a question: one unknown, separable unknowns, or several coupled
     unknowns.
 
     Args:
-        posed: the question.
+        formulated: the question.
         problem: the question after elimination.
 
     Returns:
@@ -204,9 +206,9 @@ def choose_solver(
     """
     # certified solvers first: that of several coupled unknowns relies on local searches
     if problem.single is not None:
-        return UnivariateSolver(posed, problem)
+        return UnivariateSolver(formulated, problem)
     parts = separate(problem)
-    return NlpSolver(posed, problem) if parts is None else SeparableSolver(posed, parts)
+    return NlpSolver(formulated, problem) if parts is None else SeparableSolver(formulated, parts)
 
 
 def _loaded_fit(fit: Any) -> Fit | Fits | Mapping[str, float]:

@@ -35,7 +35,7 @@ MISSING_INTERVAL_HELP = {
 
 
 def answer_warnings(
-    posed: FormulatedQuestion,
+    formulated: FormulatedQuestion,
     values: Mapping[sp.Symbol, float],
     errors_known: bool,
     answered_share: float = 1.0,
@@ -44,7 +44,7 @@ def answer_warnings(
     """Collect the warnings about an answer.
 
     Args:
-        posed: the question.
+        formulated: the question.
         values: symbol -> value of all symbols, unknowns at the answer.
         errors_known: whether the errors of the fits give an interval.
         answered_share: the share of Monte Carlo draws that have an answer, 0 to 1.
@@ -54,20 +54,20 @@ def answer_warnings(
         Diagnostics without duplicates.
     """
     diagnostics = [
-        *_fit_warnings(posed),
-        *_extrapolation_warnings(posed, values),
-        *_interval_warnings(posed, errors_known, answered_share, lacking),
+        *_fit_warnings(formulated),
+        *_extrapolation_warnings(formulated, values),
+        *_interval_warnings(formulated, errors_known, answered_share, lacking),
     ]
     return tuple(dict.fromkeys(diagnostics))
 
 
-def _fit_warnings(posed: FormulatedQuestion) -> Iterator[Diagnostic]:
+def _fit_warnings(formulated: FormulatedQuestion) -> Iterator[Diagnostic]:
     """Fits that are not trusted, and numbers that break a bound."""
-    for source in posed.sources:
-        named = posed.question.uses[source.use].name
+    for source in formulated.sources:
+        named = formulated.question.uses[source.use].name
         if source.law.name != named:
             message = f"`{source.use}` is a fit of {source.law.name}; the question names {named}"
-            without = _ignored_variables(posed, source)
+            without = _ignored_variables(formulated, source)
             if without:
                 message += f", and what it says of {', '.join(without)} has no effect"
             help = "see that it predicts what the question asks about"
@@ -81,21 +81,26 @@ def _fit_warnings(posed: FormulatedQuestion) -> Iterator[Diagnostic]:
             yield Diagnostic("F0506", message, "warning", help=help)
 
 
-def _ignored_variables(posed: FormulatedQuestion, source: FitSource) -> list[str]:
+def _ignored_variables(formulated: FormulatedQuestion, source: FitSource) -> list[str]:
     """The variables that the question gives values to and the fitted law lacks."""
     names = (*source.rests, *(q.name for q in source.law.variables))
     law_variables = {name.partition("[")[0] for name in names}
     question_variables = [
-        n for v in posed.question.values.values() if v.use == source.use for n, _ in v.arguments
+        n
+        for v in formulated.question.values.values()
+        if v.use == source.use
+        for n, _ in v.arguments
     ]
     return [name for name in dict.fromkeys(question_variables) if name not in law_variables]
 
 
 def _extrapolation_warnings(
-    posed: FormulatedQuestion, values: Mapping[sp.Symbol, float]
+    formulated: FormulatedQuestion, values: Mapping[sp.Symbol, float]
 ) -> Iterator[Diagnostic]:
     """Warnings about laws that are evaluated outside of the measured ranges."""
-    for law_input, value in zip(posed.law_inputs, posed.law_input_values(values), strict=True):
+    for law_input, value in zip(
+        formulated.law_inputs, formulated.law_input_values(values), strict=True
+    ):
         fit, name = law_input.source.fit, law_input.quantity.name
         if fit is None or name not in fit.data.ranges or math.isnan(value):
             continue
@@ -108,10 +113,13 @@ def _extrapolation_warnings(
 
 
 def _interval_warnings(
-    posed: FormulatedQuestion, errors_known: bool, answered_share: float, lacking: MissingInterval
+    formulated: FormulatedQuestion,
+    errors_known: bool,
+    answered_share: float,
+    lacking: MissingInterval,
 ) -> Iterator[Diagnostic]:
     """Intervals that are missing, or that some draws have no part in."""
-    if any(s.fit is None for s in posed.sources):
+    if any(s.fit is None for s in formulated.sources):
         message = "parameters were given as numbers: their errors are not known"
         help = "give a fit, USE=FIT.json, for intervals"
         yield Diagnostic("F0504", message, "warning", help=help)

@@ -33,18 +33,18 @@ class ReducedProblem:
         return self.unknowns[0] if len(self.unknowns) == 1 else None
 
 
-def eliminate(posed: FormulatedQuestion) -> ReducedProblem:
+def eliminate(formulated: FormulatedQuestion) -> ReducedProblem:
     """The question with one unknown, where its equations give the others as formulas of it."""
-    complete = ReducedProblem(posed.unknowns, posed.goal, posed.conditions)
-    equations = [c for c in posed.conditions if c.equality]
+    complete = ReducedProblem(formulated.unknowns, formulated.goal, formulated.conditions)
+    equations = [c for c in formulated.conditions if c.equality]
     # only a question with one unknown left is certified, so a partial elimination is not used
-    if len(posed.unknowns) - len(equations) > 1:
+    if len(formulated.unknowns) - len(equations) > 1:
         return complete
     problem: ReducedProblem | None = complete
     for equation in equations:
         if problem is None or len(problem.unknowns) == 1:
             break
-        problem = _eliminate_by(problem, equation, posed.question.name)
+        problem = _eliminate_by(problem, equation, formulated.question.name)
     return complete if problem is None or problem.single is None else problem
 
 

@@ -83,12 +83,12 @@ class NlpSolver:
     """A question with several unknowns.
 
     Args:
-        posed: the question.
+        formulated: the question.
         problem: the question without the unknowns that equations determine.
     """
 
-    def __init__(self, posed: FormulatedQuestion, problem: ReducedProblem) -> None:
-        self.posed, self.unknowns = posed, problem.unknowns
+    def __init__(self, formulated: FormulatedQuestion, problem: ReducedProblem) -> None:
+        self.formulated, self.unknowns = formulated, problem.unknowns
         self.goal = problem.goal
         free = {u.symbol for u in problem.unknowns}
         self.conditions = [c for c in problem.conditions if c.margin.free_symbols & free]
@@ -97,7 +97,7 @@ class NlpSolver:
     @cached_property
     def noise(self) -> FitUncertainty:
         """The uncertainty of the fits."""
-        return FitUncertainty.of(self.posed.sources)
+        return FitUncertainty.of(self.formulated.sources)
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
         """Answer the question; the status of the answer says whether there is an optimum.
@@ -111,7 +111,7 @@ class NlpSolver:
         fixed = determined_unknowns(full_problem)
         problem = substitute_unknowns(full_problem, fixed) if fixed else full_problem
         solution = minimise(problem, NlpOptions(seed=seed))
-        base = self.posed.blank("answered", values, level)
+        base = self.formulated.blank("answered", values, level)
         if not solution.feasible:
             relaxations = self._relaxations(solution, values, self._scaled_question(scales))
             status = "infeasible" if solution.proved_infeasible else "undecided"
@@ -222,7 +222,7 @@ class NlpSolver:
 
     def _describe_solution(self, base: Answer, search: SearchResult, values: Values) -> Answer:
         problem, solution = search.problem, search.solution
-        symbols = (*self.noise.symbols, *self.posed.names.values())
+        symbols = (*self.noise.symbols, *self.formulated.names.values())
         all_values = {
             **values,
             **{s.unknown: s.value(search.variable_values[s.variable]) for s in search.scales},
@@ -248,7 +248,7 @@ class NlpSolver:
             sensitivities=() if search.fixed else self._sensitivities(slopes, values),
         )
         if endless:
-            text = self.posed.question.goal_text
+            text = self.formulated.question.goal_text
             ends = ", ".join(
                 f"{s.unknown.name} -> {'oo' if search.variable_values[s.variable] > 0 else '0'}"
                 for s in endless
@@ -257,7 +257,7 @@ class NlpSolver:
             return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
         errors_known = search.smooth is None and self.noise.is_known(self._parameter_slopes(slopes))
         missing = MissingInterval.ERRORS if search.smooth is None else MissingInterval.GOAL
-        diagnostics = answer_warnings(self.posed, all_values, errors_known, lacking=missing)
+        diagnostics = answer_warnings(self.formulated, all_values, errors_known, lacking=missing)
         if differentiable is None:
             answer = replace(answer, proof=(*answer.proof, NO_DERIVATIVES))
         others = [search.choice(x) for x in solution.others]
@@ -309,7 +309,7 @@ class NlpSolver:
         self, path: UnboundedPath, scales: Sequence[UnknownScale], fixed: Values
     ) -> tuple[str, ...]:
         """Lines about a goal without an optimum: points of growing distance."""
-        text, sign = self.posed.question.goal_text, self.posed.sign
+        text, sign = self.formulated.question.goal_text, self.formulated.sign
         point_texts = []
         for x, value in zip(path.points, path.values.tolist(), strict=True):
             rest = iter(x.tolist())
@@ -341,7 +341,7 @@ class NlpSolver:
             return ()
         coordinates = ", ".join(f"{name} = {x:.3g}" for name, x in out)
         return (
-            f"{self.posed.question.goal_text} may be unbounded: the search went on to {coordinates}",
+            f"{self.formulated.question.goal_text} may be unbounded: the search went on to {coordinates}",
             "give these unknowns bounds to learn the best choice within them",
         )
 
@@ -392,7 +392,7 @@ class NlpSolver:
     def _solved_goal(
         self, search: SearchResult, goal: float, level: float, *, smooth: bool
     ) -> Goal:
-        question, problem = self.posed.question, search.problem
+        question, problem = self.formulated.question, search.problem
         inside = [s for s in self.noise.symbols if s in problem.values]
         slopes = (
             NlpFunctions(problem, inside).at(search.solution.x)[1][0] if inside else np.zeros(0)
@@ -401,7 +401,7 @@ class NlpSolver:
         gradient = [slopes[positions[s]] if s in positions else 0.0 for s in self.noise.symbols]
         by_parameters = np.array(gradient)[:, None] * search.per_goal(goal)
         half = float(self.noise.half_widths(by_parameters, level)[0])
-        value = self.posed.sign * goal
+        value = self.formulated.sign * goal
         ends = interval(value, half) if smooth else None
         return Goal(question.goal_text, question.maximize, value, ends)
 
@@ -420,7 +420,7 @@ class NlpSolver:
                 per = search.per_goal(goal) / (
                     1.0 if ratio is None else evaluated(ratio[0], all_values)
                 )
-                price = sign * self.posed.sign * float(solution.multipliers[i]) * per
+                price = sign * self.formulated.sign * float(solution.multipliers[i]) * per
             margin = 0.0 if active else max(margin, 0.0)
             constraint = Kept(condition.text, condition.doc, margin, active, condition.law, price)
             if active or not condition.law:
@@ -429,14 +429,14 @@ class NlpSolver:
 
     def _sensitivities(self, slopes: Slopes, values: Values) -> tuple[Sensitivity, ...]:
         derivatives = []
-        for name, symbol in self.posed.names.items():
+        for name, symbol in self.formulated.names.items():
             if symbol in slopes:
                 unknown_slopes, value = slopes[symbol]
                 by_unknown = {
                     u.name: float(m) for u, m in zip(self.unknowns, unknown_slopes, strict=True)
                 }
                 derivatives.append(
-                    Sensitivity(name, values[symbol], by_unknown, self.posed.sign * value)
+                    Sensitivity(name, values[symbol], by_unknown, self.formulated.sign * value)
                 )
         return tuple(derivatives)
 

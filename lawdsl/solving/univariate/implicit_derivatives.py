@@ -107,7 +107,7 @@ def answer_derivatives(state: SolverState, solution: UnivariateSolution) -> Answ
     others = solution.minimum.others if solution.best is solution.minimum.best else ()
     if not others or _is_mirrored(state, solution):
         return derivatives
-    symbols = list(state.posed.names.values())
+    symbols = list(state.formulated.names.values())
     goal_slopes = [_goal_slopes(state, solution, derivatives, symbols)]
     for other in others[:MAX_TIES]:
         which = tuple(solution.bounding[k] for k in other.constraints)

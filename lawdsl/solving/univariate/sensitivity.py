@@ -53,13 +53,13 @@ def sensitivities(
             output_rates = partial + line_values.by_unknown[:, 0] * unknown_rate
         if not np.isfinite([unknown_rate, output_rates[0]]).all():
             continue
-        if name not in state.posed.givens and not unknown_rate and not output_rates[0]:
+        if name not in state.formulated.givens and not unknown_rate and not output_rates[0]:
             continue  # a setting that nothing depends on
         unknowns = {state.unknown.name: float(unknown_rate) + 0.0}
         for i, other in enumerate(state.followers):
             unknowns[other.name] = float(output_rates[state.functions.count + i])
         yield Sensitivity(
-            name, solution.values[symbol], unknowns, state.posed.sign * float(output_rates[0])
+            name, solution.values[symbol], unknowns, state.formulated.sign * float(output_rates[0])
         )
 
 
@@ -87,7 +87,7 @@ def describe_missing_derivatives(
         for n, s, _ in _symbols_with_partials(state, line_values)
         if derivatives.by_symbol(s) is None
     }
-    names = [name for name in without_derivative if name in state.posed.givens]
+    names = [name for name in without_derivative if name in state.formulated.givens]
     if names:
         reason = "conditions that move apart coincide there"
         if derivatives.untied & set(without_derivative.values()):
@@ -100,7 +100,7 @@ def _symbols_with_partials(
 ) -> Iterator[tuple[str, sp.Symbol, Array]]:
     """The givens and settings that may move an answer, and the derivatives of the formulas by each,
     the unknown being fixed."""
-    for name, symbol in state.posed.names.items():
+    for name, symbol in state.formulated.names.items():
         if symbol in state.functions.others:
             yield name, symbol, line_values.by_others[:, state.functions.others.index(symbol), 0]
         elif any(symbol in limit.free_symbols for _, limit in state.unknown.bounds):
@@ -125,7 +125,7 @@ def response_curve(state: SolverState, solution: UnivariateSolution) -> Iterator
         value = float(line_values.values[0, n])
         if not math.isfinite(value):
             continue
-        value = state.posed.sign * value + 0.0  # no -0
+        value = state.formulated.sign * value + 0.0  # no -0
         follow = line_values.values[state.functions.count :, n]
         named = {
             state.unknown.name: float(point),

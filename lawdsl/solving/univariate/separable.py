@@ -45,13 +45,13 @@ class SeparableSolver:
     """A question that separates into questions with one unknown each.
 
     Args:
-        posed: the question.
+        formulated: the question.
         problems: the question for each unknown.
     """
 
-    def __init__(self, posed: FormulatedQuestion, problems: Sequence[ReducedProblem]) -> None:
-        self.posed = posed
-        self.solvers = [UnivariateSolver(posed, problem) for problem in problems]
+    def __init__(self, formulated: FormulatedQuestion, problems: Sequence[ReducedProblem]) -> None:
+        self.formulated = formulated
+        self.solvers = [UnivariateSolver(formulated, problem) for problem in problems]
 
     def answer(
         self, values: Mapping[sp.Symbol, float], level: float, seed: int, *, proofs: bool

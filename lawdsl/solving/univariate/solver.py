@@ -53,13 +53,13 @@ class UnivariateSolver:
     """A question with one unknown.
 
     Args:
-        posed: the question.
+        formulated: the question.
         problem: the question after elimination, with one unknown.
     """
 
-    def __init__(self, posed: FormulatedQuestion, problem: ReducedProblem) -> None:
+    def __init__(self, formulated: FormulatedQuestion, problem: ReducedProblem) -> None:
         assert problem.single is not None
-        self.posed, self.problem, self.unknown = posed, problem, problem.single
+        self.formulated, self.problem, self.unknown = formulated, problem, problem.single
         x = self.x = self.unknown.symbol
         self.goal = Formula(flatten_powers(problem.goal), x)
         self.conditions = [c for c in problem.conditions if x in c.margin.free_symbols]
@@ -69,7 +69,7 @@ class UnivariateSolver:
     @cached_property
     def noise(self) -> FitUncertainty:
         """The noise of the fits."""
-        return FitUncertainty.of(self.posed.sources)
+        return FitUncertainty.of(self.formulated.sources)
 
     @cached_property
     def functions(self) -> LineFunctions:
@@ -80,7 +80,7 @@ class UnivariateSolver:
     @cached_property
     def state(self) -> SolverState:
         """The question as the other modules of this room take it."""
-        parts = self.posed, self.unknown, self.problem.follow, self.conditions
+        parts = self.formulated, self.unknown, self.problem.follow, self.conditions
         return SolverState(*parts, self.functions, self.noise)
 
     def answer(self, values: Values, level: float, seed: int, *, proofs: bool) -> Answer:
@@ -130,15 +130,15 @@ class UnivariateSolver:
 
     def _inside_thresholds(self, slope: sp.Expr, values: Values) -> Iterator[Threshold]:
         """The thresholds beyond which the answer is in the interior, under all constraints."""
-        for threshold in thresholds(slope, self.posed.names, values):
+        for threshold in thresholds(slope, self.formulated.names, values):
             beyond = threshold.value * (
                 1 + (THRESHOLD_STEP if threshold.relation == ">" else -THRESHOLD_STEP)
             )
             if not math.isfinite(beyond):
                 continue
-            symbol_values = {**values, self.posed.names[threshold.name]: beyond}
+            symbol_values = {**values, self.formulated.names[threshold.name]: beyond}
             try:
-                check_given_constraints(self.posed, symbol_values)
+                check_given_constraints(self.formulated, symbol_values)
             except LawdslError:
                 continue
             best = self._line_minimum(symbol_values)[0].best
@@ -169,27 +169,29 @@ class UnivariateSolver:
         name = self.unknown.name
         if not minimum.certain:
             help = f"give {name} a narrower domain: `choose {name} in [0.1, 1]`"
-            return replace(self.posed.blank("undecided", values, level), proof=(help,))
-        advice = relaxations(bounding_conditions, self.x, name, self.posed.names, values, domain)
+            return replace(self.formulated.blank("undecided", values, level), proof=(help,))
+        advice = relaxations(
+            bounding_conditions, self.x, name, self.formulated.names, values, domain
+        )
         proof = (f"no {name} {_range_text(domain)} keeps every constraint",)
-        base = replace(self.posed.blank("infeasible", values, level), certain=True)
+        base = replace(self.formulated.blank("infeasible", values, level), certain=True)
         return replace(base, relaxations=tuple(advice), proof=proof)
 
     def _unbounded(self, solution: UnivariateSolution) -> Answer:
         name, point = self.unknown.name, solution.best.point
         end = f"{point:.6g}" if math.isfinite(point) else "oo" if point > 0 else "-oo"
         limit = solution.minimum.value
-        text = self.posed.question.goal_text
+        text = self.formulated.question.goal_text
         proof = [f"{text} is unbounded: it has no best value as {name} -> {end}"]
         if limit is not None and limit.low.is_finite() and limit.high.is_finite():
-            value = self.posed.sign * nearest_float(limit) + 0.0
+            value = self.formulated.sign * nearest_float(limit) + 0.0
             proof = [f"{text} comes nearer and nearer to {value:.6g} as {name} -> {end}"]
         if not solution.minimum.certain:
             proof += describe_undecided(name, solution.minimum)
         certain = solution.minimum.certain and solution.minimum.equal
         finite = limit is not None and limit.low.is_finite()
         status = "undecided" if finite and not solution.minimum.certain else "unbounded"
-        base = self.posed.blank(status, solution.values, solution.level)
+        base = self.formulated.blank(status, solution.values, solution.level)
         return replace(base, proof=tuple(proof), certain=certain)
 
     def _beyond_floats(self, solution: UnivariateSolution) -> Answer:
@@ -201,7 +203,7 @@ class UnivariateSolver:
             else "below the smallest, 1e-323"
         )
         line = f"the best {self.unknown.name} is about {point_text}, {largest}"
-        base = self.posed.blank("undecided", solution.values, solution.level)
+        base = self.formulated.blank("undecided", solution.values, solution.level)
         return replace(base, proof=(line, "state the question in another unit"))
 
     # An answer
@@ -211,8 +213,8 @@ class UnivariateSolver:
         if not solution.minimum.certain:
             unbeaten = self._unbeaten(solution, curve)
             if unbeaten is None:
-                base = self.posed.blank("undecided", solution.values, solution.level)
-                reason = f"{self.posed.question.goal_text} may be unbounded"
+                base = self.formulated.blank("undecided", solution.values, solution.level)
+                reason = f"{self.formulated.question.goal_text} may be unbounded"
                 return replace(
                     base, proof=(*describe_undecided(self.unknown.name, solution.minimum), reason)
                 )
@@ -234,9 +236,9 @@ class UnivariateSolver:
         minimum = solution.minimum
         status = "answered" if solution.best.attained else "approached"
         status = status if minimum.certain else "undecided"
-        base = self.posed.blank(status, solution.values, solution.level)
+        base = self.formulated.blank(status, solution.values, solution.level)
         proof = describe_certainty(
-            self.unknown.name, minimum, solution.best, solution.domain, self.posed.question
+            self.unknown.name, minimum, solution.best, solution.domain, self.formulated.question
         )
         answer = replace(
             base,
@@ -258,13 +260,15 @@ class UnivariateSolver:
         )
         if slope is not None and proofs:
             found_conflicts = [
-                c for s in self.posed.sources for c in conflicts(slope, s, self.posed.names, values)
+                c
+                for s in self.formulated.sources
+                for c in conflicts(slope, s, self.formulated.names, values)
             ]
             answer = replace(answer, conflicts=tuple(found_conflicts))
         share = 1.0 if sample is None else sample.answered
         lacking = self._lacking(line_values, sample, derivatives)
         why = lacking or MissingInterval.ERRORS
-        diagnostics = answer_warnings(self.posed, values, lacking is None, share, why)
+        diagnostics = answer_warnings(self.formulated, values, lacking is None, share, why)
         return replace(answer, diagnostics=diagnostics)
 
     def _lacking(
@@ -293,7 +297,9 @@ class UnivariateSolver:
             if point is not None and not self._is_better(point, solution):  # by rounding alone
                 point = None
             feasible_responses = [r for r in curve if r.allowed]
-            least = min(feasible_responses, key=lambda r: self.posed.sign * r.goal, default=None)
+            least = min(
+                feasible_responses, key=lambda r: self.formulated.sign * r.goal, default=None
+            )
             if point is None and least is not None:
                 response_point = least.x[self.unknown.name]
                 point = response_point if response_point != solution.best.point else None
@@ -343,12 +349,12 @@ class UnivariateSolver:
         )
 
     def _tidy(self, formula: sp.Expr) -> sp.Expr:
-        return tidy_powers(formula, self.posed.names.values())
+        return tidy_powers(formula, self.formulated.names.values())
 
     def shown(self, formula: sp.Expr) -> str:
         """A formula as text; of one fit alone the parameters have no prefix."""
-        if len({s.use for s in self.posed.sources}) == 1:
-            unprefixed = self.posed.sources[0].unprefixed(formula)
+        if len({s.use for s in self.formulated.sources}) == 1:
+            unprefixed = self.formulated.sources[0].unprefixed(formula)
             names = [s.name for s in unprefixed.free_symbols]
             formula = unprefixed if len(set(names)) == len(names) else formula
         return text.text(formula)
@@ -394,7 +400,7 @@ class UnivariateSolver:
             chosen[unknown.name] = Chosen(
                 unknown.name, value, unknown.unit, unknown.doc, ends, follower_text, "constraint"
             )
-        return tuple(chosen[o.name] for o in self.posed.unknowns if o.name in chosen)
+        return tuple(chosen[o.name] for o in self.formulated.unknowns if o.name in chosen)
 
     def _goal_gradient(
         self, line_values: LineValues, derivatives: AnswerDerivatives
@@ -419,7 +425,7 @@ class UnivariateSolver:
     def _goal(
         self, line_values: LineValues, solution: UnivariateSolution, derivatives: AnswerDerivatives
     ) -> Goal:
-        question = self.posed.question
+        question = self.formulated.question
         value = float(line_values.values[0, 0])
         limit = solution.minimum.value
         if (
@@ -428,7 +434,7 @@ class UnivariateSolver:
             and solution.best is solution.minimum.best
         ):
             value = nearest_float(limit)  # float64 has no value there, as of 0*log(0)
-        value = self.posed.sign * value + 0.0  # no -0
+        value = self.formulated.sign * value + 0.0  # no -0
         gradient = self._goal_gradient(line_values, derivatives)
         ends = None
         if gradient is not None:
@@ -447,7 +453,7 @@ class UnivariateSolver:
             over, under = line_values.by_unknown[0, 0], line_values.by_unknown[2 + i, 0]
             is_known = not derivatives.at_kink and math.isfinite(over) and math.isfinite(under)
             if active and under and is_known:
-                price = self.posed.sign * float(over / under)
+                price = self.formulated.sign * float(over / under)
             margin = 0.0 if active else float(line_values.values[2 + i, 0])
             margins.append(
                 Kept(condition.text, condition.doc, margin, active, condition.law, price)

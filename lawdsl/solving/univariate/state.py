@@ -24,7 +24,7 @@ class SolverState:
     """A question with one unknown.
 
     Attributes:
-        posed: the question.
+        formulated: the question.
         unknown: the one that remains after elimination.
         follow: the others, as formulas of it.
         conditions: the constraints.
@@ -32,7 +32,7 @@ class SolverState:
         noise: the uncertainty of the fits.
     """
 
-    posed: FormulatedQuestion
+    formulated: FormulatedQuestion
     unknown: Unknown
     follow: Mapping[sp.Symbol, sp.Expr]
     conditions: Sequence[AlgebraicConstraint]
@@ -49,7 +49,7 @@ class SolverState:
     @cached_property
     def followers(self) -> list[Unknown]:
         """The unknowns that follow, in the order of their formulas."""
-        unknown_of_symbol = {unknown.symbol: unknown for unknown in self.posed.unknowns}
+        unknown_of_symbol = {unknown.symbol: unknown for unknown in self.formulated.unknowns}
         return [unknown_of_symbol[symbol] for symbol in self.follow]
 
 
