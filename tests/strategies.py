@@ -21,7 +21,7 @@ plain_names = st.one_of(
 paths = st.lists(plain_names, min_size=1, max_size=3).map(".".join)
 numbers = st.one_of(
     st.sampled_from(("0", "1", "0.1311", "1e-3", "2.50E+10", "007", "1.0")),
-    st.integers(0, 10**size_limits.DIGITS - 1).map(str),
+    st.integers(0, 10**size_limits.MAX_DIGITS - 1).map(str),
     st.floats(0, 1e300, allow_subnormal=False).map(lambda x: f"{x:.6f}" if x < 1e6 else f"{x:.3e}"),
 ).map(tree.Number)
 texts = st.text(
@@ -40,7 +40,7 @@ def signed(first: str, other: str, parts):
     return st.tuples(parts, rest).map(lambda found: ((first, found[0]), *found[1]))
 
 
-subscripts = several(plain_names, most=size_limits.SUBSCRIPTS + 1)
+subscripts = several(plain_names, most=size_limits.MAX_SUBSCRIPTS + 1)
 named = st.one_of(plain_names, st.builds(tree.Element, plain_names, subscripts))
 with_dots = st.one_of(paths, st.builds(tree.Element, paths, subscripts))
 
@@ -79,7 +79,7 @@ domains = st.one_of(
     st.builds(tree.BoundNode, st.sampled_from(("<", "<=", ">", ">=")), small),
     st.builds(tree.IntervalNode, st.sampled_from("[("), small, small, st.sampled_from("])")),
 )
-powers = st.integers(1, size_limits.UNIT_POWER).flatmap(lambda n: st.sampled_from((n, -n)))
+powers = st.integers(1, size_limits.MAX_UNIT_POWER).flatmap(lambda n: st.sampled_from((n, -n)))
 items = st.builds(
     tree.Item, plain_names, st.none() | domains | st.just(tree.Simplex()), st.just(()) | subscripts
 )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from lawdsl.compiling import balls
 from lawdsl.compiling.arrays import ARRAYS
 from lawdsl.compiling.autodiff import values_and_gradients
-from lawdsl.compiling.interval_evaluation import BITS, evaluate
+from lawdsl.compiling.interval_evaluation import VERIFICATION_BITS, evaluate
 from lawdsl.compiling.intervals import ONE, Interval, NoInterval, precision
 from lawdsl.compiling.model import Model
 from lawdsl.compiling.tape import Tape, compile_tape
@@ -130,7 +130,7 @@ def in_intervals(name: str, points: Array) -> Array:
 
 
 def _in_intervals(tape: Tape, x: float) -> float:
-    with precision(BITS):
+    with precision(VERIFICATION_BITS):
         try:
             results = evaluate(tape, [Interval(arb(x), arb(x))])
             slope = interval_slopes.reverse_slopes(tape, results, [Interval(ONE, ONE)], 1)[0]

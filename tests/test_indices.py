@@ -272,7 +272,7 @@ def test_what_is_held_is_held_for_all_elements():
 def test_a_sum_counts_once_however_many_labels_it_has():
     sums = " + ".join(["sum(s[m]*s[m] for m)"] * 500)
 
-    law(f"law a\nindex m over 1..{size_limits.LABELS}\nparameter s[m]\nL = {sums}\n")
+    law(f"law a\nindex m over 1..{size_limits.MAX_LABELS}\nparameter s[m]\nL = {sums}\n")
 
 
 def test_a_sum_has_the_unit_of_its_terms():
@@ -399,10 +399,10 @@ def test_what_fits_is_read(lines: str):
 
 
 def test_a_law_has_few_indices():
-    lines = [f"index i{n} over set{n}" for n in range(size_limits.INDICES + 3)]
+    lines = [f"index i{n} over set{n}" for n in range(size_limits.MAX_INDICES + 3)]
     found = mistakes("\n".join(["law a", *lines, "L = 1", ""]))
 
-    assert {d.message for d in found} == {f"a law has at most {size_limits.INDICES} indices"}
+    assert {d.message for d in found} == {f"a law has at most {size_limits.MAX_INDICES} indices"}
     assert len(found) == 3
 
 

@@ -412,7 +412,7 @@ MUTATIONS: list[Mutation] = [
     ("a product keeps what it is divided by", products.PowerProduct, "over", lambda _: lambda self, other: self, of_boxes),
     ("1 - exp(-u) is log(1 + u)", products, "DECAY", lambda _: products.LOG, of_boxes),
     ("pieces of 2 bits", subdivision, "ENCLOSURE_BITS", lambda _: 2, of_boxes),
-    ("points of 2 bits", interval_evaluation, "BITS", lambda _: 2, of_intervals),
+    ("points of 2 bits", interval_evaluation, "VERIFICATION_BITS", lambda _: 2, of_intervals),
     ("products of moduli", intervals, "multiply", _of_moduli, of_boxes),
     ("sums are rounded inward", intervals, "add", _inward, of_intervals),
     ("powers are not rounded at all", intervals, "_corner", lambda right: lambda x, y: right(x, y).mid(), of_intervals),

@@ -222,8 +222,8 @@ def test_control_characters_are_escaped_in_messages():
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("# " + "x" * size_limits.BYTES, "L0103"),
-        ("a " * (size_limits.TOKENS + 1), "L0103"),
+        ("# " + "x" * size_limits.MAX_BYTES, "L0103"),
+        ("a " * (size_limits.MAX_TOKENS + 1), "L0103"),
         ("law a\nL = " + "(" * 101 + "1" + ")" * 101, "L0104"),
         ("law a\nL = " + "-" * 101 + "1", "L0104"),
         ("law a\nL = " + "2^" * 101 + "1", "L0104"),
@@ -249,7 +249,7 @@ def test_what_is_just_small_enough_is_read():
 
 
 def test_too_many_statements_are_refused():
-    lines = [f"let a{i} = 1" for i in range(size_limits.DECLARATIONS + 1)]
+    lines = [f"let a{i} = 1" for i in range(size_limits.MAX_DECLARATIONS + 1)]
 
     assert codes("\n".join(["law a", *lines])) == ["L0109"]
 
@@ -259,4 +259,4 @@ def test_after_many_mistakes_the_rest_is_not_read():
         found = codes("law a\n" + f"{line}\n" * 500)
 
         assert found[-1] == "L0110"
-        assert len(found) <= size_limits.MISTAKES + 2
+        assert len(found) <= size_limits.MAX_ERRORS + 2

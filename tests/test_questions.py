@@ -474,7 +474,7 @@ def test_any_words_in_any_order_are_answered(words: list[str]):
 
 def test_the_size_of_a_law_counts_where_it_is_taken():
     """A long argument stands in each place where the law has its variable."""
-    long = " + ".join(["D"] * (size_limits.NODES // 2 - 100))
+    long = " + ".join(["D"] * (size_limits.MAX_NODES // 2 - 100))
 
     assert question(*asked(goal=f"minimize loss(N, D = {long})"))
     _, found = read(*asked(goal=f"minimize loss(N, D = {long}) + loss(N, D = 1 + {long})"))

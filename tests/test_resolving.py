@@ -450,13 +450,13 @@ def test_a_law_that_extends_itself_is_refused():
 
 
 def test_a_long_chain_of_laws_is_refused(tmp_path: Path):
-    count = size_limits.CHAIN + 2
+    count = size_limits.MAX_CHAIN + 2
     for i in range(count):
         text = f"law l{i}\nextends l{i + 1}\nparameter a{i} > 0\ny = l{i + 1} + a{i}\n"
         last = f"law l{i}\nvariable x > 0\ny = x\n"
         (tmp_path / f"l{i}.law").write_text(text if i + 1 < count else last)
 
-    assert len(library.declarations(str(tmp_path / "l2.law"))[0].laws) == size_limits.CHAIN - 1
+    assert len(library.declarations(str(tmp_path / "l2.law"))[0].laws) == size_limits.MAX_CHAIN - 1
     with pytest.raises(LawdslError, match="L0311"):
         library.declarations(str(tmp_path / "l0.law"))
 

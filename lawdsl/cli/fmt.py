@@ -62,7 +62,7 @@ def _standard_input() -> str:
     from lawdsl.language import size_limits
 
     try:
-        return sys.stdin.buffer.read(size_limits.BYTES + 1).decode("utf-8")
+        return sys.stdin.buffer.read(size_limits.MAX_BYTES + 1).decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"standard input is not UTF-8 (byte {error.start})"
         raise LawdslError(Diagnostic("L0312", message, help="give UTF-8 text")) from None

@@ -11,9 +11,12 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Support = frozenset[int] | None  # numbers of variables; None: every row is a value of its own
 
-TABLE = 0.5  # distinct values per row, up to which a table of them is used
-LARGEST_TABLE = 20_000
-MOST_CODES = 16  # times as many possible codes as rows are renumbered by counting; more by sorting
+# a table of distinct values pays only where it has far fewer entries than the data have rows
+MAX_DISTINCT_PER_ROW = 0.5
+MAX_DISTINCT = 20_000  # of one table
+MAX_CODES_PER_ROW = (
+    16  # possible codes that are renumbered by counting; by sorting if there are more
+)
 EVERY_ROW = slice(None)
 
 
@@ -34,7 +37,7 @@ class Table:
     @property
     def most(self) -> int:
         """The number of distinct values up to which a table of them is worth its cost."""
-        return int(min(TABLE * self.rows, LARGEST_TABLE))
+        return int(min(MAX_DISTINCT_PER_ROW * self.rows, MAX_DISTINCT))
 
     @cached_property
     def codes(self) -> list[tuple[Index, int]]:
@@ -42,7 +45,7 @@ class Table:
         column with too many values only that there are more."""
         codes = []
         for column in self.columns:
-            few = column[: 2 * LARGEST_TABLE]
+            few = column[: 2 * MAX_DISTINCT]
             values, code = np.unique(few, return_inverse=True)
             if len(values) <= self.most and len(few) < self.rows:
                 values, code = np.unique(column, return_inverse=True)
@@ -139,7 +142,7 @@ class Table:
 
 def _numbered(code: Index, count: int) -> tuple[Index, int]:
     """Codes below `count` renumbered without gaps, in their order, and how many there are."""
-    if count > MOST_CODES * len(code):
+    if count > MAX_CODES_PER_ROW * len(code):
         values, numbers = np.unique(code, return_inverse=True)
         return numbers.astype(np.int64), len(values)
     occurs = np.zeros(count, dtype=bool)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import ARRAYS
-from lawdsl.compiling.indexed_leaves import OUTER, Leaves, Source
+from lawdsl.compiling.indexed_leaves import OUTER_AXES, Leaves, Source
 from lawdsl.core.functions import FUNCTIONS, value_in
 from lawdsl.language import tree
 from lawdsl.language.constants import literal
@@ -138,7 +138,7 @@ class Indexed:
         self.output = building(formula, dict(leaves.rows))
         self.steps = building.steps
         self.leaves = leaves
-        self.axes = OUTER + len(leaves.declared.indices)
+        self.axes = OUTER_AXES + len(leaves.declared.indices)
 
     def values(self, sources: Source) -> list[Array]:
         """The result of every step; the output has shape (starts, rows, 1, …)."""
@@ -239,7 +239,7 @@ def _backwards(
 
 
 def _inner(x: Array) -> tuple[int, ...]:
-    return (1,) * OUTER + x.shape[OUTER:]
+    return (1,) * OUTER_AXES + x.shape[OUTER_AXES:]
 
 
 def _others(x: Array, axes: tuple[int, ...]) -> Array:
@@ -254,13 +254,13 @@ def _others(x: Array, axes: tuple[int, ...]) -> Array:
 
 def _summed(pull: Array, x: Array) -> Array:
     """A derivative summed over the indices that an argument does not have; rows stay separate."""
-    axes = tuple(k for k in range(OUTER, pull.ndim) if x.shape[k] == 1 and pull.shape[k] > 1)
+    axes = tuple(k for k in range(OUTER_AXES, pull.ndim) if x.shape[k] == 1 and pull.shape[k] > 1)
     return pull.sum(axis=axes, keepdims=True) if axes else pull
 
 
 def _times(pull: Array, factor: Array, x: Array) -> Array:
     """A derivative times a factor, summed over the indices that an argument does not have."""
-    remaining = {*range(OUTER), *(k for k in range(OUTER, x.ndim) if x.shape[k] > 1)}
+    remaining = {*range(OUTER_AXES), *(k for k in range(OUTER_AXES, x.ndim) if x.shape[k] > 1)}
     return contracted(pull, factor, without=tuple(k for k in range(x.ndim) if k not in remaining))
 
 

@@ -20,8 +20,8 @@ from lawdsl.language.symbols import Declarations
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-OUTER = 2  # axes before those of the indices: starts and rows
-NOTHING = 1e-12  # a share below it is rounding
+OUTER_AXES = 2  # axes before those of the indices: starts and rows
+SHARE_ATOL = 1e-12  # a share below it is rounding
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Leaves:
 
     def axis(self, index: str) -> int:
         """The axis of an index, after those of starts and rows."""
-        return OUTER + list(self.declared.indices).index(index)
+        return OUTER_AXES + list(self.declared.indices).index(index)
 
     def is_leaf(self, name: str) -> bool:
         """Whether a name is a setting, parameter or variable, and not a definition."""
@@ -165,7 +165,7 @@ class Source:
     def _shape(self, rows: int = 1, **axes: int) -> tuple[int, ...]:
         """The shape with rows and an axis for each index."""
         count = len(self.leaves.declared.indices)
-        return rows, *(axes.get(f"axis{k + OUTER}", 1) for k in range(count))
+        return rows, *(axes.get(f"axis{k + OUTER_AXES}", 1) for k in range(count))
 
     def _variable(self, name: str, labels: tuple[IndexValue | int, ...]) -> Array:
         leaves = self.leaves
@@ -198,5 +198,5 @@ def rest_of(shares: Array) -> Array:
         Shape (rows,).
     """
     remainder = 1 - shares.sum(axis=0)
-    rest: Array = np.where(remainder < NOTHING, 0.0, remainder)
+    rest: Array = np.where(remainder < SHARE_ATOL, 0.0, remainder)
     return rest

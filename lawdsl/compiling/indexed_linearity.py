@@ -9,7 +9,7 @@ from lawdsl.language import tree
 from lawdsl.language.symbols import Declarations
 from lawdsl.language.tree import Formula
 
-BENT = 2  # stands for every degree above 1
+NONLINEAR = 2  # stands for every degree above 1
 
 
 def linear_in(leaves: Leaves) -> tuple[int, ...]:
@@ -55,17 +55,17 @@ def _degree(declared: Declarations, node: Formula, names: Set[str]) -> int:
             return inner(symbol.formula)
         case tree.Aggregate(function, body):
             degree = inner(body)
-            return degree if function == "sum" or not degree else BENT
+            return degree if function == "sum" or not degree else NONLINEAR
         case tree.Negative(operand):
             return inner(operand)
         case tree.Sum(terms):
             return max(inner(term) for _, term in terms)
         case tree.Product(factors):
             if any(sign == "/" and inner(factor) for sign, factor in factors):
-                return BENT
-            return min(BENT, sum(inner(factor) for _, factor in factors))
+                return NONLINEAR
+            return min(NONLINEAR, sum(inner(factor) for _, factor in factors))
         case tree.Power(base, exponent):
-            return BENT if inner(base) or inner(exponent) else 0
+            return NONLINEAR if inner(base) or inner(exponent) else 0
         case tree.Call(_, arguments):
-            return BENT if any(inner(part) for part in arguments) else 0
+            return NONLINEAR if any(inner(part) for part in arguments) else 0
     return 0

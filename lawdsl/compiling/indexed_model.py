@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed import Indexed
-from lawdsl.compiling.indexed_leaves import OUTER, Source
+from lawdsl.compiling.indexed_leaves import OUTER_AXES, Source
 from lawdsl.compiling.model import EVERY_ROW, combined
 from lawdsl.language.instances.instance import IndexValue
 
@@ -154,4 +154,4 @@ def _with_slopes(law: Indexed, theta: Array, columns: Array) -> tuple[Array, Arr
 
 def _flat(value: Array) -> Array:
     """A value without the axes of indices, along which the output has length 1."""
-    return value.reshape(value.shape[:OUTER])
+    return value.reshape(value.shape[:OUTER_AXES])

@@ -29,12 +29,13 @@ from lawdsl.compiling.intervals import (
 from lawdsl.compiling.tape import Tape
 from lawdsl.core.functions import FUNCTIONS
 
-BITS = 170  # precision where a point is verified: about 50 digits
-SHORT = 2000  # bits of a fraction that is kept exact
-WORKING = (BITS, 4 * BITS, 16 * BITS)  # precisions tried in turn until the digits shown are certain
-FLOATS = 300  # decimal exponent up to which a float64 neither overflows nor underflows
-NARROW = 1e-12  # relative width up to which an interval is given as one float
-MOST_DIGITS = 60  # of a number before it is rounded
+VERIFICATION_BITS = 170  # precision where a point is verified: about 50 digits
+MAX_FRACTION_BITS = 2000  # bits of a fraction that is kept exact
+# tried in turn until the digits that are printed are certain
+PRECISIONS = (VERIFICATION_BITS, 4 * VERIFICATION_BITS, 16 * VERIFICATION_BITS)
+MAX_FLOAT_EXPONENT = 300  # decimal exponent up to which a float64 neither overflows nor underflows
+FLOAT_RTOL = 1e-12  # relative width up to which an interval is given as one float
+EXACT_DIGITS = 60  # of a number before it is rounded
 
 Number = Fraction | Interval
 
@@ -49,7 +50,7 @@ def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
     Returns:
         -1, 0 or 1, or None where it cannot be decided.
     """
-    with precision(BITS):
+    with precision(VERIFICATION_BITS):
         try:
             value = as_interval(_run(tape, inputs))
         except NoInterval:
@@ -67,7 +68,7 @@ def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
         tape: what to compute.
         inputs: one fraction for each input.
     """
-    with precision(BITS):
+    with precision(VERIFICATION_BITS):
         try:
             value = _run(tape, inputs)
         except NoInterval:
@@ -87,7 +88,7 @@ def certain_floats(tape: Tape, inputs: Sequence[float]) -> list[float]:
     """
     if not all(map(math.isfinite, inputs)):
         return [math.nan] * len(tape.outputs)
-    with precision(BITS):
+    with precision(VERIFICATION_BITS):
         results = evaluate(tape, [Interval(arb(x), arb(x)) for x in inputs])
         return [_as_float(results[position]) for position in tape.outputs]
 
@@ -136,7 +137,7 @@ def _as_float(value: Interval | None) -> float:
     if value is None or not (value.low.is_finite() and value.high.is_finite()):
         return math.nan
     low, high = float(value.low), float(value.high)
-    return low if low == high or abs(high - low) <= NARROW * abs(low) else math.nan
+    return low if low == high or abs(high - low) <= FLOAT_RTOL * abs(low) else math.nan
 
 
 def certain_text(tape: Tape, inputs: Sequence[Fraction], digits: int) -> str:
@@ -152,7 +153,7 @@ def certain_text(tape: Tape, inputs: Sequence[Fraction], digits: int) -> str:
         sign is, or that no digit is known.
     """
     sign: int | None = None
-    for bits in WORKING:
+    for bits in PRECISIONS:
         with precision(bits):
             try:
                 enclosure = as_interval(_run(tape, inputs))
@@ -168,7 +169,7 @@ def certain_text(tape: Tape, inputs: Sequence[Fraction], digits: int) -> str:
 
 def _decimal(number: Decimal, digits: int) -> str:
     """A decimal in Python's notation of floats, also beyond their range."""
-    if not number or abs(number.adjusted()) < FLOATS:
+    if not number or abs(number.adjusted()) < MAX_FLOAT_EXPONENT:
         return f"{float(number):.{digits}g}"
     sign, figures, _ = number.as_tuple()
     significant = "".join(map(str, figures)).rstrip("0")
@@ -182,7 +183,7 @@ def _rounded(x: Any, digits: int) -> Decimal | None:
     if not x.is_finite():
         return None
     mantissa, exponent = x.man_exp()
-    with localcontext(Context(prec=MOST_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+    with localcontext(Context(prec=EXACT_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN)):
         exact = Decimal(int(mantissa)) * Decimal(2) ** int(exponent)
         rounded = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN).plus(exact)
     return None if mantissa and not rounded else rounded
@@ -287,7 +288,7 @@ def _exact(op: str, arguments: Sequence[Number]) -> Fraction | None:
     result = _EXACT[op](*fractions)
     if (
         result is None
-        or max(result.numerator.bit_length(), result.denominator.bit_length()) > SHORT
+        or max(result.numerator.bit_length(), result.denominator.bit_length()) > MAX_FRACTION_BITS
     ):
         return None
     return result

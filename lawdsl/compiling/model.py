@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.distinct_rows import EVERY_ROW, Index, Support, Table
 from lawdsl.compiling.tape_on_table import Program
-from lawdsl.compiling.terms import ONE, Parts, Sum
+from lawdsl.compiling.terms import NO_FACTOR, Parts, Sum
 
 Array = NDArray[np.float64]
 
-AT_ONCE = 20_000  # rows up to which several sums share one index
+MAX_ROWS_AT_ONCE = 20_000  # rows up to which several sums share one index
 
 __all__ = ["EVERY_ROW", "Model", "Values"]
 
@@ -218,7 +218,7 @@ class _ExpandedSums:
         self.table, self.count = program.table, len(sums)
         self.groups = [_by_support(program, terms) for terms in sums]
         every = [support for groups in self.groups for support in groups]
-        self.at_once = None not in every and self.table.rows <= AT_ONCE
+        self.at_once = None not in every and self.table.rows <= MAX_ROWS_AT_ONCE
         if not self.at_once:
             return
         self.fill: list[tuple[int, int, Sum]] = []
@@ -294,7 +294,7 @@ def _write(into: Array, results: Sequence[Array], terms: Sum, theta: Array | Non
     """Write Σ parameter·output."""
     for number, (factor, o) in enumerate(terms):
         part = results[o]
-        if factor != ONE:
+        if factor != NO_FACTOR:
             assert theta is not None
             part = part * theta[:, factor, None]
         if number:
@@ -332,8 +332,8 @@ class _HessianSums:
         for entries in layers:
             rows, columns = zip(*entries, strict=True)
             factors, positions = zip(*entries.values(), strict=True)
-            free = np.array([f for f in factors if f != ONE])
-            scaled = np.array([i for i, f in enumerate(factors) if f != ONE])
+            free = np.array([f for f in factors if f != NO_FACTOR])
+            scaled = np.array([i for i, f in enumerate(factors) if f != NO_FACTOR])
             self.layers.append(
                 (np.array(rows), np.array(columns), np.array(positions), scaled, free)
             )

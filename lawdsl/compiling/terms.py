@@ -18,11 +18,11 @@ from lawdsl.compiling.tape import FiniteLog, Tape, compile_tape
 from lawdsl.law.algebra import derivative
 from lawdsl.law.functions import BY_ROW
 
-Term = tuple[int, int]  # number of the parameter that multiplies, ONE for none; number of an output
+Term = tuple[int, int]  # number of the parameter that multiplies, or NO_FACTOR; number of an output
 Sum = tuple[Term, ...]
 
-ONE = -1
-MOST_SECOND = 40  # parameters: with more no second derivatives, whose number is quadratic
+NO_FACTOR = -1  # stands for the number of a parameter where no parameter multiplies
+MAX_HESSIAN_PARAMETERS = 40  # the number of second derivatives grows with the square
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ def parts_of(
     """
     inputs = [*variables, *parameters, *constants]
     outside = {parameters[j]: sp.S.Zero for j in linear}
-    factors = [ONE, *linear]
+    factors = [NO_FACTOR, *linear]
     pieces = [expression.xreplace(outside)]
     pieces += [derivative(expression, parameters[j]) for j in linear]
     terms = [sp.Add.make_args(piece) for piece in pieces]
     moving = [k for k in range(len(parameters)) if k not in linear]
     outputs = _Outputs(frozenset(variables), expression.has(*BY_ROW))
 
-    columns = [outputs.sum([(ONE, summands)]) for summands in terms]
+    columns = [outputs.sum([(NO_FACTOR, summands)]) for summands in terms]
     counts = [len(outputs.each)]
     if outputs.by_row:
         terms = [[_by_row(term) for term in summands] for summands in terms]
@@ -89,9 +89,9 @@ def parts_of(
     gradient |= {k: outputs.sum(zip(factors, slopes[k], strict=True)) for k in moving}
     counts.append(len(outputs.each))
     hessian = None
-    if len(parameters) <= MOST_SECOND:
+    if len(parameters) <= MAX_HESSIAN_PARAMETERS:
         second = {
-            (min(j, k), max(j, k)): outputs.sum([(ONE, summands)])
+            (min(j, k), max(j, k)): outputs.sum([(NO_FACTOR, summands)])
             for k in moving
             for j, summands in zip(linear, slopes[k][1:], strict=True)
         }

@@ -28,8 +28,8 @@ from lawdsl.language.tree import (
     Sum,
 )
 
-EXACT_BITS = 4096  # a fraction with more is rounded to a float
-POWER_BITS = 65_536  # a power of fractions with more is refused: algebra would write it out
+MAX_EXACT_BITS = 4096  # a fraction with more is rounded to a float
+MAX_POWER_BITS = 65_536  # a power of fractions with more is refused: algebra would write it out
 
 Value = Fraction | float | None  # None: not a number alone, or not known
 
@@ -127,8 +127,8 @@ def _product(factors: list[tuple[str, Formula, Value]]) -> Value:
 
 
 def _power(node: Power, base: Value, exponent: Value) -> Value:
-    if exponent is not None and _magnitude(exponent) > size_limits.EXPONENT:
-        why = f"numbers in exponents go up to {size_limits.EXPONENT:,}"
+    if exponent is not None and _magnitude(exponent) > size_limits.MAX_EXPONENT:
+        why = f"numbers in exponents go up to {size_limits.MAX_EXPONENT:,}"
         raise TooLarge(node.exponent, why, "write a large number as 1e20")
     if base is None or exponent is None:
         return None
@@ -143,9 +143,9 @@ def _power(node: Power, base: Value, exponent: Value) -> Value:
         return base
     if whole and isinstance(base, Fraction):
         bits = _magnitude(exponent) * _bits(base)
-        if bits > POWER_BITS:
+        if bits > MAX_POWER_BITS:
             raise _beyond(node)
-        if bits <= EXACT_BITS:
+        if bits <= MAX_EXACT_BITS:
             return _bounded(node, operator.pow, base, exponent)
     return _bounded(node, operator.pow, float(base), float(exponent))
 
@@ -189,7 +189,7 @@ def _bounded(
     vanished = result == 0 and left != 0 and right != 0 and operation is not operator.add
     if vanished or not math.isfinite(rounded) or (rounded == 0 and result != 0):
         raise _beyond(node)
-    return result if isinstance(result, Fraction) and _bits(result) <= EXACT_BITS else rounded
+    return result if isinstance(result, Fraction) and _bits(result) <= MAX_EXACT_BITS else rounded
 
 
 def _bits(number: Fraction) -> int:

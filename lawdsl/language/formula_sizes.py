@@ -12,7 +12,7 @@ from lawdsl.language.scope import Scope
 from lawdsl.language.symbols import Declarations, Symbol
 
 Size = tuple[int, int]  # parts, and how deep they are nested
-ONE: Size = (1, 1)
+ONE_NODE: Size = (1, 1)
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class LawSize:
 
     def at(self, arguments: Iterable[Size]) -> Size:
         """An upper bound on the size of the law with arguments substituted for its variables."""
-        largest = [max(sizes, default=1) for sizes in zip(*arguments, strict=True)] or ONE
+        largest = [max(sizes, default=1) for sizes in zip(*arguments, strict=True)] or ONE_NODE
         return self.parts + self.occurrences * (largest[0] - 1), self.depth + largest[1] - 1
 
 
@@ -69,7 +69,7 @@ def size_of(node: tree.Node, name_sizes: Mapping[str, Size]) -> Size:
         top, level = stack.pop()
         name = top.text if isinstance(top, tree.Name) else ""
         name = top.name if isinstance(top, tree.Element) else name
-        more = name_sizes.get(name, ONE)
+        more = name_sizes.get(name, ONE_NODE)
         size += more[0]
         depth = max(depth, level + more[1] - 1)
         stack.extend((child, level + 1) for child in tree.children(top))
@@ -89,13 +89,15 @@ def check_sizes(
     """
     for node in nodes:
         size, depth = size_of(node, name_sizes)
-        if size > size_limits.NODES:
-            message = f"with its {what} written out this has more than {size_limits.NODES:,} parts"
+        if size > size_limits.MAX_NODES:
+            message = (
+                f"with its {what} written out this has more than {size_limits.MAX_NODES:,} parts"
+            )
             scope.say("L0105", message, node.span, "simplify it")
             return
-        if depth > size_limits.DEPTH:
+        if depth > size_limits.MAX_DEPTH:
             message = (
-                f"with its {what} written out this is nested more than {size_limits.DEPTH} deep"
+                f"with its {what} written out this is nested more than {size_limits.MAX_DEPTH} deep"
             )
             scope.say("L0104", message, node.span, "simplify it")
             return

@@ -313,8 +313,8 @@ def _check_derivative(scope: Scope, node: tree.Derivative, context: FormulaConte
         message = f"the order is {node.order}, the number of names below {len(node.wrt)}"
         help = "write as many names below as the order says: ∂²L/∂D∂r or ∂²L/∂r²"
         scope.say("L0210", message, node.span, help)
-    elif node.order > size_limits.ORDER:
-        message = f"derivatives go up to order {size_limits.ORDER}"
+    elif node.order > size_limits.MAX_DERIVATIVE_ORDER:
+        message = f"derivatives go up to order {size_limits.MAX_DERIVATIVE_ORDER}"
         scope.say("L0105", message, node.span, "lower the order")
     if isinstance(node.of, str):  # elements are parts of the formula
         check_named(scope, node.of, scope.within(node.span, node.of), context)

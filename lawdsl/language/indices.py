@@ -24,8 +24,8 @@ def declare_indices(scope: Scope, statement: tree.Index) -> None:
     for name in statement.names:
         span = scope.within(statement.span, name)
         home = next((s.over for s in scope.indices.values() if name in s.listed), None)
-        if len(scope.indices) == size_limits.INDICES:
-            message = f"a law has at most {size_limits.INDICES} indices"
+        if len(scope.indices) == size_limits.MAX_INDICES:
+            message = f"a law has at most {size_limits.MAX_INDICES} indices"
             scope.say("L0317", message, span, "use one index for what runs over one set")
             scope.unread_names |= set(statement.names)  # nothing more is said of those
             return
@@ -39,7 +39,7 @@ def declare_indices(scope: Scope, statement: tree.Index) -> None:
 def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | None]:
     """The set that a statement names, and its labels; a message is reported where it is not a valid
     set."""
-    over, most = statement.over, size_limits.LABELS
+    over, most = statement.over, size_limits.MAX_LABELS
     labels: tuple[str, ...] | None = None
     if isinstance(over, tree.RangeNode):
         last = int(over.last) if over.last.isdigit() and len(over.last) < 5 else 0
@@ -86,8 +86,8 @@ def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -
         subscripts: the subscripts.
         span: the place of the declaration.
     """
-    if len(subscripts) > size_limits.SUBSCRIPTS:
-        message = f"a name has at most {size_limits.SUBSCRIPTS} subscripts"
+    if len(subscripts) > size_limits.MAX_SUBSCRIPTS:
+        message = f"a name has at most {size_limits.MAX_SUBSCRIPTS} subscripts"
         scope.say("L0314", message, span, "leave some out")
         return
     for i, name in enumerate(subscripts):

@@ -72,13 +72,13 @@ def read(path: Path) -> Text:
         with os.fdopen(os.open(path, flags), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _unreadable("this is not a regular file", name, "give the path of a file")
-            data = file.read(size_limits.BYTES + 1)
+            data = file.read(size_limits.MAX_BYTES + 1)
     except IsADirectoryError:
         raise _unreadable("this is a folder", name, "give the path of a file") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name is no file name"
         raise _unreadable(f"the file cannot be read: {why}", name, "check the path") from None
-    if len(data) > size_limits.BYTES:
+    if len(data) > size_limits.MAX_BYTES:
         help = "a law is a few lines long; data belong into a table"
         raise LawdslError(
             Diagnostic("L0103", "the file is larger than 1 MiB", place=name, help=help)
@@ -257,12 +257,12 @@ class _LawLoader:
             text = read(file)
             self.characters += len(text.text)
             if (
-                len(self.done) >= size_limits.FILES
-                or len(path) >= size_limits.CHAIN
-                or self.characters > size_limits.BYTES
+                len(self.done) >= size_limits.MAX_FILES
+                or len(path) >= size_limits.MAX_CHAIN
+                or self.characters > size_limits.MAX_BYTES
             ):
                 message = "the law is built on too many others"
-                help = f"{size_limits.FILES} laws, {size_limits.CHAIN} on each other, may be 1 MiB together"
+                help = f"{size_limits.MAX_FILES} laws, {size_limits.MAX_CHAIN} on each other, may be 1 MiB together"
                 raise LawdslError(Diagnostic("L0311", message, help=help))
             self.done[name], _ = self.resolve(text, (*path, name))
         return self.done[name]

@@ -230,8 +230,8 @@ def crossed(
         if free_targets:
             remaining.append(replace(grid, targets=tuple(free_targets)))
     grids = (*remaining, *own_grids)
-    if own_grids and math.prod(_size(grid) for grid in grids) > size_limits.STARTS:
-        message = f"the grids make more than {size_limits.STARTS:,} starts"
+    if own_grids and math.prod(_size(grid) for grid in grids) > size_limits.MAX_STARTS:
+        message = f"the grids make more than {size_limits.MAX_STARTS:,} starts"
         scope.say("L0405", message, own_grids[-1].span, "make them coarser")
     return grids
 

@@ -66,5 +66,5 @@ class ParseCache:
                 total -= size
 
 
-CACHE = ParseCache(size_limits.BYTES)
+CACHE = ParseCache(size_limits.MAX_BYTES)
 """That of the library and of stored fits. A law may be built on texts of this size together."""

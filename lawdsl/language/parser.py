@@ -71,12 +71,12 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
         The statements that could be read, and a diagnostic for each mistake.
     """
     source = Text(name, text.removeprefix("\ufeff"))
-    if len(source.text.encode("utf-8", "surrogatepass")) > size_limits.BYTES:
+    if len(source.text.encode("utf-8", "surrogatepass")) > size_limits.MAX_BYTES:
         return _TOO_LARGE, [too_large("the file is larger than 1 MiB", source)]
     tokens, diagnostics = _words(source)
-    if len(tokens) > size_limits.TOKENS:
+    if len(tokens) > size_limits.MAX_TOKENS:
         return _TOO_LARGE, [
-            too_large(f"the file has more than {size_limits.TOKENS:,} words", source)
+            too_large(f"the file has more than {size_limits.MAX_TOKENS:,} words", source)
         ]
     lines = []
     unread_names: set[str] = set()
@@ -88,7 +88,7 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
             if statement is None:
                 unread_names |= _names(line, source)
         lines.append(SourceLine(statement, line.above, line.behind, line.gap))
-        if len(diagnostics) > size_limits.MISTAKES:
+        if len(diagnostics) > size_limits.MAX_ERRORS:
             diagnostics.append(too_many(source))
             unread_names.add(ANYTHING)
             break
@@ -120,7 +120,7 @@ def too_large(message: str, source: Text) -> Diagnostic:
 
 def too_many(source: Text) -> Diagnostic:
     """The message that ends a list of errors that has reached its limit."""
-    message = f"after {size_limits.MISTAKES} mistakes the rest of the file is not read"
+    message = f"after {size_limits.MAX_ERRORS} mistakes the rest of the file is not read"
     end = Span(len(source.text), len(source.text))
     return Diagnostic("L0110", message, text=source, span=end, help="mend those above first")
 
@@ -147,7 +147,7 @@ def _words(source: Text) -> tuple[list[Token], list[Diagnostic]]:
         elif token.type == "NEWLINE":
             reported.clear()
         words.append(token)
-        if len(words) > size_limits.TOKENS or len(diagnostics) > size_limits.MISTAKES:
+        if len(words) > size_limits.MAX_TOKENS or len(diagnostics) > size_limits.MAX_ERRORS:
             break
     return words, diagnostics
 
@@ -221,30 +221,32 @@ def _spellings() -> dict[str, str]:
 def _out_of_bounds(statement: Statement, source: Text) -> Iterator[Diagnostic]:
     """The limits that a single statement can break."""
     for node, depth in _with_depth(statement):
-        if depth > size_limits.DEPTH:
-            message = f"this is nested more than {size_limits.DEPTH} deep"
+        if depth > size_limits.MAX_DEPTH:
+            message = f"this is nested more than {size_limits.MAX_DEPTH} deep"
             help = "name a part of the formula with `let`"
             yield Diagnostic("L0104", message, text=source, span=node.span, help=help)
             return
     for count, node in enumerate(walk(statement)):
-        if count > size_limits.NODES:
-            message = f"the statement has more than {size_limits.NODES:,} parts"
+        if count > size_limits.MAX_NODES:
+            message = f"the statement has more than {size_limits.MAX_NODES:,} parts"
             help = "simplify it, or name parts of it with `let`"
             yield Diagnostic("L0105", message, text=source, span=statement.span, help=help)
             return
         if isinstance(node, Number):
             yield from _number(node, source)
         elif isinstance(node, UnitOf) and not all(
-            0 < abs(power) <= size_limits.UNIT_POWER for _, power in node.factors
+            0 < abs(power) <= size_limits.MAX_UNIT_POWER for _, power in node.factors
         ):
-            message = f"the power of a unit is a whole number from 1 to {size_limits.UNIT_POWER}"
+            message = (
+                f"the power of a unit is a whole number from 1 to {size_limits.MAX_UNIT_POWER}"
+            )
             help = "write it as token^2"
             yield Diagnostic("L0409", message, text=source, span=node.span, help=help)
 
 
 def _long_names(tokens: Sequence[Token], source: Text) -> Iterator[Diagnostic]:
     for token in tokens:
-        if token.type == "NAME" and len(ascii_name(token)) > size_limits.NAME:
+        if token.type == "NAME" and len(ascii_name(token)) > size_limits.MAX_NAME_LENGTH:
             yield long_name(span_of(token), source)
 
 
@@ -255,15 +257,15 @@ def long_name(span: Span, source: Text) -> Diagnostic:
         span: the place of the name.
         source: the text of the file.
     """
-    message = f"this name is longer than {size_limits.NAME} characters"
+    message = f"this name is longer than {size_limits.MAX_NAME_LENGTH} characters"
     return Diagnostic("L0108", message, text=source, span=span, help="shorten it")
 
 
 def _number(node: Number, source: Text) -> Iterator[Diagnostic]:
     mantissa = node.text.lower().partition("e")[0]
     digits = mantissa.replace(".", "").lstrip("0")
-    if len(digits) > size_limits.DIGITS:
-        message = f"a number has at most {size_limits.DIGITS} digits"
+    if len(digits) > size_limits.MAX_DIGITS:
+        message = f"a number has at most {size_limits.MAX_DIGITS} digits"
         help = "write large numbers with an exponent, as 1e20"
         yield Diagnostic("L0106", message, text=source, span=node.span, help=help)
         return
@@ -283,5 +285,5 @@ def _with_depth(statement: Statement) -> Iterator[tuple[Any, int]]:
     while stack:
         node, depth = stack.pop()
         yield node, depth
-        if depth <= size_limits.DEPTH:
+        if depth <= size_limits.MAX_DEPTH:
             stack.extend((child, depth + 1) for child in children(node))

@@ -58,8 +58,8 @@ from lawdsl.language.tree import (
     name_of,
 )
 
-KEYWORD = 9  # columns of the keyword: those of the longest, `parameter`
-WIDTH = 110  # a formula longer than this is broken before a term
+KEYWORD_COLUMNS = 9  # columns of the keyword: those of the longest, `parameter`
+MAX_LINE_WIDTH = 110  # a formula longer than this is broken before a term
 
 # How tightly a record binds; an operand that binds less than its place asks for is bracketed.
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(5)
@@ -302,7 +302,9 @@ def _aligned(paragraph: Sequence[SourceLine]) -> list[str]:
     for line in paragraph:
         if line.statement is not None:
             rows.append((line, _row(line.statement, widths)))
-    behind = max((len(t) for line, t in rows if line.behind and len(t) <= WIDTH), default=0)
+    behind = max(
+        (len(t) for line, t in rows if line.behind and len(t) <= MAX_LINE_WIDTH), default=0
+    )
     texts = iter(rows)
     printed: list[str] = []
     for line in paragraph:
@@ -317,7 +319,7 @@ def _aligned(paragraph: Sequence[SourceLine]) -> list[str]:
 
 def _row(statement: Statement, widths: dict[tuple[str, int], int]) -> str:
     cells = _cells(statement)
-    keyword = 0 if isinstance(statement, Section) else KEYWORD
+    keyword = 0 if isinstance(statement, Section) else KEYWORD_COLUMNS
     text = f"{cells[0]:{keyword}} " if cells[0] else ""
     for column in range(1, len(cells)):
         width = widths.get((_table(statement), column), 0)
@@ -329,7 +331,7 @@ def _row(statement: Statement, widths: dict[tuple[str, int], int]) -> str:
 def _broken(text: str) -> list[str]:
     """A line too long is broken before its terms."""
     pieces = [text]
-    while len(pieces[-1]) > WIDTH and (position := _break(pieces[-1])):
+    while len(pieces[-1]) > MAX_LINE_WIDTH and (position := _break(pieces[-1])):
         pieces[-1:] = [pieces[-1][:position].rstrip(), "    " + pieces[-1][position:]]
     return pieces
 
@@ -338,7 +340,7 @@ def _break(text: str) -> int:
     """Where a line may be broken: after the last outer ` + ` or ` - ` that fits, not in a text."""
     best = depth = 0
     quoted = False
-    for i, char in enumerate(text[:WIDTH]):
+    for i, char in enumerate(text[:MAX_LINE_WIDTH]):
         if char == '"':
             quoted = not quoted
         elif not quoted:

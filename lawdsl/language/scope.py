@@ -127,7 +127,7 @@ class Scope:
         """
         self.diagnostics.append(diagnostic)
         self.errors += diagnostic.severity == "error"
-        if self.errors > size_limits.MISTAKES:
+        if self.errors > size_limits.MAX_ERRORS:
             self.diagnostics.append(too_many(self.text))
             raise TooManyMistakes
 
@@ -155,7 +155,7 @@ class Scope:
             name: its dotted name.
             span: the place at which it is named.
         """
-        if len(name) > size_limits.NAME:
+        if len(name) > size_limits.MAX_NAME_LENGTH:
             self.add(long_name(span, self.text))
             return None
         try:

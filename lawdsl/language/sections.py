@@ -62,7 +62,7 @@ def header_and_body(
             if body:
                 message = f"the `{header.kind}` line is not the first"
                 scope.say("L0401", message, statement.span, "move it to the top")
-            if len(header.name) > size_limits.NAME:
+            if len(header.name) > size_limits.MAX_NAME_LENGTH:
                 scope.add(long_name(header.span, scope.text))
     if header is None and not scope.unread_names.intersection((*keywords.SECTIONS, ANYTHING)):
         span = body[0].span if body else Span(0, 0)
@@ -71,9 +71,9 @@ def header_and_body(
     if header is not None and header.kind != kind:
         scope.say("L0601", *_other_kind(header, kind))
         return None, None
-    if len(body) > size_limits.DECLARATIONS:
-        message = f"the file has more than {size_limits.DECLARATIONS:,} statements"
-        span = body[size_limits.DECLARATIONS].span
+    if len(body) > size_limits.MAX_DECLARATIONS:
+        message = f"the file has more than {size_limits.MAX_DECLARATIONS:,} statements"
+        span = body[size_limits.MAX_DECLARATIONS].span
         scope.say("L0109", message, span, f"split it into several {kind}s")
         return None, None
     return header, [s for s in body if _belongs(scope, s, kind)]
@@ -117,7 +117,7 @@ def look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
     for statement in body:
         match statement:
             case tree.Index(names):
-                for name in names[: size_limits.INDICES]:
+                for name in names[: size_limits.MAX_INDICES]:
                     later.setdefault(name, scope.within(statement.span, name))
             case tree.Uses():
                 for name, span in use_spans(scope, statement):

@@ -18,7 +18,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.functions import EXTREMA
 from lawdsl.core.time_limit import OutOfTime, time_limit, unstruck
 from lawdsl.language import size_limits, tree
-from lawdsl.language.constants import POWER_BITS, Undefined, literal
+from lawdsl.language.constants import MAX_POWER_BITS, Undefined, literal
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Declarations
 from lawdsl.law.functions import BUILD, CONSTANTS, NAMES, SYMPY
@@ -157,7 +157,7 @@ def _power(base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
         bits = 0
         if number.is_Rational and number not in (1, -1):
             bits = max(number.p.bit_length(), number.q.bit_length())
-        if abs(exponent) > size_limits.EXPONENT or bits * abs(exponent) > POWER_BITS:
+        if abs(exponent) > size_limits.MAX_EXPONENT or bits * abs(exponent) > MAX_POWER_BITS:
             raise OutOfTime
     return sp.Pow(base, exponent)
 

@@ -53,6 +53,13 @@ RANGES: dict[type[sp.Basic], tuple[sp.Expr | None, sp.Expr | None]] = {
 ANALYTIC = tuple(known_as for known_as, row in ROWS.items() if row.analytic)
 """The functions that are analytic on the whole real line."""
 
+KINKED = (
+    *(getattr(SYMPY, name) for name in EXTREMA),
+    *(known_as for known_as, row in ROWS.items() if not row.smooth),
+)
+"""The functions without a derivative somewhere inside their domain: |x|, min, max, and the
+derivatives of these, which jump."""
+
 LIKE_ITS_ARGUMENT = tuple(
     known_as
     for known_as, row in ROWS.items()

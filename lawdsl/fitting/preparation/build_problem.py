@@ -18,7 +18,7 @@ from lawdsl.compiling.indexed_linearity import linear_in as linear_on_arrays
 from lawdsl.compiling.indexed_model import ArrayModel
 from lawdsl.compiling.model import Model
 from lawdsl.compiling.tape import Tape
-from lawdsl.compiling.terms import MOST_SECOND, parts_of
+from lawdsl.compiling.terms import MAX_HESSIAN_PARAMETERS, parts_of
 from lawdsl.fitting.preparation.parameter_bounds import transforms_of
 from lawdsl.fitting.preparation.symbolic_linearity import (
     compared,
@@ -153,7 +153,7 @@ def on_arrays(law: Law) -> bool:
 
 def is_large(law: Law) -> bool:
     """Whether a law with index sets has too many parameters for algebra about each of them."""
-    return law.declarations.schema is not None and len(law.parameters) > MOST_SECOND
+    return law.declarations.schema is not None and len(law.parameters) > MAX_HESSIAN_PARAMETERS
 
 
 def array_model(law: Law, columns: Array) -> ArrayModel:

@@ -154,7 +154,7 @@ class Grounding:
         assignment: Mapping[str, IndexValue],
     ) -> Formula:
         self.terms += math.prod(len(self.instance.of(self.declared, name)) for name in over)
-        if self.terms > size_limits.TERMS:
+        if self.terms > size_limits.MAX_TERMS:
             raise _too_many(self.declared)
         sets = [self.declared.indices[name].over for name in over]
         if len(over) > 1 and not set(sets).isdisjoint(self.instance.open):
@@ -316,6 +316,6 @@ def _depends(
 
 
 def _too_many(declared: Declarations) -> LawdslError:
-    message = f"its sums have more than {size_limits.TERMS:,} terms at these labels"
+    message = f"its sums have more than {size_limits.MAX_TERMS:,} terms at these labels"
     help = "sum over fewer indices in each other, or over fewer labels"
     return LawdslError(Diagnostic("L0105", message, text=declared.text, help=help))

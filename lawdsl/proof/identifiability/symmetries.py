@@ -24,6 +24,7 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.law.algebra import is_of_sympy
+from lawdsl.law.functions import KINKED
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.identifiability.closed_forms import Direction, guesses
@@ -52,7 +53,6 @@ SPARE_PLACES, MANY_SPARE_PLACES = 4, 24  # rows beyond the number of parameters
 MAX_POINT_TRIES = 30  # points at which the law may have no value
 MAX_COLUMN_ORDERS = 24  # of elimination, in search of sparse directions
 MAX_FORMULA_DIRECTIONS = 8  # directions for which a formula is sought
-KINKS = (sp.Min, sp.Max, sp.Abs, sp.sign, sp.Heaviside)
 T = TypeVar("T")
 EXPECTED_FAILURES = (OutOfTime, Unclear, NoPoint, NoBall, LawdslError)
 
@@ -133,7 +133,7 @@ def _freedom(numbers: NumericLaw, seconds: float) -> Freedom:
             elif len(vector) > 1:  # that one has no effect at all, algebra would have shown
                 without_formula.append(_FormulaDirection(vector, {}, False))
         with_formula.sort(key=lambda one: _length(one.field))
-    kinked = numbers.expression.has(*KINKS)
+    kinked = numbers.expression.has(*KINKED)
     basis = _basis(with_formula if kinked else [*with_formula, *without_formula], numbers)
     return Freedom(_symmetries(numbers, basis), certain=len(basis) == len(base.vectors))
 
@@ -198,7 +198,7 @@ def _formula(
 ) -> tuple[VectorField, bool] | None:
     """A verified formula for a direction, and whether it is proved."""
     direction = Direction(numbers, support, seed=1, bits=BALL_BITS)
-    kinked = numbers.expression.has(*KINKS)
+    kinked = numbers.expression.has(*KINKED)
 
     def first_verified() -> tuple[VectorField, bool] | None:
         for field in guesses(direction, theta, random.Random(2)):

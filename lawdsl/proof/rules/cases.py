@@ -16,7 +16,7 @@ from lawdsl.proof.box import Box, Endpoint, SymbolRange
 from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.sign import Sign, decided, largest
 
-KINKED = (sp.Max, sp.Min, sp.Abs)
+MAXIMA = (sp.Max, sp.Min, sp.Abs)  # each a maximum, or the negative of one
 MAX_SIGN_SPLITS = 3  # symbols of unknown sign; there are 3^n cases
 
 
@@ -27,7 +27,7 @@ def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
     cases. A part for which the sum is the minimum of its cases is expanded first: the sum is
     positive only if all of them are; of a maximum one case is enough.
     """
-    parts = sorted(e.atoms(*KINKED), key=lambda part: (-part.count_ops(), str(part)))
+    parts = sorted(e.atoms(*MAXIMA), key=lambda part: (-part.count_ops(), str(part)))
     if not parts:
         return None
     monotonicity = {part: _monotonicity(signs, e, part) for part in parts}

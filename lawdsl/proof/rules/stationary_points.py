@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import sympy as sp
 
 from lawdsl.law.algebra import derivative, merge_powers
+from lawdsl.law.functions import KINKED
 from lawdsl.law.text import text
 from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.monomials import expanded, log_of_product, powers
@@ -19,7 +20,6 @@ from lawdsl.proof.signs.sign import Sign
 
 MAX_STATIONARY_OPERATIONS = 80  # operations of a sum whose stationary point is sought
 MAX_SLOPE_TERMS = 12  # of a slope
-KINKED = (sp.Max, sp.Min, sp.Abs, sp.sign, sp.Heaviside)
 
 
 def by_stationary_point(signs: Signs, e: sp.Expr) -> Sign | None:

@@ -12,10 +12,11 @@ from __future__ import annotations
 import sympy as sp
 
 from lawdsl.law.algebra import derivative
+from lawdsl.law.functions import KINKED
 from lawdsl.law.text import text
 from lawdsl.proof.box import Endpoint
 from lawdsl.proof.rules.monotone import between_bounds, isolated_zeros
-from lawdsl.proof.rules.stationary_points import KINKED, without_content
+from lawdsl.proof.rules.stationary_points import without_content
 from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import at_infinity, limit
 from lawdsl.proof.signs.monomials import expanded

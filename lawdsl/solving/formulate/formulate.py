@@ -125,10 +125,8 @@ class _Formulation:
         sets = [self.labels[self.question.indices[i].over] for i in indices]
         # counted before anything is built: a file of a few lines may ask for billions
         self.element_count += math.prod(map(len, sets))
-        if self.element_count > size_limits.TERMS:
-            message = (
-                f"it has more than {size_limits.TERMS:,} elements and constraints at these labels"
-            )
+        if self.element_count > size_limits.MAX_TERMS:
+            message = f"it has more than {size_limits.MAX_TERMS:,} elements and constraints at these labels"
             help = "use fewer indices beside each other, or fewer labels"
             raise LawdslError(Diagnostic("L0105", message, text=self.question.text, help=help))
         return product(*sets)

@@ -12,7 +12,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from lawdsl.compiling.interval_evaluation import BITS, evaluate
+from lawdsl.compiling.interval_evaluation import VERIFICATION_BITS, evaluate
 from lawdsl.compiling.intervals import Interval, NoInterval, add, multiply, precision
 from lawdsl.solving.nlp.interval_slopes import ONE, ZERO, certain, reverse_slopes
 from lawdsl.solving.nlp.problem import NlpProblem
@@ -34,7 +34,7 @@ def certain_violations(problem: NlpProblem, x: Array) -> Array:
     """
     unscaled = problem.original or problem
     tape = unscaled.functions.tape
-    with precision(BITS):
+    with precision(VERIFICATION_BITS):
         results = evaluate(tape, _point_intervals(unscaled, x))
         constraint_values = [results[k] for k in tape.outputs[1:]]
         return np.array(
@@ -66,7 +66,7 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
     """
     unscaled = problem.original or problem
     tape = unscaled.functions.tape
-    with precision(BITS):
+    with precision(VERIFICATION_BITS):
         inputs = _point_intervals(unscaled, x)
         results = evaluate(tape, inputs)
         weights = [ONE, *(Interval(arb(m), arb(m)) for m in multipliers.tolist())]

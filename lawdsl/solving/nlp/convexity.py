@@ -15,7 +15,7 @@ from typing import Literal
 import sympy as sp
 from flint import arb
 
-from lawdsl.compiling.interval_evaluation import BITS, apply, constant
+from lawdsl.compiling.interval_evaluation import VERIFICATION_BITS, apply, constant
 from lawdsl.compiling.intervals import (
     Interval,
     precision,
@@ -77,7 +77,7 @@ def _all_curvatures(
     constants: Mapping[sp.Symbol, float],
 ) -> list[Curvature]:
     tape = _compiled(tuple(expressions), (*unknowns, *constants))
-    with precision(BITS):
+    with precision(VERIFICATION_BITS):
         boxes = [Interval(arb(low), arb(high)) for low, high in unknowns.values()]
         boxes += [Interval(arb(value), arb(value)) for value in constants.values()]
         per_step: list[Curvature] = []

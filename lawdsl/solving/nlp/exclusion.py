@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import sympy as sp
 from flint import arb
 
-from lawdsl.compiling.interval_evaluation import BITS
+from lawdsl.compiling.interval_evaluation import VERIFICATION_BITS
 from lawdsl.compiling.intervals import precision
 from lawdsl.solving.nlp.convexity import ranges
 from lawdsl.solving.nlp.problem import NlpProblem
@@ -62,7 +62,7 @@ def _violates_constraint(problem: NlpProblem, box: Box) -> bool:
         # a constraint without a value somewhere on the box cannot exclude it
         if len(finite_ranges) < len(of_constraint):
             continue
-        with precision(BITS):
+        with precision(VERIFICATION_BITS):
             least = sum((x.low - TERM_RTOL * abs(x.low) for x in finite_ranges), arb(0))
             most = sum((x.high + TERM_RTOL * abs(x.high) for x in finite_ranges), arb(0))
         if least > 0 or (constraint.equality and most < 0):

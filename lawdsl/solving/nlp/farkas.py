@@ -18,7 +18,7 @@ import sympy as sp
 from flint import arb
 from numpy.typing import NDArray
 
-from lawdsl.compiling.interval_evaluation import BITS, evaluate
+from lawdsl.compiling.interval_evaluation import VERIFICATION_BITS, evaluate
 from lawdsl.compiling.intervals import Interval, as_interval, precision
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.solving.nlp.problem import NlpProblem
@@ -128,7 +128,7 @@ def _lower_bound(
     tape = compile_tape(
         [problem.constraints[k].expression for k in numbers], [*unknowns, *problem.values]
     )
-    with precision(BITS):
+    with precision(VERIFICATION_BITS):
         results = evaluate(tape, [as_interval(value) for value in inputs])
         total: Any = arb(0)
         for weight, output in zip(weights, tape.outputs, strict=True):

@@ -14,7 +14,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from lawdsl.compiling.interval_derivatives import derivative
-from lawdsl.compiling.interval_evaluation import BITS, evaluate
+from lawdsl.compiling.interval_evaluation import VERIFICATION_BITS, evaluate
 from lawdsl.compiling.intervals import (
     OPERATIONS,
     Interval,
@@ -89,7 +89,7 @@ def affine_rows(
     """
     slopes: dict[int, dict[int, Interval]] = {}
     affine: list[tuple[Array, float] | None] = []
-    with precision(BITS):
+    with precision(VERIFICATION_BITS):
         exact = [Interval(arb(value), arb(value)) for value in inputs]
         results = evaluate(tape, exact)
         for output in (tape.outputs[row] for row in rows):

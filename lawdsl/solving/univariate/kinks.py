@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.tape import compile_tape
+from lawdsl.law.functions import KINKED
 from lawdsl.solving.univariate.line_functions import LineFunctions
-from lawdsl.solving.univariate.piecewise import KINKED
 
 Array = NDArray[np.float64]
 

@@ -15,12 +15,12 @@ from typing import Any
 import sympy as sp
 
 from lawdsl.compiling.intervals import Interval, middle
+from lawdsl.law.functions import KINKED
 from lawdsl.solving.formulate.closed_form import flatten_powers
 from lawdsl.solving.univariate.interval_functions import Formula, IntervalFunction
 from lawdsl.solving.univariate.roots import interval_order, roots_between
 
 MAX_SMOOTH_PIECES = 200  # that a range is cut into at most
-KINKED = (sp.Abs, sp.Min, sp.Max, sp.sign, sp.Heaviside)
 
 
 @dataclass(frozen=True)

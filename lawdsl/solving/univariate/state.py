@@ -8,12 +8,12 @@ from functools import cached_property
 
 import sympy as sp
 
+from lawdsl.law.functions import KINKED
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion, Unknown
 from lawdsl.solving.uncertainty import FitUncertainty
 from lawdsl.solving.univariate.kinks import Kinks
 from lawdsl.solving.univariate.line_functions import LineFunctions
 from lawdsl.solving.univariate.line_minimum import Candidate, LineMinimum
-from lawdsl.solving.univariate.piecewise import KINKED
 from lawdsl.solving.univariate.roots import UnknownRange
 
 Values = Mapping[sp.Symbol, float]
