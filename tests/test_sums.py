@@ -54,7 +54,7 @@ class Values:
     """Numbers for the elements of a law, and what an expression with sums is for them."""
 
     def __init__(self, law: Law, seed: int) -> None:
-        self.general: IndexedAlgebra = law.general
+        self.general: IndexedAlgebra[Law] = law.general
         self.rng = np.random.default_rng(seed)
         self.known: dict[str, float] = {}
 

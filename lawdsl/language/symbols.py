@@ -17,7 +17,8 @@ from lawdsl.language.tree import Formula, Named
 if TYPE_CHECKING:
     from lawdsl.language.instances.instance import Instance
 
-Relation = tuple[str, Formula]
+Relation = tuple[str, Formula]  # of a bound: its sign, and the limit
+Tie = tuple[str, Formula]  # a parameter, and what it equals
 
 
 @dataclass(frozen=True)

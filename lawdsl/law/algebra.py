@@ -43,6 +43,19 @@ class NamedLaw(Protocol):
         ...
 
 
+class FormulaLaw(NamedLaw, Protocol):
+    """The interface of a law whose formulas can be converted to expressions."""
+
+    def to_sympy(
+        self,
+        formula: tree.Formula,
+        opaque: Iterable[str] = (),
+        extra: dict[str, sp.Expr] | None = None,
+    ) -> sp.Expr:
+        """A formula of this law as a SymPy expression; the names in `opaque` stay symbols."""
+        ...
+
+
 @dataclass
 class ExpressionBuilder:
     """The conversion of syntax trees to SymPy, for the names of one law.

@@ -8,20 +8,16 @@ it is the sum of their derivatives.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 import sympy as sp
 
-from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.grounding import Grounding, Rest, renamed
-from lawdsl.language.instances.sample_labels import general
-from lawdsl.language.symbols import Declarations
-from lawdsl.law.algebra import derivative
+from lawdsl.law.algebra import FormulaLaw, derivative
 from lawdsl.law.text import text
 
-if TYPE_CHECKING:
-    from lawdsl.law.law import Law
+LawOfFormulas = TypeVar("LawOfFormulas", bound=FormulaLaw)
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class IndexedSum:
 
 
 @dataclass(frozen=True)
-class IndexedAlgebra:
+class IndexedAlgebra(Generic[LawOfFormulas]):
     """The algebra of a law with index sets, in which each index serves as its own label.
 
     Attributes:
@@ -53,7 +49,7 @@ class IndexedAlgebra:
         rest_values: symbol of such a variable -> the whole sum minus the named terms.
     """
 
-    law: Law
+    law: LawOfFormulas
     rests: Mapping[str, Rest]
     sums: dict[sp.Symbol, IndexedSum] = field(default_factory=dict)
     rest_values: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
@@ -117,22 +113,20 @@ class IndexedAlgebra:
         )
 
 
-def indexed_algebra(law: Law, declared: Declarations) -> IndexedAlgebra:
+def indexed_algebra(ground: Grounding, law: LawOfFormulas) -> IndexedAlgebra[LawOfFormulas]:
     """Build the algebra of a law with index sets.
 
     Args:
-        law: the law.
-        declared: its declarations.
+        ground: the law with each index as its own label.
+        law: the law of the declarations that are written out in it.
     """
-    ground = general(declared)
-    grounded = replace(law, declarations=written_out(ground), root=None)
-    algebra = IndexedAlgebra(grounded, ground.rests)
+    algebra = IndexedAlgebra(law, ground.rests)
     for rest in list(ground.rests.values()):
         _add_sum(algebra, ground, rest)
     return algebra
 
 
-def _add_sum(algebra: IndexedAlgebra, ground: Grounding, rest: Rest) -> None:
+def _add_sum(algebra: IndexedAlgebra[Any], ground: Grounding, rest: Rest) -> None:
     """Add the symbol of a whole sum; the rest of the sum is the whole minus the named terms."""
     labels = ground.instance.of(ground.declared, rest.index)
     parts = [renamed(rest.body, {rest.index: label}) for label in labels]

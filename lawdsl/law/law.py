@@ -20,8 +20,9 @@ from lawdsl.language import library, tree
 from lawdsl.language.added_bounds import add_bound
 from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied
 from lawdsl.language.instances.claims import instantiated
+from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.instance import Instance
-from lawdsl.language.instances.sample_labels import few_labels
+from lawdsl.language.instances.sample_labels import few_labels, general
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.printer import print_formula
 from lawdsl.language.resolver import Claim, Declarations, Objective
@@ -97,10 +98,12 @@ class Law:
         return replace(self, declarations=instantiated(self.declarations, instance), root=None)
 
     @cached_property
-    def general(self) -> IndexedAlgebra:
+    def general(self) -> IndexedAlgebra[Law]:
         """The algebra of a law with index sets, in which each index serves as its own label."""
         with bounded(self.declarations):
-            return indexed_algebra(self, self.declarations)
+            ground = general(self.declarations)
+            grounded = replace(self, declarations=written_out(ground), root=None)
+            return indexed_algebra(ground, grounded)
 
     @cached_property
     def sample(self) -> Law:

@@ -13,11 +13,11 @@ from lawdsl.language import tree
 from lawdsl.language.declarations import remember, sort_symbols
 from lawdsl.language.fix_and_tie import fix_and_tie
 from lawdsl.language.instances.grounding import Grounding
-from lawdsl.language.instances.identities import Tie, identified
+from lawdsl.language.instances.identities import identified
 from lawdsl.language.objective import read_target
 from lawdsl.language.printer import with_subscripts
 from lawdsl.language.scope import Scope
-from lawdsl.language.symbols import Declarations, Symbol
+from lawdsl.language.symbols import Declarations, Symbol, Tie
 from lawdsl.language.tree import Formula
 
 

@@ -15,10 +15,9 @@ from typing import NamedTuple, cast
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.formula_signs import known_signs_of
-from lawdsl.language.instances.identities import Tie
 from lawdsl.language.instances.instance import Differing, IndexValue, Instance, indicator
 from lawdsl.language.printer import print_formula, with_subscripts
-from lawdsl.language.symbols import Declarations, Relation, Symbol
+from lawdsl.language.symbols import Declarations, Relation, Symbol, Tie
 from lawdsl.language.tree import Formula
 
 ZERO, ONE = tree.Number("0"), tree.Number("1")

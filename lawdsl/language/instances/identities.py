@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language import tree
 from lawdsl.language.constants import literal
+from lawdsl.language.instances.grounding import Grounding
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.printer import print_formula
-from lawdsl.language.symbols import Declarations, Symbol
+from lawdsl.language.symbols import Declarations, Symbol, Tie
 from lawdsl.language.tree import Formula
 
-if TYPE_CHECKING:
-    from lawdsl.language.instances.grounding import Grounding
-
-Tie = tuple[str, Formula]  # a parameter, and what it equals
 Form = dict[str, Fraction]  # name -> its coefficient; the constant under CONSTANT
 
 CONSTANT = ""

@@ -5,10 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from lawdsl.core.records import MAY_BE_ABSENT
-from lawdsl.language.symbols import Declarations
+
+
+class LabelledIndex(Protocol):
+    """An index of a law."""
+
+    @property
+    def over(self) -> str:
+        """The set that it runs over."""
+        ...
+
+
+class IndexedOutput(Protocol):
+    """The output of a law with index sets."""
+
+    @property
+    def indices(self) -> tuple[str, ...]:
+        """Its subscripts."""
+        ...
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The indices that are free in its formula besides."""
+        ...
+
+
+class IndexedLaw(Protocol):
+    """The part of the declarations of a law that an instance depends on; the declarations contain
+    the instance that they were taken at.
+    """
+
+    @property
+    def indices(self) -> Mapping[str, LabelledIndex]:
+        """Name -> index."""
+        ...
+
+    @property
+    def output(self) -> IndexedOutput:
+        """The predicted quantity."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -31,7 +69,7 @@ class Instance:
     left_out: Mapping[str, str] = field(default_factory=dict)
     open: Annotated[tuple[str, ...], MAY_BE_ABSENT] = ()
 
-    def of(self, declared: Declarations, index: str) -> tuple[str, ...]:
+    def of(self, declared: IndexedLaw, index: str) -> tuple[str, ...]:
         """The labels that an index runs over.
 
         Args:
@@ -40,13 +78,11 @@ class Instance:
         """
         return self.labels[declared.indices[index].over]
 
-    def rows(self, declared: Declarations) -> dict[str, IndexValue]:
+    def rows(self, declared: IndexedLaw) -> dict[str, IndexValue]:
         """Index of the rows -> its label, or a placeholder where it differs from row to row."""
         return {name: self.at.get(name) or Differing(name) for name in row_indices(declared)}
 
-    def assignments(
-        self, declared: Declarations, indices: Sequence[str]
-    ) -> Iterator[dict[str, str]]:
+    def assignments(self, declared: IndexedLaw, indices: Sequence[str]) -> Iterator[dict[str, str]]:
         """Every way to give indices labels.
 
         Args:
@@ -75,7 +111,7 @@ class Differing:
 IndexValue = str | Differing  # what an index stands for
 
 
-def row_indices(declared: Declarations) -> tuple[str, ...]:
+def row_indices(declared: IndexedLaw) -> tuple[str, ...]:
     """The indices of which each measured row has one label: those of the output, and those free
     in its formula."""
     return (*declared.output.indices, *declared.output.rows)
