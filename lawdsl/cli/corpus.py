@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, finish, tell, write
+from lawdsl.cli.options import as_json, finish, tell, together, write
 from lawdsl.cli.progress import Bar, progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
@@ -23,15 +23,18 @@ NAME = re.compile(r"\w[\w.-]*")
 MEGABYTE = 1_000_000
 
 texts = click.argument("files", nargs=-1, required=True, metavar="FILE...")
-text_field = click.option(
-    "--text-field",
-    default="text",
-    show_default=True,
-    metavar="NAME",
-    help="Where the text is in JSON lines and Parquet.",
-)
-glob = click.option(
-    "--glob", default="*", metavar="PATTERN", help="Which files of folders: --glob '*.py'."
+text_source = together(
+    "text",
+    click.option(
+        "--text-field",
+        default="text",
+        show_default=True,
+        metavar="NAME",
+        help="Where the text is in JSON lines and Parquet.",
+    ),
+    click.option(
+        "--glob", default="*", metavar="PATTERN", help="Which files of folders: --glob '*.py'."
+    ),
 )
 force = click.option("--force", is_flag=True, help="Replace what is there.")
 quiet = click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -53,8 +56,7 @@ quiet = click.option("-q", "--quiet", is_flag=True, help="No progress.")
     type=click.IntRange(min=1),
     help="Of each FILE or folder that are learnt from, spread over all of it.",
 )
-@text_field
-@glob
+@text_source
 @force
 @quiet
 @as_json
@@ -63,8 +65,7 @@ def tokenizer(
     vocabulary: int,
     output: str,
     characters: int,
-    text_field: str,
-    glob: str,
+    text: Mapping[str, str],
     force: bool,
     quiet: bool,
     as_json: bool,
@@ -83,8 +84,8 @@ def tokenizer(
         raise LawdslError(Diagnostic("R0205", "the file exists", place=output, help=help))
     _make_folder(path.parent)
     with progress(quiet or as_json, "MB read") as bar:
-        text = sample(files, characters, glob=glob, text_field=text_field, progress=_megabytes(bar))
-        write(path, train_tokenizer(text, vocabulary))
+        documents = sample(files, characters, progress=_megabytes(bar), **text)
+        write(path, train_tokenizer(documents, vocabulary))
     token_count = load_tokenizer(path).vocabulary
     warnings = []
     if token_count < vocabulary:
@@ -141,8 +142,7 @@ def tokenizer(
     help="Cut longer documents to a piece from anywhere in them.",
 )
 @click.option("--end-of-text", metavar="TOKEN", help="The token that ends a document.")
-@text_field
-@glob
+@text_source
 @force
 @quiet
 @as_json
@@ -157,8 +157,7 @@ def corpus(
     max_tokens: tuple[str, ...],
     max_document_tokens: tuple[str, ...],
     end_of_text: str | None,
-    text_field: str,
-    glob: str,
+    text: Mapping[str, str],
     force: bool,
     quiet: bool,
     as_json: bool,
@@ -187,12 +186,11 @@ def corpus(
             files,
             parts,
             encoder,
-            glob=glob,
-            text_field=text_field,
             deduplicate=deduplicate,
             against=against,
             force=force,
             progress=_megabytes(bar),
+            **text,
         )
     return _finish("corpus", written, (), as_json)
 

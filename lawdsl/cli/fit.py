@@ -11,6 +11,7 @@ import click
 from lawdsl.cli.options import (
     as_json,
     changes,
+    columns,
     cpu_limit,
     finish,
     fit_options,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @click.command("fit")
 @click.argument("law")
 @click.argument("data")
-@fit_options(columns=True)
+@columns
 @click.option("-o", "--output", metavar="FIT.json", help="Keep the fit in this file.")
 @fit_options("where", "starts")
 @click.option("--start", multiple=True, metavar="NAME=VALUE", help="One start, given by hand.")

@@ -10,6 +10,7 @@ import click
 
 from lawdsl.cli.options import (
     as_json,
+    columns,
     finish,
     fit_options,
     numbers,
@@ -23,7 +24,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 @click.command("measure")
 @click.argument("law")
 @click.argument("data")
-@fit_options(columns=True)
+@columns
 @click.option("-o", "--output", metavar="FILE.csv", help="Write the values to this file.")
 @fit_options("where")
 @click.option(
@@ -65,15 +66,14 @@ def measure(
         help = "write `measure k1[d] = L(step = 1000)` into it"
         message = f"`{declared.name}` does not say how to measure a variable"
         raise LawdslError(Diagnostic("D0136", message, place=declared.text.name, help=help))
-    columns = options["columns"]
-    check_names(declared, columns)
+    check_names(declared, options["columns"])
     table = read_table(data)
     for text in options["where"]:
         table = table.keep(condition(text, table).holds(table))
     variables = measured(
         declared,
         table,
-        columns,
+        options["columns"],
         run=run or None,
         drop_bad=options["drop_bad"],
         settings=numbers(settings, "--set"),

@@ -13,6 +13,7 @@ from lawdsl.cli.options import (
     STARTS_OF_EACH,
     as_json,
     changes,
+    columns,
     finish,
     fit_options,
     tell,
@@ -127,7 +128,7 @@ def spread(
 @mixtures.command("select")
 @click.argument("law")
 @click.argument("data")
-@fit_options(columns=True)
+@columns
 @output
 @click.option("--count", default=20, show_default=True, help="How many mixtures are chosen.")
 @click.option("--groups", default=200, show_default=True, help="How many groups are tried.")

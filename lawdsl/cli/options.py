@@ -60,36 +60,63 @@ def fit_option(name: str, **changes: Any) -> Callable[[Command], Command]:
     return click.option(f"--{name.replace('_', '-')}", **(settings | changes))
 
 
+def together(name: str, *options: Callable[[Any], Any]) -> Callable[[Any], Callable[..., int]]:
+    """Several options whose values the command receives as one mapping, in this order.
+
+    Args:
+        name: of the parameter of the command; several groups of one name are merged.
+        options: what `click.option` returned.
+
+    Returns:
+        A decorator of a command.
+    """
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        names: list[str] = []
+
+        @wraps(command)
+        def with_group(**arguments: Any) -> int:
+            values = {each: arguments.pop(each) for each in names}
+            return command(**(arguments | {name: values | arguments.get(name, {})}))
+
+        decorated: Any = with_group
+        count = len(getattr(decorated, "__click_params__", ()))
+        for add_option in reversed(options):
+            decorated = add_option(decorated)
+        names += [parameter.name for parameter in decorated.__click_params__[count:]]
+        return with_group
+
+    return decorate
+
+
 def fit_options(
-    *names: str, columns: bool = False, **changes: Mapping[str, Any]
+    *names: str, **changes: Mapping[str, Any]
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """The options of a command for several fields of `FitOptions`, in this order.
 
     The command receives the values as one mapping, `options`, from which it builds the record: name
-    of the field -> value. Several uses for one command are merged.
+    of the field -> value.
 
     Args:
         names: of the fields.
-        columns: whether the command takes NAME=COLUMN arguments, which become `columns`.
         changes: field -> what the command says otherwise of its option: `default`, `help`.
     """
+    return together("options", *(fit_option(name, **changes.get(name, {})) for name in names))
 
-    def decorate(command: Callable[..., int]) -> Callable[..., int]:
-        @wraps(command)
-        def with_options(*, options: Mapping[str, Any] | None = None, **rest: Any) -> int:
-            values = {name: rest.pop(name) for name in names}
-            if columns:
-                values["columns"] = bindings(rest.pop("columns"))
-            return command(options={**values, **(options or {})}, **rest)
 
-        for name in reversed(names):
-            with_options = fit_option(name, **changes.get(name, {}))(with_options)
-        if columns:
-            pairs = click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
-            with_options = pairs(with_options)
-        return with_options
+def columns(command: Callable[..., int]) -> Callable[..., int]:
+    """NAME=COLUMN arguments, which become the field `columns` of the options of a fit.
 
-    return decorate
+    Raises:
+        click.UsageError: an argument of another form.
+    """
+
+    @wraps(command)
+    def with_columns(*, columns: tuple[str, ...], **rest: Any) -> int:
+        options = rest.pop("options", {}) | {"columns": bindings(columns)}
+        return command(options=options, **rest)
+
+    return click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")(with_columns)
 
 
 STARTS_OF_EACH: dict[str, Any] = {

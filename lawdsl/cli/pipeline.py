@@ -11,6 +11,7 @@ import click
 from lawdsl.cli.options import (
     as_json,
     bindings,
+    columns,
     cpu_limit,
     finish,
     fit_options,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 @click.command("pipeline")
 @click.argument("pipeline")
 @click.argument("data", required=False)
-@fit_options(columns=True)
+@columns
 @click.option(
     "--set",
     "settings",
@@ -189,10 +190,10 @@ def _written(result: PipelineResult, output: str | None, folder: str | None) -> 
         for number, step in enumerate(result.steps, start=1):
             name = f"{number}_{step.law}"
             tables = {f"{name}_fits.csv": step.fits(), f"{name}.csv": step.columns()}
-            for file, columns in tables.items():
-                if columns:
+            for file, table in tables.items():
+                if table:
                     path = Path(folder) / file
-                    write_rows(path, columns, zip(*columns.values(), strict=True))
+                    write_rows(path, table, zip(*table.values(), strict=True))
                     written.append(str(path))
     return written
 

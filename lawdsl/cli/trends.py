@@ -9,6 +9,7 @@ import click
 
 from lawdsl.cli.options import (
     as_json,
+    columns,
     finish,
     fit_options,
     numbers,
@@ -19,7 +20,8 @@ from lawdsl.cli.options import (
 @click.command("trends")
 @click.argument("law")
 @click.argument("data")
-@fit_options("where", columns=True)
+@columns
+@fit_options("where")
 @click.option("--se", metavar="COLUMN", help="The standard errors of the output.")
 @click.option(
     "--run",

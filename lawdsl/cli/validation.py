@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, finish, last_words, quiet, tell
+from lawdsl.cli.options import as_json, finish, last_words, quiet, tell, together
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
@@ -56,44 +57,63 @@ class _Part(click.ParamType):  # type: ignore[type-arg]
 )
 @click.option("--end-of-text", metavar="TOKEN", help="What the tokenizer ends documents with.")
 @click.option("--name", help="Of the set; by default its folder's.")
-@click.option(
-    "--samples", default=5000, show_default=True, type=click.IntRange(1), help="Documents drawn."
+@together(
+    "request",
+    click.option(
+        "--samples",
+        default=5000,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Documents drawn.",
+    ),
+    click.option(
+        "--keep",
+        default=1000,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Samples in the set.",
+    ),
+    click.option(
+        "--worst",
+        default="0.1",
+        show_default=True,
+        type=_Part(),
+        help="The part of a model's samples that are its worst.",
+    ),
+    click.option(
+        "--length",
+        default=2048,
+        show_default=True,
+        type=click.IntRange(2),
+        help="Tokens of a sample at most; a model that takes fewer sees its beginning.",
+    ),
+    click.option(
+        "--shortest",
+        default=32,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Tokens below which a sample is left out.",
+    ),
+    click.option("--seed", default=0, show_default=True, help="Of the draw."),
 )
-@click.option(
-    "--keep", default=1000, show_default=True, type=click.IntRange(1), help="Samples in the set."
+@together(
+    "text",
+    click.option("--glob", default="*", show_default=True, help="Of the files in folders."),
+    click.option(
+        "--text-field", default="text", show_default=True, help="Of JSON lines; column of Parquet."
+    ),
 )
-@click.option(
-    "--worst",
-    default="0.1",
-    show_default=True,
-    type=_Part(),
-    help="The part of a model's samples that are its worst.",
-)
-@click.option(
-    "--length",
-    default=2048,
-    show_default=True,
-    type=click.IntRange(2),
-    help="Tokens of a sample at most; a model that takes fewer sees its beginning.",
-)
-@click.option(
-    "--shortest",
-    default=32,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Tokens below which a sample is left out.",
-)
-@click.option("--seed", default=0, show_default=True, help="Of the draw.")
-@click.option("--glob", default="*", show_default=True, help="Of the files in folders.")
-@click.option(
-    "--text-field", default="text", show_default=True, help="Of JSON lines; column of Parquet."
-)
-@click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1 or auto.")
-@click.option("--threads", default=1, show_default=True, type=click.IntRange(1), help="On the CPU.")
-@click.option(
-    "--batch-tokens",
-    type=click.IntRange(1),
-    help=f"Through a model at once; by default {TOKENS['cpu']} on a CPU, {TOKENS['cuda']} on a GPU.",
+@together(
+    "execution",
+    click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1 or auto."),
+    click.option(
+        "--threads", default=1, show_default=True, type=click.IntRange(1), help="On the CPU."
+    ),
+    click.option(
+        "--batch-tokens",
+        type=click.IntRange(1),
+        help=f"Through a model at once; by default {TOKENS['cpu']} on a CPU, {TOKENS['cuda']} on a GPU.",
+    ),
 )
 @click.option("--force", is_flag=True, help="Replace a set that is there.")
 @click.option("--dry-run", is_flag=True, help="Count samples and tokens, and time a batch.")
@@ -106,17 +126,9 @@ def validation(
     tokenizer: str | None,
     end_of_text: str | None,
     name: str | None,
-    samples: int,
-    keep: int,
-    worst: Fraction,
-    length: int,
-    shortest: int,
-    seed: int,
-    glob: str,
-    text_field: str,
-    device: str,
-    threads: int,
-    batch_tokens: int | None,
+    request: Mapping[str, Any],
+    text: Mapping[str, str],
+    execution: Mapping[str, Any],
     force: bool,
     dry_run: bool,
     quiet: bool,
@@ -139,28 +151,28 @@ def validation(
     from lawdsl.runners.validation.selection import select
 
     folder, silent = Path(output), quiet or as_json
-    options = sets.SetRequest(samples, keep, worst, seed, length, min(shortest, length))
+    options = sets.SetRequest(**request)
+    options = replace(options, shortest=min(options.shortest, options.length))
     if folder.exists() and not (force or dry_run):
         help = "--force replaces it"
         raise LawdslError(Diagnostic("R0205", "the folder exists", place=output, help=help))
     text_tokenizer = _tokenizer(inputs, tokenizer, end_of_text)
-    panel = _panel(models, length, device, threads, batch_tokens) if models else None
+    panel = _panel(models, options.length, **execution) if models else None
     with progress(silent, "bytes read") as bar:
         drawn = draw(
             inputs,
-            samples,
-            seed,
+            options.samples,
+            options.seed,
             tokenizer=text_tokenizer,
-            length=length,
+            length=options.length,
             shortest=options.shortest,
-            glob=glob,
-            text_field=text_field,
             progress=bar,
+            **text,
         )
     if dry_run:
         return _only_planned(drawn, sets.forecast(drawn, panel) if panel else [], as_json)
     measured = _measured(drawn, panel, folder, silent) if panel else sets.unmeasured(drawn)
-    selection = select(measured.losses, worst, keep)
+    selection = select(measured.losses, options.worst, options.keep)
     document = report.report(drawn, measured, selection, options)
     title = name or folder.name
     corpus = sets.write_set(
