@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl.fitting.intervals.covariance import decomposed, lengths
+from lawdsl.fitting.intervals.covariance import column_norms, decompose_jacobian
 
 ROWS = 12
 LINE = "law line\nvariable x\nparameter a, b\ny = a + b*x\nminimize squared(y)\n"
@@ -91,13 +91,15 @@ def test_no_method_is_certain_where_rounding_hides_what_the_rows_say(
 def test_a_direction_that_rounding_hides_has_no_variance():
     root = np.vander(np.arange(6.0), 3)
     root = np.column_stack([root, root[:, 1] * (1 + 1e-15)])
-    seen = decomposed(root / lengths(root))
+    seen = decompose_jacobian(root / column_norms(root))
     assert seen.rank == 3
     assert seen.hidden.tolist() == [False, True, False, True]
 
 
 def test_lengths_do_not_overflow():
-    assert lengths(np.array([[3e200, 0.0], [4e200, 0.0]])).tolist() == pytest.approx([5e200, 0.0])
+    assert column_norms(np.array([[3e200, 0.0], [4e200, 0.0]])).tolist() == pytest.approx(
+        [5e200, 0.0]
+    )
 
 
 @pytest.mark.parametrize("method", ["delta", "profile", "bootstrap"])

@@ -17,7 +17,7 @@ import lawdsl
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import Text
 from lawdsl.fitting.preparation.build_problem import problem_of
-from lawdsl.fitting.preparation.parameter_choice import straightest
+from lawdsl.fitting.preparation.parameter_choice import choice_criterion
 from lawdsl.fitting.two_step import Straightest
 from lawdsl.language.library import declared, shipped_folder
 from lawdsl.language.objective import read_objective
@@ -46,7 +46,7 @@ def planted(noise: float = 0.0, seed: int = 0) -> dict[str, np.ndarray]:
 def chosen_by(law: lawdsl.Law, table: dict[str, np.ndarray]) -> Straightest:
     problem = problem_of(law, np.array([table["r"]]), table["L"], law.objective)
     assert law.objective.choice is not None
-    return straightest(law, problem, law.objective.choice)
+    return choice_criterion(law, problem, law.objective.choice)
 
 
 def crossing(fit: lawdsl.Fit, loss: float = BEFORE) -> float:

@@ -17,7 +17,7 @@ from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS, move_onto_bounds
 from lawdsl.fitting.diagnostics.patterns import find_line_correlation, find_pattern
 from lawdsl.fitting.diagnostics.residuals import ResidualView
 from lawdsl.fitting.diagnostics.robust_fit import far_values
-from lawdsl.fitting.fitted_claims import failures
+from lawdsl.fitting.fitted_claims import claim_failure_findings
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.preparation.build_problem import (
     of_logarithms,
@@ -300,7 +300,9 @@ def test_in_an_exact_direction_every_parameter_is_named_however_little_it_moves(
 )
 def test_a_claim_fails_at_a_place_where_it_has_one(witness: tuple[tuple[str, str], ...], end: str):
     law = law_of("variable x > 0\nparameter a, b > 0\nL = a*x + b\nrequire L > 0")
-    (found,) = failures(law, [Certificate("L > 0", "refuted", True, None, witness, "1 - 2")])
+    (found,) = claim_failure_findings(
+        law, [Certificate("L > 0", "refuted", True, None, witness, "1 - 2")]
+    )
     assert found.message.endswith(end)
 
 

@@ -17,7 +17,7 @@ from scipy.stats import binom
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.fitting.intervals.prediction_errors import predictions
+from lawdsl.fitting.intervals.prediction_errors import predict_with_errors
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.solvers.multistart import optimum
@@ -227,9 +227,9 @@ def test_errors_of_predictions_are_those_of_least_squares():
     ahead = np.array([1, np.exp(t * 0.3), k * 0.3 * np.exp(t * 0.3)])
     wanted = np.sqrt(ahead @ np.linalg.inv(jacobian.T @ jacobian) @ ahead)
 
-    found = predictions(problem, theta, np.array([[0.3]]))
+    found = predict_with_errors(problem, theta, np.array([[0.3]]))
     assert found.values == pytest.approx([c + k * np.exp(t * 0.3)])
-    assert found.reach == pytest.approx([wanted], rel=1e-6)
+    assert found.unit_errors == pytest.approx([wanted], rel=1e-6)
     assert found.errors(4e-6) == pytest.approx([2e-3 * wanted], rel=1e-6)
 
 
@@ -239,8 +239,8 @@ def test_what_the_rows_do_not_determine_has_no_finite_error():
     problem = problem_of(law, r[None], 2 + np.exp(-r), law.objective)
     theta = np.array([2.0, 1.0, -1.0])
 
-    assert np.isfinite(predictions(problem, theta, np.array([[0.2]])).reach[0])
-    assert np.isinf(predictions(problem, theta, np.array([[0.5]])).reach[0])
+    assert np.isfinite(predict_with_errors(problem, theta, np.array([[0.2]])).unit_errors[0])
+    assert np.isinf(predict_with_errors(problem, theta, np.array([[0.5]])).unit_errors[0])
 
 
 def test_variances_that_differ_by_chance_alone_become_one():

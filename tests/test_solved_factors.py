@@ -8,7 +8,7 @@ from planted import law_of
 from scipy.optimize import least_squares
 
 import lawdsl
-from lawdsl.fitting.preparation.symbolic_linearity import with_factors
+from lawdsl.fitting.preparation.symbolic_linearity import exponentials_as_factors
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(0, 2, 60), RNG.uniform(0, 30, 60)
@@ -18,12 +18,12 @@ def test_a_parameter_that_also_occurs_outside_of_exponentials_is_not_solved_for(
     """Else exp(S + t*x) + S*y would be searched as e^S*exp(t*x) + e^S*y, which is another law."""
     law = law_of("variable x, y\nparameter S, t\nL = exp(S + t*x) + S*y")
 
-    assert with_factors(law) is None
+    assert exponentials_as_factors(law) is None
 
 
 def test_a_parameter_of_exponentials_alone_is_solved_for():
     law = law_of("variable x, y\nparameter S, t\nL = exp(S + t*x) + y*exp(S)")
-    expression, solved = with_factors(law) or (None, ())
+    expression, solved = exponentials_as_factors(law) or (None, ())
 
     assert [s.name for s in solved] == ["S"]
     values = {"x": 0.7, "y": 1.9, "t": -0.4}

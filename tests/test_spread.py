@@ -15,7 +15,7 @@ from scipy.stats import t as student
 import lawdsl
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.intervals.m_estimator import noise_of
-from lawdsl.fitting.intervals.prediction_errors import elsewhere, predictions
+from lawdsl.fitting.intervals.prediction_errors import predict_with_errors, problem_at
 from lawdsl.fitting.options import METHODS
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import Problem
@@ -52,12 +52,12 @@ def test_errors_of_predictions_are_those_of_the_influence_of_each_row(name: str)
     problem, theta = posed(fit, table)
     ahead = 0.5 * problem.columns + 0.5 * problem.columns[:, ::-1]
     (residual,), (slopes,) = problem.slopes(theta[None])
-    gradient = elsewhere(problem, ahead).slopes(theta[None])[1][0]
+    gradient = problem_at(problem, ahead).slopes(theta[None])[1][0]
     size = np.linalg.norm(slopes, axis=0)
     influence = gradient / size @ np.linalg.pinv(slopes / size, rcond=1e-12)
     tau2 = noise_of(problem, residual, len(theta)).tau2
     errors = spread_of(fit).errors(gradient)
-    known = predictions(problem, theta, ahead)
+    known = predict_with_errors(problem, theta, ahead)
 
     assert spread_of(fit).unseen.shape == (0, len(theta))
     assert errors == pytest.approx(np.sqrt(tau2) * np.linalg.norm(influence, axis=1), rel=1e-8)
@@ -124,7 +124,7 @@ def test_what_two_sizes_leave_open_has_no_error():
     two = {name: column[np.isin(table["N"], sizes)] for name, column in table.items()}
     fit = lawdsl.fit("chinchilla", two)
     problem, theta = posed(fit, two)
-    third = elsewhere(problem, np.array([[*sizes, np.sqrt(np.prod(sizes))], [3e10] * 3]))
+    third = problem_at(problem, np.array([[*sizes, np.sqrt(np.prod(sizes))], [3e10] * 3]))
     errors = spread_of(fit).errors(third.slopes(theta[None])[1][0])
 
     assert len(spread_of(fit).unseen) == 1

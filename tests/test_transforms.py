@@ -11,7 +11,7 @@ from planted import law_of
 import lawdsl
 from lawdsl.fitting.losses import curvature_of
 from lawdsl.fitting.preparation.parameter_bounds import transforms_of
-from lawdsl.fitting.preparation.symbolic_linearity import compared
+from lawdsl.fitting.preparation.symbolic_linearity import compared_expression
 from lawdsl.fitting.transforms import room, to_free, to_parameters, with_slopes
 from lawdsl.language.resolver import Objective
 
@@ -179,8 +179,8 @@ def test_a_law_is_compared_as_a_logarithm_only_where_the_objective_is():
     text = "variable x > 0\nparameter b, c\nL = exp(b - c*x)\nminimize squared({})"
     plain, log = law_of(text.format("L")), law_of(text.format("log(L)"))
 
-    assert compared(plain, plain.declarations.objective)[1:] == ((), False)
-    assert compared(log, log.declarations.objective)[1:] == ((0, 1), True)
+    assert compared_expression(plain, plain.declarations.objective)[1:] == ((), False)
+    assert compared_expression(log, log.declarations.objective)[1:] == ((0, 1), True)
 
 
 def test_the_slope_of_the_loss_over_its_residual():

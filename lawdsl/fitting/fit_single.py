@@ -35,13 +35,13 @@ from lawdsl.fitting.diagnostics.robust_fit import (
     is_robust,
     unjudged_outlier_findings,
 )
-from lawdsl.fitting.fitted_claims import certificates, enforced, failures
+from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
 from lawdsl.fitting.fixed_parameters import held_values
 from lawdsl.fitting.intervals.methods import Known
 from lawdsl.fitting.intervals.methods import intervals as intervals_of
 from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.preparation.build_problem import is_large, problem_of
-from lawdsl.fitting.preparation.parameter_choice import straightest
+from lawdsl.fitting.preparation.parameter_choice import choice_criterion
 from lawdsl.fitting.preparation.prepare import lost_directions, prepare
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
@@ -60,7 +60,8 @@ from lawdsl.proof.identifiability import Freedom, findings, freedom
 Array = NDArray[np.float64]
 
 CLAIM_REFITS = 3  # of fits, each with further bounds, to keep all claims
-ELSEWHERE = 3  # further points at which identifiability is tested: a fit may end at a special one
+# further points at which identifiability is tested: a fit may end at a special one
+OTHER_POINTS = 3
 
 
 def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fit:
@@ -75,19 +76,22 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    runs = _load(law, table, objective, options)
+    runs = _bind_columns(law, table, objective, options)
     task = _prepare(law, table, runs, objective, options)
     # a bound that keeps one claim may break another, so the new fit is checked again
     for further in reversed(range(CLAIM_REFITS)):
-        fit = _certified(task, _solve_and_diagnose(task))
-        changed = enforced(task.law, fit.claims) if options.enforce and further else None
-        if changed is None:
+        fit = _with_certificates(task, _solve_and_diagnose(task))
+        bounded = None
+        if options.enforce and further:
+            bounded = with_enforced_bounds(task.law, fit.claims)
+        if bounded is None:
             break
-        task = task.with_law(changed)
-    return replace(fit, diagnostics=(*fit.diagnostics, *failures(task.law, fit.claims)))
+        task = task.with_law(bounded)
+    failures = claim_failure_findings(task.law, fit.claims)
+    return replace(fit, diagnostics=(*fit.diagnostics, *failures))
 
 
-def _load(law: Law, table: Table, objective: Objective, options: FitOptions) -> Runs:
+def _bind_columns(law: Law, table: Table, objective: Objective, options: FitOptions) -> Runs:
     """The columns of a table that the law takes."""
     runs = bind(
         law,
@@ -105,7 +109,7 @@ def _load(law: Law, table: Table, objective: Objective, options: FitOptions) -> 
 
 def _prepare(
     law: Law, table: Table, runs: Runs, objective: Objective, options: FitOptions
-) -> _Task:
+) -> _FitTask:
     """The algebra of a fit: compiled functions, symmetries, and a parameter that is chosen first."""
     problem = _problem(law, runs, objective)
     prepared = prepare(law)
@@ -114,12 +118,13 @@ def _prepare(
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
     first = None
     if objective.choice is not None:
-        first = _First.of(straightest(law, problem, objective.choice), prepared, problem)
-        law = LawChanges.of(fix={first.by.choice.name: first.value}).apply(law)
+        criterion = choice_criterion(law, problem, objective.choice)
+        first = _ChosenParameter.of(criterion, prepared, problem)
+        law = LawChanges.of(fix={first.criterion.choice.name: first.value}).apply(law)
         prepared, problem = prepare(law), _problem(law, runs, objective)
     symmetries = Freedom(certain=False) if is_large(law) else freedom(law)
     breaks = inflections(law, table, runs, options.run) if options.claims else ()
-    return _Task(law, prepared, problem, runs, symmetries, options, first, tuple(breaks))
+    return _FitTask(law, prepared, problem, runs, symmetries, options, first, tuple(breaks))
 
 
 def _problem(law: Law, runs: Runs, objective: Objective) -> Problem:
@@ -128,33 +133,33 @@ def _problem(law: Law, runs: Runs, objective: Objective) -> Problem:
 
 
 @dataclass(frozen=True)
-class _First:
+class _ChosenParameter:
     """A parameter that was chosen before the fit, in which it is fixed.
 
     Attributes:
-        by: the criterion of the choice.
+        criterion: by which it was chosen.
         value: the value chosen.
         law: the law in which the parameter is free.
         problem: the fit of that law.
     """
 
-    by: Straightest
+    criterion: Straightest
     value: float
     law: PreparedLaw
     problem: Problem
 
     @classmethod
-    def of(cls, by: Straightest, law: PreparedLaw, problem: Problem) -> _First:
-        """The choice made."""
-        return cls(by, by.value(), law, problem)
+    def of(cls, criterion: Straightest, law: PreparedLaw, problem: Problem) -> _ChosenParameter:
+        """The parameter at the value that the criterion chooses."""
+        return cls(criterion, criterion.value(), law, problem)
 
-    def also(self, others: NDArray[Any], value: Any) -> NDArray[Any]:
+    def with_entry(self, others: NDArray[Any], value: Any) -> NDArray[Any]:
         """An array of the parameters that were fitted, with the entry of this one inserted."""
-        return np.insert(others, self.by.number, value)
+        return np.insert(others, self.criterion.number, value)
 
 
 @dataclass(frozen=True)
-class _Task:
+class _FitTask:
     """The inputs of one fit.
 
     Attributes:
@@ -174,10 +179,10 @@ class _Task:
     runs: Runs
     symmetries: Freedom
     options: FitOptions
-    first: _First | None = None
+    first: _ChosenParameter | None = None
     inflections: tuple[Inflection, ...] = ()
 
-    def with_law(self, law: Law) -> _Task:
+    def with_law(self, law: Law) -> _FitTask:
         """The same fit of a law with further bounds."""
         problem = _problem(law, self.runs, self.problem.objective)
         return replace(self, law=law, prepared=prepare(law), problem=problem)
@@ -202,50 +207,51 @@ class _Diagnosis:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def _solve_and_diagnose(task: _Task) -> Fit:
+def _solve_and_diagnose(task: _FitTask) -> Fit:
     """One fit, without verdicts on the law's claims."""
     law, problem, options = task.prepared, task.problem, task.options
     with np.errstate(all="ignore"):  # searches pass through points where a law overflows
         best = optimum(law, problem, options.starts, options.seed, options.progress)
-        diagnosis = _diagnosed(task, best)
+        diagnosis = _diagnose(task, best)
         lower = diagnosis.determined.lower
         if lower is not None:  # the search for an interval met a lower objective
             other = optimum(law, problem, lower, options.seed)
             if other.loss < best.loss:
                 best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
-                diagnosis = _diagnosed(task, best)
-        return _reported(task, best, diagnosis)
+                diagnosis = _diagnose(task, best)
+        return _fit_record(task, best, diagnosis)
 
 
-def _certified(task: _Task, fit: Fit) -> Fit:
+def _with_certificates(task: _FitTask, fit: Fit) -> Fit:
     """The fit with the verdicts on the law's claims for its values."""
     if not (task.options.claims or task.options.enforce) or task.prepared.is_large:
         return fit
     return replace(fit, claims=certificates(task.law, fit.values))
 
 
-def _diagnosed(task: _Task, best: Optimum) -> _Diagnosis:
+def _diagnose(task: _FitTask, best: Optimum) -> _Diagnosis:
     """Intervals of the best parameters, and findings about them, the search and the rows."""
     law, problem, theta = task.prepared, task.problem, best.theta
     bound_notes, bounds = diagnose.bound_findings(law, problem, theta)
-    lost = lost_directions(task.symmetries)
+    lost_by_symmetry = lost_directions(task.symmetries)
     flat, undetermined = undetermined_directions(
-        law, problem, theta, bounds, _elsewhere(task), lost
+        law, problem, theta, bounds, _other_points(task), lost_by_symmetry
     )
     on_bound = np.isin(law.names, list(bounds))
-    open_ones = np.isin(law.names, list(undetermined)) & ~on_bound
-    determined = _known(task, theta, on_bound, open_ones)
-    diagnostics = [*_of_the_search(task, best, bool(flat)), *flat, *bound_notes, *determined.notes]
+    is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
+    determined = _determine(task, theta, on_bound, is_undetermined)
+    search_findings = _search_findings(task, best, bool(flat))
+    diagnostics = [*search_findings, *flat, *bound_notes, *determined.notes]
     diagnostics += diagnose.few_rows_findings(problem, chosen=int(task.first is not None))
-    diagnostics += _determination(
-        task, theta, determined, diagnostics, on_bound | open_ones, tuple(bounds)
+    diagnostics += _precision_findings(
+        task, theta, determined, diagnostics, on_bound | is_undetermined, tuple(bounds)
     )
     diagnostics += diagnose.worse_than_mean_findings(problem, theta)
-    diagnostics += _of_the_rows(task, best, diagnostics)
+    diagnostics += _row_findings(task, best, diagnostics)
     return _Diagnosis(bounds, on_bound, undetermined, determined, tuple(diagnostics))
 
 
-def _reported(task: _Task, best: Optimum, diagnosis: _Diagnosis) -> Fit:
+def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
     """The record of a fit."""
     problem, theta, names = task.problem, best.theta, task.prepared.names
     return Fit(
@@ -263,20 +269,20 @@ def _reported(task: _Task, best: Optimum, diagnosis: _Diagnosis) -> Fit:
         verdict=_verdict(diagnosis.diagnostics),
         diagnostics=diagnosis.diagnostics,
         law=fitted_law(task.law),
-        data=_data(task),
+        data=_fitted_data(task),
         seed=task.options.seed,
-        held=_held(task, dict(zip(names, theta, strict=True))),
+        held=_fixed_parameters(task, dict(zip(names, theta, strict=True))),
         optimality=optimality(problem, best.free, diagnosis.on_bound),
         intervals=diagnosis.determined.intervals,
         spread=diagnosis.determined.spread,
     )
 
 
-def _known(
-    task: _Task,
+def _determine(
+    task: _FitTask,
     theta: Array,
     on_bound: NDArray[np.bool_],
-    open_ones: NDArray[np.bool_],
+    is_undetermined: NDArray[np.bool_],
 ) -> Known:
     """The intervals and covariance of the parameters, with one that was chosen before the fit."""
     options, groups, first = task.options, task.runs.groups, task.first
@@ -287,16 +293,16 @@ def _known(
     if copied:
         problem = weight_copies_as_one(problem)
     if first is None:
-        determined = intervals_of(problem, theta, on_bound, open_ones, options, groups)
+        determined = intervals_of(problem, theta, on_bound, is_undetermined, options, groups)
     else:
         determined = intervals_of(
             problem,
-            first.also(theta, first.value),
-            first.also(on_bound, False),
-            first.also(open_ones, False),
+            first.with_entry(theta, first.value),
+            first.with_entry(on_bound, False),
+            first.with_entry(is_undetermined, False),
             options,
             groups,
-            first.by,
+            first.criterion,
         )
     if (
         copied
@@ -311,7 +317,7 @@ def _known(
     return determined
 
 
-def _of_the_rows(task: _Task, best: Optimum, earlier: Sequence[Diagnostic]) -> list[Diagnostic]:
+def _row_findings(task: _FitTask, best: Optimum, earlier: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Findings about the residuals, and about rows that make the fit fail or that it may follow."""
     law, problem, runs = task.prepared, task.problem, task.runs
     findings: list[Diagnostic] = []
@@ -333,8 +339,8 @@ def _of_the_rows(task: _Task, best: Optimum, earlier: Sequence[Diagnostic]) -> l
     ]
 
 
-def _determination(
-    task: _Task,
+def _precision_findings(
+    task: _FitTask,
     theta: Array,
     determined: Known,
     diagnostics: Sequence[Diagnostic],
@@ -350,8 +356,10 @@ def _determination(
     law, problem, first = task.prepared, task.problem, task.first
     if first is not None:
         law, problem = first.law, first.problem
-        theta, skipped = first.also(theta, first.value), first.also(skipped, False)
-    skipped_names = frozenset(name for name, out in zip(law.names, skipped, strict=True) if out)
+        theta, skipped = first.with_entry(theta, first.value), first.with_entry(skipped, False)
+    skipped_names = frozenset(
+        name for name, is_skipped in zip(law.names, skipped, strict=True) if is_skipped
+    )
     fitted = PrecisionInputs(law, problem, theta, determined.spread, skipped_names, on_bound)
     # collinear variables: the warning of F0101 covers them
     tied = any(d.code == "F0101" for d in diagnostics)
@@ -361,20 +369,20 @@ def _determination(
     ]
 
 
-def _held(task: _Task, values: Mapping[str, float]) -> dict[str, FixedParameter]:
+def _fixed_parameters(task: _FitTask, values: Mapping[str, float]) -> dict[str, FixedParameter]:
     """The parameters that are fixed or tied, with how one was chosen."""
     fixed = held_values(task.law, values)
     if task.first is not None:
-        choice = task.first.by.choice
+        choice = task.first.criterion.choice
         fixed[choice.name] = FixedParameter(task.first.value, choice.text(task.law.output))
     return fixed
 
 
-def _of_the_search(task: _Task, best: Optimum, flat: bool) -> list[Diagnostic]:
+def _search_findings(task: _FitTask, best: Optimum, flat: bool) -> list[Diagnostic]:
     """Findings about the data, the law and the search for the minimum."""
     diagnostics = [*task.runs.warnings, *findings(task.law, task.symmetries, "error")]
     if task.first is not None:
-        diagnostics += task.first.by.findings(task.first.value)
+        diagnostics += task.first.criterion.findings(task.first.value)
     if best.outside:
         message = f"{best.outside:,} declared starts lie outside the domain and were left out"
         diagnostics.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
@@ -396,7 +404,7 @@ def _verdict(diagnostics: Sequence[Diagnostic]) -> str:
     return "not trusted" if any(d.severity == "error" for d in diagnostics) else "caution"
 
 
-def _data(task: _Task) -> FittedData:
+def _fitted_data(task: _FitTask) -> FittedData:
     runs = task.runs
     return FittedData(
         name=runs.name,
@@ -413,8 +421,8 @@ def _data(task: _Task) -> FittedData:
     )
 
 
-def _elsewhere(task: _Task) -> Array:
+def _other_points(task: _FitTask) -> Array:
     """Other parameters, at which identifiability is tested too."""
     sample = task.problem.sample(LONG, task.options.seed)
-    starts = chosen_starts(task.prepared, sample, ELSEWHERE, task.options.seed)
+    starts = chosen_starts(task.prepared, sample, OTHER_POINTS, task.options.seed)
     return to_parameters(task.problem.transforms, starts)

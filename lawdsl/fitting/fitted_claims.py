@@ -12,7 +12,7 @@ from lawdsl.proof.decide import check_claim, claim_text
 from lawdsl.proof.verdict import Verdict
 
 FITTED_CLAIM_SECONDS = 0.5  # time limit of the decision on one claim
-SHOULD_HOLD = ("proved", "inside", "conditional")  # expected of a claim that a fit should keep
+EXPECTED_TO_HOLD = ("proved", "inside", "conditional")  # expected of a claim that a fit should keep
 
 
 def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ...]:
@@ -26,13 +26,15 @@ def certificates(law: Law, values: Mapping[str, float]) -> tuple[Certificate, ..
 
 
 def _certificate(verdict: Verdict) -> Certificate:
-    failed = verdict.verdict == "refuted" and verdict.expect in SHOULD_HOLD
+    failed = verdict.verdict == "refuted" and verdict.expect in EXPECTED_TO_HOLD
     return Certificate(
         verdict.claim, verdict.verdict, failed, verdict.face, verdict.witness, verdict.value
     )
 
 
-def failures(law: Law, certificates_of_fit: Sequence[Certificate]) -> list[Diagnostic]:
+def claim_failure_findings(
+    law: Law, certificates_of_fit: Sequence[Certificate]
+) -> list[Diagnostic]:
     """A warning for each claim that fails for the fitted values: which, where, and what to do.
 
     Args:
@@ -47,7 +49,7 @@ def failures(law: Law, certificates_of_fit: Sequence[Certificate]) -> list[Diagn
             message = (
                 f"`{certificate.claim}` fails on the fitted values: {where}{certificate.value}"
             )
-            bounds = _bounds(law, certificate.claim)
+            bounds = _proving_bounds(law, certificate.claim)
             help = "no bound of a parameter is known that would keep it; choose another law"
             if bounds:
                 help = f"fit again with --enforce: it keeps {', '.join(bounds)}"
@@ -55,26 +57,26 @@ def failures(law: Law, certificates_of_fit: Sequence[Certificate]) -> list[Diagn
     return warnings
 
 
-def enforced(law: Law, found: Iterable[Certificate]) -> Law | None:
+def with_enforced_bounds(law: Law, certificates_of_fit: Iterable[Certificate]) -> Law | None:
     """The law with bounds under which the claims that fail are proved; None where no such bounds
     are known.
 
     Args:
         law: the law.
-        found: the certificates of its claims.
+        certificates_of_fit: the certificates of its claims.
     """
     changed = law
-    for certificate in found:
+    for certificate in certificates_of_fit:
         if certificate.failed:
-            for bound in _bounds(changed, certificate.claim):
+            for bound in _proving_bounds(changed, certificate.claim):
                 changed = changed.with_bound(bound)
     return changed if changed is not law else None
 
 
-def _bounds(law: Law, shown: str) -> tuple[str, ...]:
+def _proving_bounds(law: Law, text: str) -> tuple[str, ...]:
     """The bounds of parameters under which a claim is proved; none for a law with index sets, whose
     labels no bound can name."""
     if law.declarations.instance is not None:
         return ()
-    claim = next(c for c in law.claims if claim_text(c) == shown)
+    claim = next(c for c in law.claims if claim_text(c) == text)
     return check_claim(law, claim).remedy

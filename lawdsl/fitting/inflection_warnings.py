@@ -9,23 +9,26 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.trends.result import Inflection
 
 
-def below(found: Inflection, values: NDArray[np.float64]) -> list[Diagnostic]:
+def below_inflection_findings(
+    inflection: Inflection, values: NDArray[np.float64]
+) -> list[Diagnostic]:
     """A warning where shares lie, or may lie, below an inflection ratio.
 
     That is below the upper end of its interval, where the data may break what the law claims.
 
     Args:
-        found: the inflection ratio of a share, with its interval.
+        inflection: the inflection ratio of a share, with its interval.
         values: of the share, shape (points,).
     """
-    if found.low is None or found.high is None or not np.any(values < found.high):
+    if inflection.low is None or inflection.high is None or not np.any(values < inflection.high):
         return []
-    under = values[values < found.high]
-    least, most = f"{np.min(under):.6g}", f"{np.max(under):.6g}"
-    which = f"{found.share} = {least}" if least == most else f"{found.share} = {least} to {most}"
-    sure = found.low if found.estimate is None else found.estimate
-    verb = "lies below" if np.min(under) < sure else "may lie below"
-    message = f"{which} {verb} the inflection ratio, {found.text}"
-    notes = (f"measured below it, {found.trend}, which this law cannot follow",)
-    help = f"rely on predictions from {found.share} = {found.high:.3g} on, or measure nearer to it"
+    shares_below = values[values < inflection.high]
+    least, most = f"{np.min(shares_below):.6g}", f"{np.max(shares_below):.6g}"
+    interval = least if least == most else f"{least} to {most}"
+    limit = inflection.low if inflection.estimate is None else inflection.estimate
+    verb = "lies below" if np.min(shares_below) < limit else "may lie below"
+    message = f"{inflection.share} = {interval} {verb} the inflection ratio, {inflection.text}"
+    notes = (f"measured below it, {inflection.trend}, which this law cannot follow",)
+    reliable = f"{inflection.share} = {inflection.high:.3g}"
+    help = f"rely on predictions from {reliable} on, or measure nearer to it"
     return [Diagnostic("F0127", message, "warning", notes=notes, help=help)]

@@ -14,7 +14,7 @@ from lawdsl.core.records import read, to_plain
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit_record import FitRecord
-from lawdsl.fitting.inflection_warnings import below
+from lawdsl.fitting.inflection_warnings import below_inflection_findings
 from lawdsl.fitting.options import check_level
 from lawdsl.fitting.prediction_bands import Band, ends, no_band, undetermined
 from lawdsl.fitting.preparation.build_problem import problem_of
@@ -184,7 +184,7 @@ class Fit(FitRecord):
             d
             for inflection in self.data.inflections
             if inflection.share in columns
-            for d in below(
+            for d in below_inflection_findings(
                 inflection, np.ravel(np.asarray(columns[inflection.share], dtype=np.float64))
             )
         ]

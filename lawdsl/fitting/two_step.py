@@ -63,14 +63,14 @@ class Straightest:
         number, they are denser towards the smallest measurement, near which the logarithm is steep.
         """
         if self.choice.count is not None:
-            found = np.linspace(self.lower, self.top, self.choice.count)[:-1]
+            values = np.linspace(self.lower, self.top, self.choice.count)[:-1]
         else:
             distances = (self.top - self.lower) * np.geomspace(
                 1, MIN_CANDIDATE_DISTANCE, SCANNED_VALUES
             )
-            found = self.top - distances
-            found[0] = self.lower
-        return found if self.closed else found[1:]
+            values = self.top - distances
+            values[0] = self.lower
+        return values if self.closed else values[1:]
 
     def value(self, weights: Array | None = None) -> float:
         """The best value; with other weights of the rows if they are given.
@@ -82,21 +82,21 @@ class Straightest:
             weights: of the rows, shape (rows,); None for their own.
         """
         weights = self.weights if weights is None else weights
-        places = self.candidates
-        best = int(np.argmin(self.unexplained(places, weights)))
-        if self.choice.count is not None or best in (0, len(places) - 1):
-            return float(places[best])
+        candidates = self.candidates
+        best = int(np.argmin(self.unexplained(candidates, weights)))
+        if self.choice.count is not None or best in (0, len(candidates) - 1):
+            return float(candidates[best])
         # by the logarithm of the distance: candidates are as dense in it as they are towards the
         # top
-        ends = np.log(self.top - places[[best + 1, best - 1]])
+        log_distances = np.log(self.top - candidates[[best + 1, best - 1]])
 
         def share(distance: float) -> float:
             return float(self.unexplained(np.array([self.top - np.exp(distance)]), weights)[0])
 
-        found = minimize_scalar(
-            share, bounds=ends, method="bounded", options={"xatol": DISTANCE_RTOL}
+        optimum = minimize_scalar(
+            share, bounds=log_distances, method="bounded", options={"xatol": DISTANCE_RTOL}
         )
-        return self.top - float(np.exp(found.x))
+        return self.top - float(np.exp(optimum.x))
 
     def unexplained(self, values: Array, weights: Array | None = None) -> Array:
         """The share of the variance of log(L - c) that the regression leaves, shape (values,).
@@ -108,27 +108,30 @@ class Straightest:
         root = np.sqrt(self.weights if weights is None else weights)[:, None]
         # the top itself is no candidate: its logarithm is -inf
         logs = np.log(self.target[:, None] - values)
-        explained, _ = np.linalg.qr(root * self.basis)
-        mean, _ = np.linalg.qr(root)
-        left = _left(explained, root * (logs - self.offset[:, None]))
-        return left / _left(mean, root * logs)
+        regression_basis, _ = np.linalg.qr(root * self.basis)
+        constant_basis, _ = np.linalg.qr(root)
+        residual_squares = _projected_squares(
+            regression_basis, root * (logs - self.offset[:, None])
+        )
+        return residual_squares / _projected_squares(constant_basis, root * logs)
 
     def findings(self, value: float) -> list[Diagnostic]:
         """Diagnostics about the value that was chosen."""
-        name, places = self.choice.name, self.candidates
-        if value == places[-1]:
+        name, candidates = self.choice.name, self.candidates
+        if value == candidates[-1]:
             message = f"log(L - {name}) is the straighter, the nearer {name} is to the smallest L"
             help = "the rest of the law says little of these data: look at the smallest value"
             return [Diagnostic("F0103", message, "warning", help=help)]
-        if value == places[0]:
+        if value == candidates[0]:
             message = f"{name} lies at its lower bound {self.lower:g}"
             help = f"log(L - {name}) may be straighter below: question the bound, or the law"
             return [Diagnostic("F0103", message, "warning", help=help)]
         return []
 
 
-def _left(q: Array, columns: Array) -> Array:
+def _projected_squares(q: Array, columns: Array) -> Array:
     """The sums of squares of columns after projection off orthonormal ones: shape (columns,)."""
-    once = columns - q @ (q.T @ columns)
-    left = once - q @ (q.T @ once)
-    return np.asarray(np.sum(left**2, axis=0), dtype=np.float64)
+    projected = columns - q @ (q.T @ columns)
+    # projected twice, which removes the rounding of the first projection
+    twice = projected - q @ (q.T @ projected)
+    return np.asarray(np.sum(twice**2, axis=0), dtype=np.float64)

@@ -19,7 +19,7 @@ from lawdsl.fitting.diagnostics.diagnose import (
 )
 from lawdsl.fitting.fit import fit
 from lawdsl.fitting.intervals.m_estimator import noise_of
-from lawdsl.fitting.intervals.prediction_errors import Predictions, predictions
+from lawdsl.fitting.intervals.prediction_errors import Predictions, predict_with_errors
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
@@ -193,9 +193,9 @@ def _fit_parameters(group: GroupFit, problem: Problem, options: FitOptions) -> G
 
 def _with_prediction(group: GroupFit, problem: Problem, point: Array) -> GroupFit:
     """The group with its prediction, or with the reason why its rows do not determine one."""
-    prediction = predictions(problem, group.theta, point)
+    prediction = predict_with_errors(problem, group.theta, point)
     if not np.isfinite(prediction.values[0]):
         return replace(group, left_out="the law has no value at the point")
-    if not np.isfinite(prediction.reach[0]):
+    if not np.isfinite(prediction.unit_errors[0]):
         return replace(group, left_out="its rows do not determine the prediction")
     return replace(group, prediction=prediction)

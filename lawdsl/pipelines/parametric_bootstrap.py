@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.intervals.prediction_errors import elsewhere
+from lawdsl.fitting.intervals.prediction_errors import problem_at
 from lawdsl.pipelines.bootstrap_fits import refit
 from lawdsl.pipelines.groups import GroupFit
 from lawdsl.pipelines.steps import Stage
@@ -80,7 +80,7 @@ def propagate_noise(
             parameters[~is_settled] = np.nan
             theta.append(parameters)
             if group.point is not None:
-                point_problem = elsewhere(group.problem, group.point)
+                point_problem = problem_at(group.problem, group.point)
                 point_predictions.append(point_problem.predictions(parameters)[:, 0])
             count += 1
             if report is not None:

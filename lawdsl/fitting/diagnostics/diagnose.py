@@ -190,10 +190,12 @@ def bound_findings(
         def change(step: float, i: int = i) -> float:
             """The largest change of the predictions when the parameter moves; inf where they have
             no value."""
-            moved = theta.copy()
-            moved[i] += step
-            there = problem.predictions(moved[None])[0]
-            return float(np.max(np.abs(there - base))) if np.all(np.isfinite(there)) else np.inf
+            trial = theta.copy()
+            trial[i] += step
+            predicted = problem.predictions(trial[None])[0]
+            if not np.all(np.isfinite(predicted)):
+                return np.inf
+            return float(np.max(np.abs(predicted - base)))
 
         # the distance is a difference of rounded numbers
         on_it = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
@@ -222,22 +224,22 @@ def move_onto_bounds(problem: Problem, free: Array, loss: float) -> Array:
     Returns:
         Free numbers, shape (parameters,).
     """
-    moved = free.copy()
+    bounded = free.copy()
     for i, transform in enumerate(problem.transforms):
-        if abs(moved[i]) <= DIVERGED_FREE or transform.lower is transform.upper:
+        if abs(bounded[i]) <= DIVERGED_FREE or transform.lower is transform.upper:
             continue
         both = transform.lower is not None and transform.upper is not None
         # with one limit only small exp(u) leads to it; large ones are large parameters
         for extreme in (-ROUNDING_ENDS, ROUNDING_ENDS) if both else (-ROUNDING_ENDS,):
-            trial, inside = moved.copy(), moved.copy()
+            trial, inside = bounded.copy(), bounded.copy()
             trial[i], inside[i] = extreme, 0.0
             trial_loss, inside_loss = problem.losses(np.stack([trial, inside]))
             # a parameter without any effect stays as it is
             has_effect = abs(inside_loss - trial_loss) > 1e-12 * abs(trial_loss)
             if trial_loss <= loss * (1 + 1e-10) and has_effect:
-                moved = trial
+                bounded = trial
                 break
-    return moved
+    return bounded
 
 
 def agreement_findings(starts: int, agreed: int) -> list[Diagnostic]:

@@ -42,7 +42,7 @@ ROUNDING_WIDTH = 1e-12
 NAMED_SHARE = 0.1  # of an undetermined direction: a parameter with less is not named
 NAMED_SHARE_EXACT = 1e-4  # of one without any effect
 # standard error of a parameter in units of its size, above which it is undetermined
-MAX_RELATIVE_ERROR = 1.0
+MAX_HIDDEN_CHANGE = 1.0
 # change of a linear parameter, in its size, when an exponent changes by its own size
 FOLLOWING_CHANGE = 0.5
 NO_EFFECT = 1e-9  # effect of a parameter, relative to the spread of the output
@@ -230,7 +230,7 @@ class _PredictionRanges:
             change = np.abs(self.slopes @ direction.step) * max(noise, self.rounding)
         # not (<=): a change of nan counts as open
         return not bool(
-            np.max(change, initial=0.0) <= MAX_RELATIVE_ERROR * _output_deviation(self.compared)
+            np.max(change, initial=0.0) <= MAX_HIDDEN_CHANGE * _output_deviation(self.compared)
         )
 
 
@@ -246,7 +246,7 @@ def _undetermined_linear(
     directions = []
     for width, row in zip(widths, rows, strict=True):
         step = np.max(np.abs(row) / (length * size)) * noise
-        if width < UNDETERMINED_WIDTH or step > MAX_RELATIVE_ERROR * width:
+        if width < UNDETERMINED_WIDTH or step > MAX_HIDDEN_CHANGE * width:
             share = NAMED_SHARE_EXACT if width < ROUNDING_WIDTH else NAMED_SHARE
             involved = frozenset(map(int, linear.numbers[np.abs(row) > share]))
             directions.append(
@@ -281,7 +281,7 @@ def _undetermined_nonlinear(
         change = row / length
         if not (
             width < UNDETERMINED_WIDTH
-            or np.max(np.abs(change) / size) * noise > MAX_RELATIVE_ERROR * width
+            or np.max(np.abs(change) / size) * noise > MAX_HIDDEN_CHANGE * width
         ):
             continue
         share = NAMED_SHARE_EXACT if width < ROUNDING_WIDTH else NAMED_SHARE

@@ -276,9 +276,9 @@ def _between_groups_test(
 ) -> tuple[float, float]:
     """The probability that means of groups differ so much, and the ratio of the variance between to
     that within."""
-    within = residuals - _group_means(residuals, groups)
+    deviations = residuals - _group_means(residuals, groups)
     inner_basis = orthonormal_basis(basis - _group_means(basis, groups))
-    within_squares = float(np.sum(project_out(inner_basis, within) ** 2))
+    within_squares = float(np.sum(project_out(inner_basis, deviations) ** 2))
     freedom = len(residuals) - len(np.unique(groups)) - inner_basis.shape[1]
     extra = len(residuals) - basis.shape[1] - freedom
     between = float(np.sum(residuals**2)) - within_squares

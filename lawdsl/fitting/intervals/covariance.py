@@ -25,9 +25,11 @@ Array = NDArray[np.float64]
 
 MAX_COVARIANCE_PARAMETERS = 100  # parameters: of more the covariance is not kept
 COVARIANCE_RANK_RTOL = 1e-12  # relative to the largest singular value: smaller ones are rounding
-UNSEEN = 1e-6  # relative: the part of a gradient in the null space that rounding may cause
-ALONE = 1e-9  # information of all other runs about a direction, relative: less is rounding
-TINY = 1e-300
+# relative: the part of a gradient in the null space that rounding may cause
+NULL_SPACE_SHARE = 1e-6
+# information of all other runs about a direction, relative: less is rounding
+MIN_SHARED_INFORMATION = 1e-9
+MIN_NORM = 1e-300
 SAME_DIRECTION_ATOL = 1e-4  # unit vectors that differ by less span one direction
 
 
@@ -92,7 +94,7 @@ class Covariance:
             scaled = gradient * self.scale
             missed = np.linalg.norm(scaled @ self.null_space.T, axis=1)
             # not (<=) rather than >: a gradient with nan has an infinite error, too
-            errors[~(missed <= UNSEEN * np.linalg.norm(scaled, axis=1))] = np.inf
+            errors[~(missed <= NULL_SPACE_SHARE * np.linalg.norm(scaled, axis=1))] = np.inf
         return np.where(np.isfinite(errors), errors, np.inf)
 
     def quantile(self, level: float) -> float:
@@ -142,19 +144,21 @@ class Covariance:
             ValueError, TypeError, LookupError, AttributeError: data of another form.
         """
         names = read(tuple[str, ...], content["names"])
-        factor, unseen = (_matrix(content[key], len(names)) for key in ("factor", "unseen"))
-        (scale,) = _matrix([content["scale"]], len(names))
-        ((dof,),) = _matrix([[content["dof"]]], 1)
+        factor, null_space = (
+            _finite_matrix(content[key], len(names)) for key in ("factor", "unseen")
+        )
+        (scale,) = _finite_matrix([content["scale"]], len(names))
+        ((dof,),) = _finite_matrix([[content["dof"]]], 1)
         if dof < 1 or np.any(scale <= 0):
             raise ValueError("no spread")
-        return cls(names, factor, unseen, scale, float(dof))
+        return cls(names, factor, null_space, scale, float(dof))
 
 
 Spread = Covariance
 """The name that annotations of the public record `Fit` have for it."""
 
 
-def _matrix(rows: Any, width: int) -> Array:
+def _finite_matrix(rows: Any, width: int) -> Array:
     """Rows of finite numbers, shape (rows, width)."""
     # type, not isinstance: True is an int
     if any(type(x) not in (int, float) for row in rows for x in row):
@@ -166,13 +170,13 @@ def _matrix(rows: Any, width: int) -> Array:
 
 
 @np.errstate(all="ignore")  # the slopes of a steep law may overflow
-def spread(
+def parameter_covariance(
     problem: Problem, theta: Array, names: Sequence[str], fitted: int, groups: Groups = None
 ) -> Covariance | None:
     """The covariance of the parameters of a fit.
 
     By rows it is tau²·(JᵀWJ)⁻¹, the noise being alike on all rows (Huber (1981), Robust Statistics,
-    chapter 7). By runs it is the cluster-robust one of `leaving_out_runs`, which assumes nothing
+    chapter 7). By runs it is the cluster-robust one of `leave_one_run_out`, which assumes nothing
     about the noise within a run.
 
     Args:
@@ -189,24 +193,28 @@ def spread(
         return None
     (residual,), (slopes,) = problem.slopes(theta[None])
     noise = noise_of(problem, residual, fitted, groups)
-    unit_noise = of_rows(names, slopes, problem.weights)
+    unit_noise = unit_noise_covariance(names, slopes, problem.weights)
     if groups is None:
-        factor, unseen = np.sqrt(noise.tau2) * unit_noise.sqrt_factor, unit_noise.null_space
+        factor, null_space = np.sqrt(noise.tau2) * unit_noise.sqrt_factor, unit_noise.null_space
     else:
-        root = _cleaned(slopes) * unit_noise.scale
+        scaled_slopes = _finite_columns(slopes) * unit_noise.scale
         weights = 1.0 if problem.weights is None else np.sqrt(problem.weights)[:, None]
-        changes, alone = leaving_out_runs(noise, root, weights * root, groups)
-        unseen = _basis(alone)
+        changes, run_directions = leave_one_run_out(
+            noise, scaled_slopes, weights * scaled_slopes, groups
+        )
+        null_space = _orthonormal_rows(run_directions)
         # directions that one run alone determines have an infinite error and no part in the factor
-        changes = changes - (changes @ unseen.T) @ unseen
+        changes = changes - (changes @ null_space.T) @ null_space
         factor = (
             # RᵀR is the same covariance in p rows instead of one per run
             np.linalg.qr(changes, mode="r") if len(changes) > len(names) else changes
         ) * unit_noise.scale
-    return replace(unit_noise, sqrt_factor=factor, null_space=unseen, dof=float(noise.freedom))
+    return replace(unit_noise, sqrt_factor=factor, null_space=null_space, dof=float(noise.freedom))
 
 
-def of_rows(names: Sequence[str], slopes: Array, weights: Array | None = None) -> Covariance:
+def unit_noise_covariance(
+    names: Sequence[str], slopes: Array, weights: Array | None = None
+) -> Covariance:
     """The covariance (JᵀWJ)⁻¹ for noise of standard deviation 1 on a row of weight 1.
 
     Args:
@@ -214,17 +222,19 @@ def of_rows(names: Sequence[str], slopes: Array, weights: Array | None = None) -
         slopes: of the residuals by the parameters, shape (rows, p).
         weights: of the rows, shape (rows,); None where all are 1.
     """
-    root = _cleaned(slopes)
+    weighted_slopes = _finite_columns(slopes)
     if weights is not None:
-        root = np.sqrt(weights)[:, None] * root
-    size = lengths(root)
-    scale = 1 / np.where(size > 0, size, 1.0)  # parameters may differ in size by any power
-    decomposition = decomposed(root * scale)
-    return Covariance(tuple(names), decomposition.factor * scale, decomposition.lost, scale, np.inf)
+        weighted_slopes = np.sqrt(weights)[:, None] * weighted_slopes
+    norms = column_norms(weighted_slopes)
+    scale = 1 / np.where(norms > 0, norms, 1.0)  # parameters may differ in size by any power
+    decomposition = decompose_jacobian(weighted_slopes * scale)
+    return Covariance(
+        tuple(names), decomposition.factor * scale, decomposition.null_space, scale, np.inf
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class Decomposed:
+class JacobianDecomposition:
     """The singular value decomposition of a scaled Jacobian, without directions that rounding
     hides.
 
@@ -232,16 +242,16 @@ class Decomposed:
     of width 1e-8 already.
 
     Attributes:
-        left: left singular vectors, shape (rows, rank).
+        left_vectors: left singular vectors, shape (rows, rank).
         factor: directions divided by their widths, shape (rank, p): the inverse of JᵀJ is
             factorᵀ·factor.
-        lost: an orthonormal basis of the directions that rounding hides, shape (p - rank, p).
+        null_space: an orthonormal basis of the directions that rounding hides, shape (p - rank, p).
         narrowest: the smallest width kept, relative to the largest; 1 where none is.
     """
 
-    left: Array
+    left_vectors: Array
     factor: Array
-    lost: Array
+    null_space: Array
     narrowest: float
 
     @property
@@ -253,10 +263,10 @@ class Decomposed:
     def hidden(self) -> NDArray[np.bool_]:
         """The parameters with a share in a direction that rounding hides, shape (p,): their
         variance cannot be computed."""
-        return np.any(np.abs(self.lost) > UNSEEN, axis=0)
+        return np.any(np.abs(self.null_space) > NULL_SPACE_SHARE, axis=0)
 
 
-def decomposed(root: Array) -> Decomposed:
+def decompose_jacobian(root: Array) -> JacobianDecomposition:
     """Decompose a scaled Jacobian into singular values and vectors.
 
     Args:
@@ -265,15 +275,15 @@ def decomposed(root: Array) -> Decomposed:
     """
     # with fewer rows than parameters the full factor contains the null space
     wide = len(root) < root.shape[1]
-    left, widths, directions = np.linalg.svd(root, full_matrices=wide)
+    left_vectors, widths, directions = np.linalg.svd(root, full_matrices=wide)
     rank = int(np.sum(widths > COVARIANCE_RANK_RTOL * np.max(widths, initial=0.0)))
     # FᵀF = V·S⁻²·Vᵀ, the inverse of JᵀJ on the directions that are determined
     factor = directions[:rank] / widths[:rank, None]
     narrowest = float(widths[rank - 1] / widths[0]) if rank else 1.0
-    return Decomposed(left[:, :rank], factor, directions[rank:], narrowest)
+    return JacobianDecomposition(left_vectors[:, :rank], factor, directions[rank:], narrowest)
 
 
-def lengths(columns: Array) -> Array:
+def column_norms(columns: Array) -> Array:
     """Euclidean lengths of columns whose squares may overflow, shape (columns,): each column is
     divided by its largest absolute value first."""
     largest = np.max(np.abs(columns), axis=0, initial=0.0)
@@ -283,7 +293,7 @@ def lengths(columns: Array) -> Array:
     return norms
 
 
-def leaving_out_runs(
+def leave_one_run_out(
     noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]
 ) -> tuple[Array, Array]:
     """The change of the fit when each run is left out, for a covariance with independent runs only.
@@ -301,33 +311,36 @@ def leaving_out_runs(
         groups: the training run of each row, shape (rows,).
 
     Returns:
-        The moves, whose sum of squares is the covariance, shape (runs, p); and the directions, of
-        length 1, that some run alone determines, shape (directions, p): the other runs do not tell
-        its error along them.
+        The changes, whose sum of squares is the covariance, shape (runs, p); and the directions, of
+        length 1, that some run alone determines, shape (directions, p): the other runs do not
+        determine its error along them.
     """
     runs = np.unique(groups)
-    seen = decomposed(root)
-    turned = slopes @ seen.factor.T
-    moved, alone = np.empty((len(runs), slopes.shape[1])), [seen.lost]
+    decomposition = decompose_jacobian(root)
+    projected_slopes = slopes @ decomposition.factor.T
+    changes, run_directions = np.empty((len(runs), slopes.shape[1])), [decomposition.null_space]
     for k, run in enumerate(runs):
         rows = groups == run
         # in these coordinates all rows together see each direction equally well
-        left = np.eye(seen.rank) - seen.left[rows].T @ seen.left[rows]
-        values, vectors = np.linalg.eigh(left)
-        known = values > ALONE
-        only = vectors[:, ~known].T @ seen.factor
-        alone.append(only / np.maximum(np.linalg.norm(only, axis=1, keepdims=True), TINY))
-        pull = vectors[:, known].T @ (noise.slope[rows] @ turned[rows])
-        moved[k] = vectors[:, known] @ (pull / values[known]) @ seen.factor / noise.curvature
-    return moved * np.sqrt((len(runs) - 1) / len(runs)), np.vstack(alone)
+        run_vectors = decomposition.left_vectors[rows]
+        information = np.eye(decomposition.rank) - run_vectors.T @ run_vectors
+        values, vectors = np.linalg.eigh(information)
+        is_shared = values > MIN_SHARED_INFORMATION
+        run_only = vectors[:, ~is_shared].T @ decomposition.factor
+        norms = np.linalg.norm(run_only, axis=1, keepdims=True)
+        run_directions.append(run_only / np.maximum(norms, MIN_NORM))
+        gradient = vectors[:, is_shared].T @ (noise.slope[rows] @ projected_slopes[rows])
+        step = vectors[:, is_shared] @ (gradient / values[is_shared])
+        changes[k] = step @ decomposition.factor / noise.curvature
+    return changes * np.sqrt((len(runs) - 1) / len(runs)), np.vstack(run_directions)
 
 
-def _basis(directions: Array) -> Array:
+def _orthonormal_rows(directions: Array) -> Array:
     """Orthonormal rows that span directions of length 1, shape (m, p)."""
     _, widths, basis = np.linalg.svd(directions, full_matrices=False)
     return basis[widths > SAME_DIRECTION_ATOL]
 
 
-def _cleaned(slopes: Array) -> Array:
+def _finite_columns(slopes: Array) -> Array:
     """Slopes with 0 in the columns of parameters whose slope is infinite in some row."""
     return np.where(np.isfinite(slopes).all(axis=0), slopes, 0.0)

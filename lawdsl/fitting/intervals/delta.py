@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.intervals.covariance import decomposed, leaving_out_runs, lengths
+from lawdsl.fitting.intervals.covariance import column_norms, decompose_jacobian, leave_one_run_out
 from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of
 from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask, Scatter
 from lawdsl.fitting.problem import Problem
@@ -17,8 +17,9 @@ from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
 Array = NDArray[np.float64]
 
-ENDLESS = 1e100  # times the value, or 1: ends further out are overflow, not information in the data
-NAMED = 1e-2  # share of a direction below which a parameter does not take part in it
+# times the value, or 1: ends further out are overflow, not information in the data
+MAX_END_RATIO = 1e100
+RUN_SHARE = 1e-2  # share of a direction below which a parameter does not take part in it
 
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
@@ -45,29 +46,29 @@ def delta(
     count = len(theta)
     covariance, inflation = np.full((count, count), np.nan), np.ones(count)
     roots = np.sqrt(weights)[:, None]
-    size = lengths(roots * slopes)
-    slopes = slopes / np.where(size > 0, size, 1.0)  # parameters may differ in size by any power
-    plain, narrowest = np.full((len(free_numbers), len(free_numbers)), np.nan), 1.0
+    norms = column_norms(roots * slopes)
+    slopes = slopes / np.where(norms > 0, norms, 1.0)  # parameters may differ in size by any power
+    variances, narrowest = np.full((len(free_numbers), len(free_numbers)), np.nan), 1.0
     if np.all(np.isfinite(slopes)):
-        seen = decomposed(roots * slopes)
-        narrowest = seen.narrowest
-        plain = noise.tau2 * seen.factor.T @ seen.factor
-        plain[seen.hidden] = plain[:, seen.hidden] = np.nan
+        decomposition = decompose_jacobian(roots * slopes)
+        narrowest = decomposition.narrowest
+        variances = noise.tau2 * decomposition.factor.T @ decomposition.factor
+        variances[decomposition.hidden] = variances[:, decomposition.hidden] = np.nan
         if groups is not None:
-            clustered = _by_run(noise, slopes, roots * slopes, groups)
+            clustered = _clustered_covariance(noise, slopes, roots * slopes, groups)
             with np.errstate(all="ignore"):
-                ratio = np.diag(clustered) / np.diag(plain)
+                ratio = np.diag(clustered) / np.diag(variances)
             inflation[free_numbers] = np.where(np.isnan(ratio), 1.0, ratio)
-            plain = clustered
+            variances = clustered
     with np.errstate(all="ignore"):
-        covariance[np.ix_(free_numbers, free_numbers)] = plain / np.outer(size, size)
-    far = noise.quantile(level)
-    half = far * np.sqrt(np.diag(covariance))
-    _, turn = with_slopes(problem.transforms, free[None])
-    errors = np.sqrt(np.diag(covariance)) * np.abs(np.diag(turn[0]))
+        covariance[np.ix_(free_numbers, free_numbers)] = variances / np.outer(norms, norms)
+    quantile = noise.quantile(level)
+    half = quantile * np.sqrt(np.diag(covariance))
+    _, jacobian = with_slopes(problem.transforms, free[None])
+    errors = np.sqrt(np.diag(covariance)) * np.abs(np.diag(jacobian[0]))
     ends = np.sort(to_parameters(problem.transforms, np.stack([free - half, free + half])), axis=0)
     return Scatter(
-        free, covariance, inflation, errors, *endless(ends[0], ends[1], theta), far, narrowest
+        free, covariance, inflation, errors, *endless(ends[0], ends[1], theta), quantile, narrowest
     )
 
 
@@ -83,24 +84,26 @@ def endless(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
         Lower and upper ends, each of shape (parameters,).
     """
     with np.errstate(over="ignore"):
-        most = ENDLESS * np.maximum(1.0, np.abs(values))
-    return np.where(low < -most, -np.inf, low), np.where(high > most, np.inf, high)
+        limit = MAX_END_RATIO * np.maximum(1.0, np.abs(values))
+    return np.where(low < -limit, -np.inf, low), np.where(high > limit, np.inf, high)
 
 
-def _by_run(noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]) -> Array:
+def _clustered_covariance(
+    noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]
+) -> Array:
     """The covariance of the free numbers with independent runs, by the jackknife. A parameter that
     one run alone determines has an infinite variance."""
-    moved, directions = leaving_out_runs(noise, slopes, root, groups)
-    covariance = moved.T @ moved
-    alone = np.any(np.abs(directions) > NAMED, axis=0)
+    changes, directions = leave_one_run_out(noise, slopes, root, groups)
+    covariance = changes.T @ changes
+    is_of_one_run = np.any(np.abs(directions) > RUN_SHARE, axis=0)
     # the diagonal alone: its covariance with others stays unknown
-    covariance[alone, alone] = np.inf
+    covariance[is_of_one_run, is_of_one_run] = np.inf
     return covariance
 
 
-def _ends(task: IntervalTask) -> IntervalEnds:
+def _linearised_ends(task: IntervalTask) -> IntervalEnds:
     scatter = task.scatter
     return IntervalEnds(scatter.errors, scatter.low, scatter.high)
 
 
-METHOD = IntervalMethod(_ends)
+METHOD = IntervalMethod(_linearised_ends)

@@ -19,7 +19,8 @@ from lawdsl.fitting.problem import Problem, rho_curvature, rho_slope
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64] | None
 
-SILVERMAN = 1.84  # half width of a box kernel in sigma·n^-1/5: Silverman (1986), section 3.4.2
+# half width of a box kernel in sigma·n^-1/5: Silverman (1986), section 3.4.2
+SILVERMAN_WIDTH = 1.84
 
 
 @dataclass(frozen=True)
@@ -92,22 +93,22 @@ def _share_within(residual: Array, weights: Array, delta: float, parameters: int
     Silverman's rule. A fit draws residuals towards 0: those that would vanish without noise, one
     per parameter, are subtracted from the window in proportion to the density at its edge.
     """
-    used = weights > 0
-    size, weights = np.abs(residual[used]), weights[used]
-    order = np.argsort(size)
-    size, weights = size[order], weights[order]
+    is_used = weights > 0
+    sizes, weights = np.abs(residual[is_used]), weights[is_used]
+    order = np.argsort(sizes)
+    sizes, weights = sizes[order], weights[order]
     total = float(np.sum(weights))
-    left = max(total - parameters, 1.0)
+    free_rows = max(total - parameters, 1.0)
     # the median of the residuals that the fit does not draw to 0
-    middle = int(np.searchsorted(np.cumsum(weights) - parameters, left / 2))
+    middle = int(np.searchsorted(np.cumsum(weights) - parameters, free_rows / 2))
     # 1.4826 makes a median absolute residual a standard deviation of Gaussian noise
-    scale = max(1.4826 * float(size[min(middle, len(size) - 1)]), 1e-6 * delta)
-    window = max(delta, SILVERMAN * scale * total**-0.2)
-    inside = float(np.sum(weights[size <= window]))
-    near, edge = delta / scale, window / scale
-    shape = float(normal_cdf(near) - normal_cdf(-near)) / float(
-        normal_cdf(edge) - normal_cdf(-edge)
+    scale = max(1.4826 * float(sizes[min(middle, len(sizes) - 1)]), 1e-6 * delta)
+    window = max(delta, SILVERMAN_WIDTH * scale * total**-0.2)
+    inside = float(np.sum(weights[sizes <= window]))
+    delta_ratio, window_ratio = delta / scale, window / scale
+    correction = float(normal_cdf(delta_ratio) - normal_cdf(-delta_ratio)) / float(
+        normal_cdf(window_ratio) - normal_cdf(-window_ratio)
     )
     # drawn inwards by h·delta/curvature each, h adding up to the parameters
-    drawn = parameters * math.exp(-(edge**2) / 2)
-    return max(inside - drawn, 1.0) / total * shape
+    drawn = parameters * math.exp(-(window_ratio**2) / 2)
+    return max(inside - drawn, 1.0) / total * correction

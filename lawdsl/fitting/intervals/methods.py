@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.intervals.covariance import Covariance, spread
+from lawdsl.fitting.intervals.covariance import Covariance, parameter_covariance
 from lawdsl.fitting.intervals.delta import delta
 from lawdsl.fitting.intervals.m_estimator import Groups
 from lawdsl.fitting.intervals.method import IntervalMethod, IntervalTask
@@ -68,7 +68,7 @@ def intervals(
     free = int(np.sum(~on_bound))
     doubt, together = _too_few(problem, free, method.spare, groups), None
     if first is None and _too_few(problem, free, 0, groups) is None:
-        together = spread(problem, theta, names, free, groups)
+        together = parameter_covariance(problem, theta, names, free, groups)
     unit = "rows" if groups is None else "runs"
     if doubt is None and first is not None and not method.repeats_choice:
         doubt = [_chosen_before(problem, free, first, groups)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.intervals.covariance import of_rows
+from lawdsl.fitting.intervals.covariance import unit_noise_covariance
 from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
@@ -24,13 +24,14 @@ class Predictions:
 
     Attributes:
         values: in the law's unit, shape (points,).
-        reach: their standard errors for noise of standard deviation 1 on a row of weight 1, both in
-            the scale of the residuals, shape (points,); inf where the rows do not determine them.
+        unit_errors: their standard errors for noise of standard deviation 1 on a row of weight 1,
+            both in the scale of the residuals, shape (points,); inf where the rows do not determine
+            them.
         log: whether residuals are those of logarithms, so that errors are relative.
     """
 
     values: Array
-    reach: Array
+    unit_errors: Array
     log: bool
 
     def errors(self, variance: float) -> Array:
@@ -39,11 +40,11 @@ class Predictions:
         Args:
             variance: of the noise of a row of weight 1, in the scale of the residuals.
         """
-        return np.sqrt(variance) * self.reach * (self.values if self.log else 1.0)
+        return np.sqrt(variance) * self.unit_errors * (self.values if self.log else 1.0)
 
 
 @np.errstate(all="ignore")  # an extrapolated law may have no value
-def predictions(problem: Problem, theta: Array, columns: Array) -> Predictions:
+def predict_with_errors(problem: Problem, theta: Array, columns: Array) -> Predictions:
     """Evaluate a fitted law at points, with the errors that the noise of its rows causes there.
 
     Parameters on a bound count as free: without them the errors would be too small.
@@ -53,13 +54,13 @@ def predictions(problem: Problem, theta: Array, columns: Array) -> Predictions:
         theta: the fitted parameters, shape (parameters,).
         columns: the variables at the points, shape (variables, points), in the law's units.
     """
-    at = elsewhere(problem, columns)
-    slopes, ahead = problem.slopes(theta[None])[1][0], at.slopes(theta[None])[1][0]
-    reach = of_rows((), slopes, problem.weights).errors(ahead)
-    return Predictions(at.predictions(theta[None])[0], reach, problem.objective.log)
+    elsewhere = problem_at(problem, columns)
+    slopes, point_slopes = problem.slopes(theta[None])[1][0], elsewhere.slopes(theta[None])[1][0]
+    unit_errors = unit_noise_covariance((), slopes, problem.weights).errors(point_slopes)
+    return Predictions(elsewhere.predictions(theta[None])[0], unit_errors, problem.objective.log)
 
 
-def elsewhere(problem: Problem, columns: Array) -> Problem:
+def problem_at(problem: Problem, columns: Array) -> Problem:
     """Return the law of a fit at other points, without measurements.
 
     Args:

@@ -21,10 +21,10 @@ from lawdsl.compiling.tape import Tape
 from lawdsl.compiling.terms import MAX_HESSIAN_PARAMETERS, parts_of
 from lawdsl.fitting.preparation.parameter_bounds import transforms_of
 from lawdsl.fitting.preparation.symbolic_linearity import (
-    compared,
+    compared_expression,
+    exponentials_as_factors,
     has_logarithm,
     linear_in,
-    with_factors,
 )
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import Limit, Transform, Transforms
@@ -53,7 +53,7 @@ def problem_of(
         model = array_model(law, columns)
         return Problem(model, transforms_of(law), target, objective, weights)
     rests = rest_shares(law)
-    form = compared(law, objective, tuple(rests))
+    form = compared_expression(law, objective, tuple(rests))
     return _posed(law, form, rests, columns, target, objective, weights)
 
 
@@ -69,7 +69,7 @@ def with_solved_factors(law: Law, problem: Problem) -> Problem | None:
     """
     if law.declarations.schema is not None or problem.exponential:
         return None
-    made = with_factors(law)
+    made = exponentials_as_factors(law)
     if made is None:
         return None
     expression, factors = made
@@ -113,7 +113,7 @@ def _posed(
     objective: Objective,
     weights: Array | None,
 ) -> Problem:
-    """The problem of fitting a form of a law that `compared` gives."""
+    """The problem of fitting a form of a law that `compared_expression` gives."""
     settings = {q.symbol: q.value for q in law.settings}
     variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
     expression, linear, exponential = form

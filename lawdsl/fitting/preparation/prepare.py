@@ -14,7 +14,7 @@ from lawdsl.fitting.preparation.build_problem import (
     with_solved_factors,
 )
 from lawdsl.fitting.preparation.start_draws import draw_values
-from lawdsl.fitting.preparation.start_points import declared_points, placed
+from lawdsl.fitting.preparation.start_points import declared_points, values_at_start
 from lawdsl.fitting.preparation.symbolic_linearity import (
     coefficients,
     has_logarithm,
@@ -52,7 +52,9 @@ def prepare(law: Law) -> PreparedLaw:
         of_logarithms=partial(of_logarithms, law),
         draw=partial(draw_values, law),
         declared_points=partial(declared_points, law),
-        placed=lambda values: placed(law, {k: sp.Float(float(x), 17) for k, x in values.items()}),
+        placed=lambda values: values_at_start(
+            law, {k: sp.Float(float(x), 17) for k, x in values.items()}
+        ),
         linear=cache(partial(linear_parameters, law)),
         coefficients=cache(partial(coefficients, law)),
         has_logarithm=cache(partial(has_logarithm, law)),

@@ -39,7 +39,7 @@ def declared_points(law: Law) -> tuple[Array, int]:
         raise LawdslError(Diagnostic("F0106", message, help=help))
     rows, outside = [], 0
     for point in declared:
-        theta = placed(law, point)
+        theta = values_at_start(law, point)
         if theta is None:
             outside += 1
         else:
@@ -51,7 +51,7 @@ def declared_points(law: Law) -> tuple[Array, int]:
     return np.array(rows), outside
 
 
-def placed(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
+def values_at_start(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
     """Parameter values at a declared start, shape (parameters,); None where they lie outside the
     domain.
 
@@ -106,12 +106,12 @@ def _grid(law: Law) -> Iterator[dict[str, sp.Expr]]:
 
 def _axis(law: Law, target: tree.Formula, numbers: tuple[float, ...]) -> tuple[str, list[sp.Expr]]:
     """Parameter and values of one grid target: A, log(A) or log(A - limit)."""
-    found = read_target(target)
-    assert found is not None  # the file was checked
+    parsed = read_target(target)
+    assert parsed is not None  # the file was checked
     values = [sp.Float(x, 17) for x in numbers]
-    if found.log:
+    if parsed.log:
         values = [sp.exp(x) for x in values]
-    if found.less is not None:
-        limit = law.to_sympy(found.less)
+    if parsed.less is not None:
+        limit = law.to_sympy(parsed.less)
         values = [limit + x for x in values]
-    return found.name, values
+    return parsed.name, values

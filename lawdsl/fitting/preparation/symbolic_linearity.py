@@ -11,7 +11,7 @@ from lawdsl.law.algebra import bounded
 from lawdsl.law.law import Law
 
 
-def compared(
+def compared_expression(
     law: Law, objective: Objective, opaque: tuple[str, ...] = ()
 ) -> tuple[sp.Expr, tuple[int, ...], bool]:
     """The expression that a fit computes: the law, or its logarithm where that is linear in more.
@@ -32,16 +32,16 @@ def compared(
     assert formula is not None
     expression = law.to_sympy(formula, opaque) if opaque else law.expression
     with bounded(law.declarations):
-        linear = _with_bounds(law, _linear(expression, symbols))
-        of = logarithm(expression) if objective.log else None
-        if of is not None:
-            more = _with_bounds(law, _linear(of, symbols))
-            if len(more) > len(linear):
-                return of, _numbers(law, more), True
+        linear = _with_linear_bounds(law, _linear_symbols(expression, symbols))
+        log_law = logarithm(expression) if objective.log else None
+        if log_law is not None:
+            log_linear = _with_linear_bounds(law, _linear_symbols(log_law, symbols))
+            if len(log_linear) > len(linear):
+                return log_law, _numbers(law, log_linear), True
     return expression, _numbers(law, linear), False
 
 
-def with_factors(law: Law) -> tuple[sp.Expr, tuple[sp.Symbol, ...]] | None:
+def exponentials_as_factors(law: Law) -> tuple[sp.Expr, tuple[sp.Symbol, ...]] | None:
     """Replace S by e^S wherever that makes the law linear in more: exp(S + t*x) is e^S times
     exp(t*x).
 
@@ -55,7 +55,7 @@ def with_factors(law: Law) -> tuple[sp.Expr, tuple[sp.Symbol, ...]] | None:
     if not law.expression.has(sp.exp):
         return None
     bound = {s for q in law.parameters for b in q.bounds for s in b.limit.free_symbols}
-    expression, found = law.expression, list[sp.Symbol]()
+    expression, replaced_symbols = law.expression, list[sp.Symbol]()
     symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
     factor = sp.Dummy(positive=True)
     with bounded(law.declarations):
@@ -63,19 +63,23 @@ def with_factors(law: Law) -> tuple[sp.Expr, tuple[sp.Symbol, ...]] | None:
             if q.bounds or q.symbol in bound:
                 continue
             replaced = expression.replace(
-                lambda node, s=q.symbol: isinstance(node, sp.exp) and _adds(node.args[0], s),
+                lambda node, s=q.symbol: (
+                    isinstance(node, sp.exp) and _is_plain_term(node.args[0], s)
+                ),
                 lambda node, s=q.symbol: factor * sp.exp(node.args[0] - s),
             )
             if q.symbol in replaced.free_symbols:
                 continue
             linear_form = replaced.xreplace({factor: q.symbol})
-            if linear_form != expression and {q.symbol, *found} <= _linear(linear_form, symbols):
+            if linear_form == expression:
+                continue
+            if {q.symbol, *replaced_symbols} <= _linear_symbols(linear_form, symbols):
                 expression = linear_form
-                found.append(q.symbol)
-    return (expression, tuple(found)) if found else None
+                replaced_symbols.append(q.symbol)
+    return (expression, tuple(replaced_symbols)) if replaced_symbols else None
 
 
-def _adds(argument: sp.Expr, symbol: sp.Symbol) -> bool:
+def _is_plain_term(argument: sp.Expr, symbol: sp.Symbol) -> bool:
     """Whether a symbol is a term of a sum, and nowhere else in it."""
     rest = argument - symbol
     return symbol not in rest.free_symbols
@@ -91,13 +95,13 @@ def linear_in(law: Law, expression: sp.Expr) -> tuple[int, ...]:
     """
     symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
     with bounded(law.declarations):
-        return _numbers(law, _with_bounds(law, _linear(expression, symbols)))
+        return _numbers(law, _with_linear_bounds(law, _linear_symbols(expression, symbols)))
 
 
 def linear_parameters(law: Law) -> tuple[int, ...]:
     """Numbers of the parameters in which a law is jointly linear."""
     with bounded(law.declarations):
-        return _numbers(law, _linear(law.expression, [q.symbol for q in law.parameters]))
+        return _numbers(law, _linear_symbols(law.expression, [q.symbol for q in law.parameters]))
 
 
 def _numbers(law: Law, chosen: set[sp.Symbol]) -> tuple[int, ...]:
@@ -109,13 +113,13 @@ def coefficients(law: Law) -> frozenset[int]:
     those of a regression, and of the exponential of one."""
     symbols = [q.symbol for q in law.parameters if not q.bounds]
     with bounded(law.declarations):
-        own = _linear(law.expression, symbols)
-        of = logarithm(law.expression)
-        logarithmic = set() if of is None else _linear(of, symbols)
-    return frozenset(_numbers(law, max(own, logarithmic, key=len)))
+        linear_symbols = _linear_symbols(law.expression, symbols)
+        log_law = logarithm(law.expression)
+        log_linear_symbols = set() if log_law is None else _linear_symbols(log_law, symbols)
+    return frozenset(_numbers(law, max(linear_symbols, log_linear_symbols, key=len)))
 
 
-def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp.Symbol]:
+def _linear_symbols(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp.Symbol]:
     chosen: set[sp.Symbol] = set()
     for symbol in symbols:
         if not sp.diff(expression, symbol).free_symbols & {symbol, *chosen}:
@@ -123,18 +127,18 @@ def _linear(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> set[sp.Symbol]
     return chosen
 
 
-def _with_bounds(law: Law, chosen: set[sp.Symbol]) -> set[sp.Symbol]:
+def _with_linear_bounds(law: Law, chosen: set[sp.Symbol]) -> set[sp.Symbol]:
     """The parameters among `chosen` whose bounds are linear too. Least squares for linear
     parameters cannot enforce a nonlinear bound, nor one on a parameter that is not solved for."""
-    left = set(chosen)
+    remaining = set(chosen)
     for q in reversed(law.parameters):  # a bound depends on earlier parameters only
         for bound in q.bounds:
-            moved = bound.limit.free_symbols & left
-            if q.symbol not in left or any(
-                sp.diff(bound.limit, symbol).free_symbols & left for symbol in moved
+            bounding = bound.limit.free_symbols & remaining
+            if q.symbol not in remaining or any(
+                sp.diff(bound.limit, symbol).free_symbols & remaining for symbol in bounding
             ):
-                left -= moved
-    return left
+                remaining -= bounding
+    return remaining
 
 
 def has_logarithm(law: Law) -> bool:
