@@ -26,6 +26,7 @@ from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
+from lawdsl.fitting.solvers.reduced_problem import project
 from lawdsl.fitting.transforms import Transforms, keeps, relaxed, to_free, to_parameters
 from lawdsl.fitting.two_step import Straightest
 
@@ -234,7 +235,7 @@ def _fitted(
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[:, before.number] = True
     free, _, settled, _ = newton_batch(
-        own, to_free(own.transforms, start), fixed, settled_at=INTERVAL_END_RTOL
+        project(own), to_free(own.transforms, start), fixed, settled_at=INTERVAL_END_RTOL
     )
     return to_parameters(own.transforms, free), settled
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
+from lawdsl.fitting.solvers.reduced_problem import project
 from lawdsl.fitting.transforms import Transform, Transforms, room, to_free, to_parameters
 
 Array = NDArray[np.float64]
@@ -123,7 +124,7 @@ class Constrained:
         for i, u in way.on.items():
             start[:, i], fixed[:, i] = u, True
         reached, losses, _, _ = newton_batch(
-            way.problem, start, fixed, settled_at=INTERVAL_END_RTOL
+            project(way.problem), start, fixed, settled_at=INTERVAL_END_RTOL
         )
         return to_parameters(way.problem.transforms, reached), losses
 

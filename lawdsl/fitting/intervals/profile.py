@@ -20,6 +20,7 @@ from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
+from lawdsl.fitting.solvers.reduced_problem import project
 from lawdsl.fitting.transforms import room, to_free, to_parameters
 
 Array = NDArray[np.float64]
@@ -245,7 +246,7 @@ class _Ends:
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[np.arange(len(fixed)), numbers] = True
         reached, losses, _, _ = newton_batch(
-            self.problem, start, fixed, settled_at=INTERVAL_END_RTOL
+            project(self.problem), start, fixed, settled_at=INTERVAL_END_RTOL
         )
         return reached, losses
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.losses import curvature_of
-from lawdsl.fitting.problem import Evaluation, Problem, ResidualState
+from lawdsl.fitting.problem import Problem, ResidualState
+from lawdsl.fitting.solvers.reduced_problem import ReducedPoint, ReducedProblem, reduced
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
     GIVEN_UP,
@@ -27,8 +28,8 @@ from lawdsl.fitting.solvers.solver import (
     SolverOptions,
     gradient_norms,
 )
-from lawdsl.fitting.solvers.variable_projection import solve_each, solved
-from lawdsl.fitting.transforms import Turn, beyond, diagonal, to_free, to_parameters, turned
+from lawdsl.fitting.solvers.variable_projection import solve_each
+from lawdsl.fitting.transforms import diagonal
 from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
@@ -67,14 +68,16 @@ def widen_delta(problem: Problem, free: Array) -> Objective:
     return problem.objective.with_parameters(*wide)
 
 
-def irls(problem: Problem, starts: Array, options: SolverOptions = DEFAULTS) -> list[Solution]:
+def irls(
+    problem: Problem | ReducedProblem, starts: Array, options: SolverOptions = DEFAULTS
+) -> list[Solution]:
     """Move starts near the minima by damped steps of reweighted least squares; see `Solver`.
 
     A start ends where a step lowers the loss by less than a share of 0.003, or of the tolerance of
     the options. Starts that cannot reach the best one are given up.
 
     Args:
-        problem: the fit.
+        problem: the fit, or its reduction.
         starts: free numbers, shape (starts, parameters).
         options: of the search.
 
@@ -83,15 +86,16 @@ def irls(problem: Problem, starts: Array, options: SolverOptions = DEFAULTS) -> 
     """
     if options.fixed is not None:
         raise ValueError("reweighted least squares move all free numbers")
+    reduction = reduced(problem)
     enough = ROUGH if options.tolerance is None else options.tolerance
     with np.errstate(all="ignore"):
-        search = _Irls(problem, starts, options.objective or problem.objective, enough)
+        search = _Irls(reduction, starts, options.objective or reduction.problem.objective, enough)
         for number in range(STEPS if options.evaluations is None else options.evaluations - 1):
             if not search.step(number):
                 break
     running = np.zeros(len(starts), dtype=bool)
     running[search.going] = True
-    norms = gradient_norms(problem, search.free, options)
+    norms = gradient_norms(reduction.problem, search.free, options)
     return [
         Solution(
             search.free[k],
@@ -110,12 +114,12 @@ class _Irls:
     only."""
 
     def __init__(
-        self, problem: Problem, free: Array, objective: Objective, enough: float = ROUGH
+        self, reduced: ReducedProblem, free: Array, objective: Objective, enough: float = ROUGH
     ) -> None:
-        self.problem, self.objective, self.enough = problem, objective, enough
+        self.reduced, self.objective, self.enough = reduced, objective, enough
         self.evaluations = np.ones(len(free), dtype=np.int64)
-        self.moving = moving(problem)
-        self.longest = longest(problem)
+        self.moving = reduced.moving
+        self.longest = longest(reduced.problem)
         self.free = free.copy()
         self.losses = np.full(len(free), np.inf)
         self.damping = np.resize(DAMPING, len(free))
@@ -123,14 +127,14 @@ class _Irls:
         self._begin()
 
     def _begin(self) -> None:
-        free, theta, on_bound, state, evaluation, chain = self._solved(self.free, None)
-        self.free = free
-        self.losses = state.loss
-        self.weights = self._reweighted(state)
-        self.held = on_bound
-        quadratic = self.problem.local_model_at(evaluation, theta, chain, state, exact=False)
+        point = self.reduced.by_least_squares(self.free, None, self.objective)
+        self.free = point.free
+        self.losses = point.state.loss
+        self.weights = self._reweighted(point.state)
+        self.on_bound = _on_bound(point)
+        quadratic = point.local_model()
         self.gradient, self.hessian = quadratic.gradient, quadratic.hessian
-        self.going = np.arange(len(free))
+        self.going = np.arange(len(point.free))
         self._go_on(np.isfinite(self.losses))
 
     def step(self, number: int) -> bool:
@@ -140,45 +144,38 @@ class _Irls:
             return False
         trial = self.free[going] + self._step(self.damping[going])
         self.evaluations[going] += 1
-        projected, theta, on_bound, state, evaluation, chain = self._solved(trial, self.weights)
-        fall = self.losses[going] - state.loss
+        point = self.reduced.by_least_squares(trial, self.weights, self.objective)
+        fall = self.losses[going] - point.state.loss
         better = fall > 0
         if better.any():
-            model = self.problem.local_model_at(evaluation, theta, chain, state, exact=False)
-            self._take(better, projected, state, on_bound, fall, model.gradient, model.hessian)
+            self._take(better, point, fall)
         self.damping[going] *= np.where(better, EASED, STIFFENED)
         np.minimum(np.maximum(self.damping, LEAST), MOST, out=self.damping)
         self._stop(better, number)
         return True
 
-    def _take(
-        self,
-        better: Mask,
-        projected: Array,
-        state: ResidualState,
-        on_bound: Mask,
-        fall: Array,
-        gradient: Array,
-        hessian: Array,
-    ) -> None:
+    def _take(self, better: Mask, point: ReducedPoint, fall: Array) -> None:
         """Move to the points with a lower loss."""
-        weights = self._reweighted(state)
+        weights, on_bound, model = (
+            self._reweighted(point.state),
+            _on_bound(point),
+            point.local_model(),
+        )
         # the usual case needs no masked copies
         if better.all():
             accepted = self.going
-            self.weights, self.held, self.gradient, self.hessian = (
-                weights,
-                on_bound,
-                gradient,
-                hessian,
-            )
+            self.weights, self.on_bound = weights, on_bound
+            self.gradient, self.hessian = model.gradient, model.hessian
         else:
             accepted = self.going[better]
             if weights is not None and self.weights is not None:
                 self.weights[better] = weights[better]
-            self.held[better] = on_bound[better]
-            self.gradient[better], self.hessian[better] = gradient[better], hessian[better]
-        self.free[accepted], self.losses[accepted] = projected[better], state.loss[better]
+            self.on_bound[better] = on_bound[better]
+            self.gradient[better], self.hessian[better] = (
+                model.gradient[better],
+                model.hessian[better],
+            )
+        self.free[accepted], self.losses[accepted] = point.free[better], point.state.loss[better]
         self.fall[accepted] = fall[better]
 
     def _stop(self, better: Mask, number: int) -> None:
@@ -189,7 +186,7 @@ class _Irls:
         # steps this short change the loss by rounding only
         settled |= ~better & (damping > 1e6)
         # an exact fit: further decreases are rounding
-        settled |= loss <= self.problem.exact
+        settled |= loss <= self.reduced.problem.exact
         hopeless = np.zeros_like(settled)
         if number >= PATIENCE and len(self.losses) > 1:
             best = np.min(self.losses)
@@ -203,12 +200,12 @@ class _Irls:
             return
         self.going = self.going[remaining]
         self.weights = None if self.weights is None else self.weights[remaining]
-        self.held, self.gradient, self.hessian = (
-            self.held[remaining],
+        self.on_bound, self.gradient, self.hessian = (
+            self.on_bound[remaining],
             self.gradient[remaining],
             self.hessian[remaining],
         )
-        self.problem = self.problem.of_starts(remaining)
+        self.reduced = self.reduced.of_starts(remaining)
 
     def _step(self, damping: Array) -> Array:
         """The damped step of the nonlinear parameters; the linear ones follow afterwards."""
@@ -220,10 +217,10 @@ class _Irls:
         scaled = self.hessian / (size[:, :, None] * size[:, None, :])
         gradient = self.gradient / size
         # a parameter on its bound stays there, and its column takes no part in the step
-        if self.held.any():
-            scaled[self.held[:, :, None] | self.held[:, None, :]] = 0.0
-            diagonal(scaled)[...] += self.held
-            gradient[self.held] = 0.0
+        if self.on_bound.any():
+            scaled[self.on_bound[:, :, None] | self.on_bound[:, None, :]] = 0.0
+            diagonal(scaled)[...] += self.on_bound
+            gradient[self.on_bound] = 0.0
         # the linear parameters are solved for afterwards: their damping only keeps the system
         # regular
         diagonal(scaled)[...] += np.where(self.moving, damping[:, None], 1e-12) + 1e-14
@@ -234,42 +231,18 @@ class _Irls:
         step = np.minimum(np.maximum(step, -self.longest), self.longest)
         return np.where(self.moving, -step, 0.0)
 
-    def _solved(
-        self, free: Array, weights: Array | None
-    ) -> tuple[Array, Array, Mask, ResidualState, Evaluation, Turn]:
-        """Solve for the linear parameters: return free numbers, parameters, which of them lie on a
-        bound, the residual state, the evaluation and the derivatives of the map."""
-        problem = self.problem
-        theta, chain = turned(problem.transforms, free, second=False)
-        evaluation = Evaluation(problem, theta, 1)
-        on_bound = np.zeros(free.shape, dtype=bool)
-        linear = problem.model.linear
-        if linear:
-            theta, on_bound[:, linear] = solved(problem, evaluation, theta, weights)
-            free = to_free(problem.transforms, theta)
-            if problem.transforms.others:  # bounds of others may have moved with the linear ones
-                theta, chain = turned(problem.transforms, free, second=False)
-                evaluation = Evaluation(problem, theta, 1)
-            else:
-                chain.slopes[:, linear] = 1.0
-                out = beyond(problem.transforms, free)
-                if out.any():  # the loss is that of the parameters which the free numbers stand for
-                    theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
-        state = problem.residual_state(evaluation.value(theta), self.objective)
-        return free, theta, on_bound, state, evaluation, chain
-
     def _reweighted(self, state: ResidualState) -> Array | None:
-        if self.objective.row.quadratic or not self.problem.linear:
+        if self.objective.row.quadratic or not self.reduced.linear:
             return None
         return curvature_of(state.residual, state.slope, self.objective, exact=False)
+
+
+def _on_bound(point: ReducedPoint) -> Mask:
+    assert point.excluded is not None
+    return point.excluded
 
 
 def longest(problem: Problem) -> Array:
     """The longest step of each free number, shape (parameters,); inf for unbounded parameters."""
     bounded = [t.lower is not None or t.upper is not None for t in problem.transforms]
     return np.where(bounded, LONGEST, np.inf)
-
-
-def moving(problem: Problem) -> Mask:
-    """Which parameters the search moves: those that are not solved for, shape (parameters,)."""
-    return ~np.isin(np.arange(problem.parameters), problem.linear)

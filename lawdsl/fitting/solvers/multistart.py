@@ -21,6 +21,7 @@ from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
 from lawdsl.fitting.solvers.descent import POLISHED, SOLVERS, descend, polish
 from lawdsl.fitting.solvers.newton import newton_batch
+from lawdsl.fitting.solvers.reduced_problem import project
 from lawdsl.fitting.solvers.solver import Solution, Solver, SolverOptions
 from lawdsl.fitting.solvers.starts import chosen_starts, declared_starts, given_start
 from lawdsl.fitting.solvers.trust_region import trust_region
@@ -136,7 +137,7 @@ def _optimum(
         best = _followed(sample, best)
     if sample is not problem:
         # the minimum on the sample is only near that on all rows
-        points, _, settled, _ = newton_batch(problem, best.point[None])
+        points, _, settled, _ = newton_batch(project(problem), best.point[None])
         loss = problem.losses(points)
         best = replace(best, point=points[0], loss=float(loss[0]), converged=bool(settled[0]))
     best = _polished(problem, best, POLISH if sample is problem else POLISH_LONG)

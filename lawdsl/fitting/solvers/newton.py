@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.problem import Evaluation, LocalModel, Problem, ResidualState
-from lawdsl.fitting.solvers.irls import ROUGH, longest, moving
+from lawdsl.fitting.problem import LocalModel, Problem
+from lawdsl.fitting.solvers.irls import ROUGH, longest
+from lawdsl.fitting.solvers.reduced_problem import ReducedPoint, ReducedProblem, reduced
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
     MINIMUM,
@@ -21,10 +22,9 @@ from lawdsl.fitting.solvers.solver import (
     Solution,
     SolverOptions,
     gradient_norms,
-    of_objective,
+    searched,
 )
-from lawdsl.fitting.solvers.variable_projection import refined
-from lawdsl.fitting.transforms import beyond, diagonal, to_free, to_parameters, turned
+from lawdsl.fitting.transforms import diagonal
 from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
@@ -41,18 +41,21 @@ NEARBY = 1e-5  # a step so short is taken unchecked where the predicted decrease
 NOISE = 1e-14  # relative: of an objective summed from rounded residuals
 
 
-def newton(problem: Problem, starts: Array, options: SolverOptions = DEFAULTS) -> list[Solution]:
+def newton(
+    problem: Problem | ReducedProblem, starts: Array, options: SolverOptions = DEFAULTS
+) -> list[Solution]:
     """Move starts from near the minima to the minima; see `Solver`.
 
     Args:
-        problem: the fit.
+        problem: the fit, or its reduction.
         starts: free numbers near minima, shape (starts, parameters).
         options: of the search; the tolerance is relative to the loss.
     """
-    problem = of_objective(problem, options)
+    reduction = searched(problem, options)
+    problem = reduction.problem
     tolerance = SETTLED if options.tolerance is None else options.tolerance
     limit = STEPS if options.evaluations is None else options.evaluations - 1
-    points, _, settled, steps = newton_batch(problem, starts, options.fixed, tolerance, limit)
+    points, _, settled, steps = newton_batch(reduction, starts, options.fixed, tolerance, limit)
     return [
         Solution(
             point, float(loss), bool(done and np.isfinite(loss)), ENDS[bool(done)], norm, count
@@ -72,7 +75,7 @@ ENDS = {True: MINIMUM, False: OUT_OF_STEPS}
 
 
 def newton_batch(
-    problem: Problem,
+    problem: Problem | ReducedProblem,
     free: Array,
     fixed: Mask | None = None,
     settled_at: float = SETTLED,
@@ -81,7 +84,7 @@ def newton_batch(
     """Run `newton` on arrays.
 
     Args:
-        problem: the fit.
+        problem: the fit, or its reduction.
         free: starts near minima, shape (starts, parameters).
         fixed: free numbers that are not changed, of the same shape.
         settled_at: the relative decrease of the loss below which a start has converged.
@@ -93,21 +96,23 @@ def newton_batch(
         its number of evaluations, each of shape (starts,).
     """
     fixed = np.zeros(free.shape, dtype=bool) if fixed is None else fixed
+    reduction = reduced(problem)
+    objective = reduction.problem.objective
     with np.errstate(all="ignore"):
         free, losses, settled, steps = _by_newton(
-            problem, free, problem.objective, fixed, settled_at, limit
+            reduction, free, objective, fixed, settled_at, limit
         )
         # without a parameter a loss cannot be widened: another round is a plain restart without
         # damping
-        rounds = AGAIN if problem.objective.row.parameters else 1
+        rounds = AGAIN if objective.row.parameters else 1
         for _ in range(rounds if limit >= STEPS else 0):
             unsettled = np.flatnonzero(~settled & np.isfinite(losses))
             if not len(unsettled):
                 break
             # a step from kink to kink of a narrow Huber loss is short; a wider delta smooths them
-            wide = replace(problem.objective, delta=problem.objective.delta * WIDENED)
+            wide = replace(objective, delta=objective.delta * WIDENED)
             points, loss, done, more = _by_newton(
-                problem.of_starts(unsettled),
+                reduction.of_starts(unsettled),
                 free[unsettled],
                 wide,
                 fixed[unsettled],
@@ -122,10 +127,10 @@ def newton_batch(
 
 
 def _by_newton(
-    problem: Problem, free: Array, now: Objective, fixed: Mask, settled_at: float, limit: int
+    reduced: ReducedProblem, free: Array, now: Objective, fixed: Mask, settled_at: float, limit: int
 ) -> tuple[Array, Array, Mask, NDArray[np.int64]]:
     """Newton's method, with Huber's delta narrowing from a wide one to that of the problem."""
-    search = _Newton(problem, free, now, fixed, settled_at)
+    search = _Newton(reduced, free, now, fixed, settled_at)
     for _ in range(limit):
         if not search.step():
             break
@@ -136,38 +141,40 @@ class _Newton:
     """The state of the second stage, one row per start; derivatives of active starts only."""
 
     def __init__(
-        self, problem: Problem, free: Array, now: Objective, fixed: Mask, settled_at: float
+        self, reduced: ReducedProblem, free: Array, now: Objective, fixed: Mask, settled_at: float
     ) -> None:
-        self.problem, self.now, self.settled_at = problem, now, settled_at
-        self.moving, self.longest = moving(problem), longest(problem)
+        self.reduced, self.now, self.settled_at = reduced, now, settled_at
+        self.moving, self.longest = reduced.moving, longest(reduced.problem)
         self.fixed = fixed if fixed.any() else None
         self.damping, self.settled = np.zeros(len(free)), np.zeros(len(free), dtype=bool)
         self.going = np.arange(len(free))
         self.evaluations = np.ones(len(free), dtype=np.int64)
-        iterate = _Iterate(problem, free, self.fixed)
-        iterate.follow(now, np.zeros(len(free)), ROUGH * ENOUGH)
-        self.free, self.losses = iterate.free, iterate.state.loss
-        self.state, self.local_model = iterate.state, iterate.local_model()
+        self._begin_at(reduced.refined(free, self.fixed, now, np.zeros(len(free)), ROUGH * ENOUGH))
+
+    def _begin_at(self, point: ReducedPoint) -> None:
+        self.free, self.losses = point.free, point.state.loss
+        self.state, self.local_model = point.state, _local_model(point)
 
     def step(self) -> bool:
         """Take one step of every active start; return whether any start was active."""
         step, foreseen = newton_step(
             self.local_model, self.damping[self.going], self.longest, self.moving
         )
-        narrowing = self.now.delta > self.problem.objective.delta
+        narrowing = self.now.delta > self.reduced.problem.objective.delta
         # the minimum of a widened loss is not an end of the search
         if not narrowing:
             loss = self.local_model.loss
-            tiny = foreseen <= self.settled_at * loss + EXACTLY_SETTLED * self.problem.exact
+            tiny = foreseen <= self.settled_at * loss + EXACTLY_SETTLED * self.reduced.problem.exact
             if tiny.any():
                 self._settle(tiny, step)
                 step, foreseen = step[~tiny], foreseen[~tiny]
         going = self.going
         if not len(going):
             return False
-        iterate = _Iterate(self.problem, self.free[going] + step, self.fixed)
+        iterate = self.reduced.refined(
+            self.free[going] + step, self.fixed, self.now, ENOUGH * foreseen, before=self.state
+        )
         self.evaluations[going] += 1
-        iterate.follow(self.now, ENOUGH * foreseen, before=self.state)
         # close to the minimum two losses differ by rounding alone, and the step is right all the
         # same
         better = iterate.state.loss <= self.local_model.loss * (1 + NOISE)
@@ -184,10 +191,10 @@ class _Newton:
             self._narrow()
             return True
         if better.all():
-            self.state, self.local_model = iterate.state, iterate.local_model()
+            self.state, self.local_model = iterate.state, _local_model(iterate)
         elif better.any():
             self.state = self.state.where(better, iterate.state)
-            self.local_model = self.local_model.where(better, iterate.local_model())
+            self.local_model = self.local_model.where(better, _local_model(iterate))
         self._go_on(self.damping[going] <= STUCK)
         return True
 
@@ -200,89 +207,34 @@ class _Newton:
         far = np.max(np.abs(step), axis=1) > NEARBY
         if far.any():
             to = self.free[done[far]] + step[far]
-            loss = self.problem.of_starts(np.flatnonzero(tiny)[far]).losses(to, self.now)
+            loss = self.reduced.problem.of_starts(np.flatnonzero(tiny)[far]).losses(to, self.now)
             step[far] *= (loss <= self.losses[done[far]])[:, None]
         self.free[done] += step
         self._go_on(~tiny)
 
     def _narrow(self) -> None:
         """Narrow Huber's delta towards that of the problem."""
-        delta = max(self.now.delta * NARROWED, self.problem.objective.delta)
+        delta = max(self.now.delta * NARROWED, self.reduced.problem.objective.delta)
         self.now = replace(self.now, delta=delta)
         # the damping was that of another objective
         self.damping[:] = 0.0
-        iterate = _Iterate(self.problem, self.free, self.fixed)
-        iterate.follow(self.now, np.zeros(len(self.free)))
-        self.free, self.losses = iterate.free, iterate.state.loss
-        self.state, self.local_model = iterate.state, iterate.local_model()
+        self._begin_at(
+            self.reduced.refined(self.free, self.fixed, self.now, np.zeros(len(self.free)))
+        )
 
     def _go_on(self, remaining: Mask) -> None:
         if remaining.all():
             return
         self.going, self.local_model = self.going[remaining], self.local_model.of(remaining)
         self.state = self.state.at(remaining)
-        self.problem = self.problem.of_starts(remaining)
+        self.reduced = self.reduced.of_starts(remaining)
         self.fixed = None if self.fixed is None else self.fixed[remaining]
 
 
-class _Iterate:
-    """Points with the model, its residual state and its derivatives there.
-
-    Args:
-        problem: the fit.
-        free: the points, shape (starts, parameters).
-        fixed: which free numbers are not changed, of the same shape; None for none.
-    """
-
-    def __init__(self, problem: Problem, free: Array, fixed: Mask | None) -> None:
-        self.problem, self.free, self.fixed = problem, free, fixed
-        self.exact = problem.uses_second_derivatives()
-        self.theta, self.turn = turned(problem.transforms, free, self.exact)
-        self.points = Evaluation(problem, self.theta, 2 if self.exact else 1)
-        self.held = fixed
-        self.state: ResidualState
-
-    def follow(
-        self, now: Objective, enough: Array, share: float = 0.0, before: ResidualState | None = None
-    ) -> None:
-        """Move the linear parameters to their minimum, up to a decrease of `enough`, or of `share`
-        of the loss."""
-        problem, linear = self.problem, self.problem.model.linear
-        if not linear:
-            self.state = problem.residual_state(self.points.value(self.theta), now)
-            return
-        fixed_linear = None if self.fixed is None else self.fixed[:, linear]
-        self.theta, on_bound, self.state = refined(
-            problem, self.points, self.theta, now, enough, fixed_linear, share, before
-        )
-        # solved parameters may lie closer to a bound than a start may: nothing but rounding is kept
-        # between
-        free = to_free(problem.transforms, self.theta, inside=1e-16)
-        self.free = free if self.fixed is None else np.where(self.fixed, self.free, free)
-        if on_bound.any():
-            excluded = np.zeros(free.shape, dtype=bool) if self.fixed is None else self.fixed.copy()
-            excluded[:, linear] |= on_bound
-            self.held = excluded
-        if problem.transforms.others:  # bounds of others may have moved with the linear ones
-            self.theta, self.turn = turned(problem.transforms, self.free, self.exact)
-            self.points = Evaluation(problem, self.theta, 2 if self.exact else 1)
-            self.state = problem.residual_state(self.points.value(self.theta), now)
-        else:
-            out = beyond(problem.transforms, self.free)
-            if out.any():  # the loss is that of the parameters which the free numbers stand for
-                self.theta = np.where(
-                    out[:, None], to_parameters(problem.transforms, self.free), self.theta
-                )
-                self.state = problem.residual_state(self.points.value(self.theta), now)
-            problem.transforms.turn_again(self.turn, self.theta, linear)
-
-    def local_model(self) -> LocalModel:
-        """The objective near the points, for steps that leave out fixed parameters and those on a
-        bound."""
-        model = self.problem.local_model_at(
-            self.points, self.theta, self.turn, self.state, self.exact
-        )
-        return model if self.held is None else model.without(self.held)
+def _local_model(point: ReducedPoint) -> LocalModel:
+    """The objective near points, for steps that leave out fixed parameters and those on a bound."""
+    model = point.local_model()
+    return model if point.excluded is None else model.without(point.excluded)
 
 
 def newton_step(

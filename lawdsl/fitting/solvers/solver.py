@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.reduced_problem import ReducedProblem, reduced
 from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
@@ -67,19 +68,21 @@ class Solution:
     evaluations: int = 0
 
 
-Solver = Callable[[Problem, Array, SolverOptions], Sequence[Solution]]
-"""Starts as free numbers, shape (starts, parameters) -> a solution for each, in their order."""
+Solver = Callable[[Problem | ReducedProblem, Array, SolverOptions], Sequence[Solution]]
+"""A fit, or its reduction to the parameters in which its law is not linear; starts as free numbers, shape (starts, parameters) -> a solution for each, in their order."""
 
 
-def of_objective(problem: Problem, options: SolverOptions) -> Problem:
-    """Return the problem with the objective of the options, if they have one.
+def searched(problem: Problem | ReducedProblem, options: SolverOptions) -> ReducedProblem:
+    """Return what a solver searches, with the objective of the options, if they have one.
 
     Args:
-        problem: the fit.
+        problem: the fit, or its reduction.
         options: of the search.
     """
-    objective = options.objective
-    return problem if objective is None else replace(problem, objective=objective)
+    search, objective = reduced(problem), options.objective
+    if objective is None:
+        return search
+    return replace(search, problem=replace(search.problem, objective=objective))
 
 
 def gradient_norms(problem: Problem, points: Array, options: SolverOptions) -> Array:

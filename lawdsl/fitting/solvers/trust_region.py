@@ -15,6 +15,7 @@ from scipy.optimize import least_squares
 from lawdsl.fitting.losses import least_squares_loss
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
+from lawdsl.fitting.solvers.reduced_problem import ReducedProblem, project
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
     MINIMUM,
@@ -23,7 +24,7 @@ from lawdsl.fitting.solvers.solver import (
     Solution,
     SolverOptions,
     gradient_norms,
-    of_objective,
+    searched,
 )
 
 Array = NDArray[np.float64]
@@ -33,12 +34,12 @@ ROUNDING = 1e-15  # relative: of the objective, the step and the gradient
 
 
 def trust_region(
-    problem: Problem, starts: Array, options: SolverOptions = DEFAULTS
+    problem: Problem | ReducedProblem, starts: Array, options: SolverOptions = DEFAULTS
 ) -> list[Solution]:
     """Follow each start downhill by a trust region; see `Solver`.
 
     Args:
-        problem: the fit.
+        problem: the fit, or its reduction.
         starts: free numbers, shape (starts, parameters).
         options: of the search.
 
@@ -47,30 +48,33 @@ def trust_region(
     """
     if options.fixed is not None:
         raise ValueError("a trust region moves all free numbers")
-    return [_from_one(of_objective(problem, options), start, options) for start in starts]
+    return [_from_one(searched(problem, options), start, options) for start in starts]
 
 
-def _from_one(problem: Problem, start: Array, options: SolverOptions) -> Solution:
+def _from_one(reduced: ReducedProblem, start: Array, options: SolverOptions) -> Solution:
+    problem = reduced.problem
+    if not reduced.moving.any():  # a linear law: its parameters are solved for
+        return _polished(problem, reduced.recover(start[:0], start), False, 0, options)
     row = problem.objective.row
     weights = np.sqrt(problem.weights if problem.weights is not None else np.ones(problem.rows))
     exactly = ROUNDING if options.tolerance is None else options.tolerance
 
-    def residuals(free: Array) -> Array:
-        values = problem.residuals(free[None])[0]
+    def residuals(moving: Array) -> Array:
+        values = reduced.residuals(moving, start)
         # least_squares refuses a start with residuals that are not finite; the square of 1e30 is
         # finite
         return np.nan_to_num(values, nan=1e30, posinf=1e30, neginf=-1e30)
 
-    def slopes(free: Array) -> Array:
-        jacobian = problem.residuals_and_slopes(free[None])[1][0]
+    def slopes(moving: Array) -> Array:
+        jacobian = reduced.slopes(moving, start)
         return np.nan_to_num(jacobian, nan=0.0, posinf=0.0, neginf=0.0)
 
     try:
         with np.errstate(all="ignore"):
             search = least_squares(
-                lambda free: weights * residuals(free),
-                start,
-                lambda free: weights[:, None] * slopes(free),
+                lambda moving: weights * residuals(moving),
+                start[reduced.moving],
+                lambda moving: weights[:, None] * slopes(moving),
                 method="trf",
                 x_scale="jac",
                 loss=least_squares_loss(problem.objective),
@@ -83,15 +87,23 @@ def _from_one(problem: Problem, start: Array, options: SolverOptions) -> Solutio
             )
     except (ValueError, np.linalg.LinAlgError):
         return Solution(start, np.inf, False, NO_VALUE)
-    points, _, settled, steps = newton_batch(problem, search.x[None])
-    loss = problem.losses(points)
+    end = reduced.recover(search.x, start)
     # status 0: the limit of evaluations was reached
-    converged = bool(settled[0] or search.status > 0)
+    return _polished(problem, end, search.status > 0, int(search.nfev), options)
+
+
+def _polished(
+    problem: Problem, free: Array, settled: bool, evaluations: int, options: SolverOptions
+) -> Solution:
+    """The solution whose last digits Newton's method has refined."""
+    points, _, at_minimum, steps = newton_batch(project(problem), free[None])
+    loss = problem.losses(points)
+    converged = bool(at_minimum[0] or settled)
     return Solution(
         points[0],
         float(loss[0]),
         converged,
         MINIMUM if converged else OUT_OF_STEPS,
         float(gradient_norms(problem, points, options)[0]),
-        int(search.nfev) + int(steps[0]),
+        evaluations + int(steps[0]),
     )

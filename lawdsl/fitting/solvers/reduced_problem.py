@@ -1,0 +1,250 @@
+"""Problem -> ReducedProblem: a fit in the parameters in which its law is not linear.
+
+The others are functions of them: the linear parameters that minimise the objective for given
+nonlinear ones (variable projection; Golub and Pereyra (1973), SIAM Journal on Numerical Analysis
+10). A solver moves the nonlinear parameters u of F(u) = min over s of Σ w_i·rho(r_i(u, s)). Its
+points have all free numbers: those of the linear parameters are the ones solved for, near which the
+next solution begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.losses import curvature_of
+from lawdsl.fitting.problem import Evaluation, LocalModel, Problem, ResidualState
+from lawdsl.fitting.solvers.variable_projection import REFINED, refined, solved
+from lawdsl.fitting.transforms import Turn, beyond, to_free, to_parameters, turned
+from lawdsl.language.symbols import Objective
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+NO_EFFECT = 1e-12  # relative to the goal: a linear parameter of less effect lies on its bound
+MAX_REFINEMENTS = 20  # searches for the linear parameters of one point, each of some Newton steps
+
+
+@dataclass(frozen=True)
+class ReducedProblem:
+    """A fit in which a solver moves some parameters, and the others minimise the objective.
+
+    Attributes:
+        problem: the fit.
+        linear: numbers of the parameters that are solved for; none of the problem as it is.
+    """
+
+    problem: Problem
+    linear: tuple[int, ...]
+
+    @cached_property
+    def moving(self) -> Mask:
+        """Which parameters a solver moves, shape (parameters,)."""
+        return ~np.isin(np.arange(self.problem.parameters), self.linear)
+
+    def of_starts(self, chosen: NDArray[Any]) -> ReducedProblem:
+        """Restrict weights that differ between starts to some starts, given by number or mask."""
+        return replace(self, problem=self.problem.of_starts(chosen))
+
+    def recover(self, moving: Array, near: Array) -> Array:
+        """All free numbers, with those of the linear parameters solved for.
+
+        Args:
+            moving: the free numbers that a solver moves, shape (moving,).
+            near: all free numbers, shape (parameters,), where the solution for the linear ones
+                begins.
+
+        Returns:
+            Shape (parameters,).
+        """
+        if not self.linear:
+            return moving
+        return self._at(moving, near).free[0]
+
+    def residuals(self, moving: Array, near: Array) -> Array:
+        """Residuals, shape (rows,).
+
+        Args:
+            moving: the free numbers that a solver moves, shape (moving,).
+            near: as `recover` takes it.
+        """
+        if not self.linear:
+            return self.problem.residuals(moving[None])[0]
+        return self._at(moving, near).state.residual[0]
+
+    def slopes(self, moving: Array, near: Array) -> Array:
+        """Derivatives of the residuals by the moving free numbers, shape (rows, moving).
+
+        The columns of the moving parameters after projection off those of the linear ones, in the
+        inner product of the curvatures of the loss: Kaufman's (1975, BIT 15) approximation, without
+        the part that vanishes with the residuals.
+
+        Args:
+            moving: the free numbers that a solver moves, shape (moving,).
+            near: as `recover` takes it.
+        """
+        if not self.linear:
+            return self.problem.residuals_and_slopes(moving[None])[1][0]
+        point = self._at(moving, near)
+        columns = self.problem.residuals_and_slopes(point.free)[1][0]
+        length = np.linalg.norm(columns, axis=0)
+        on_bound = ~(length > NO_EFFECT * np.linalg.norm(self.problem.goal))
+        following = ~self.moving & ~on_bound
+        linear = columns[:, following] / length[following]
+        state, problem = point.state, self.problem
+        curvature = curvature_of(state.residual, state.slope, state.objective, exact=False)[0]
+        root = np.sqrt(curvature if problem.weights is None else curvature * problem.weights)[
+            :, None
+        ]
+        others = columns[:, self.moving]
+        if not (np.isfinite(root * linear).all() and np.isfinite(root * others).all()):
+            return np.full(others.shape, np.nan)
+        steps = np.linalg.lstsq(root * linear, root * others, rcond=None)[0]
+        return np.asarray(others - linear @ steps, dtype=np.float64)
+
+    def by_least_squares(
+        self, free: Array, weights: Array | None, objective: Objective
+    ) -> ReducedPoint:
+        """Points with the linear parameters at their weighted least-squares values.
+
+        Floating-point errors are not suppressed here: the caller does that.
+
+        Args:
+            free: free numbers, shape (starts, parameters).
+            weights: of the squared residuals, shape (starts, rows).
+            objective: of the losses.
+        """
+        problem, linear = self.problem, list(self.linear)
+        theta, turn = turned(problem.transforms, free, second=False)
+        evaluation = Evaluation(problem, theta, 1)
+        on_bound = np.zeros(free.shape, dtype=bool)
+        if linear:
+            theta, on_bound[:, linear] = solved(problem, evaluation, theta, weights)
+            free = to_free(problem.transforms, theta)
+            if problem.transforms.others:  # bounds of others may have moved with the linear ones
+                theta, turn = turned(problem.transforms, free, second=False)
+                evaluation = Evaluation(problem, theta, 1)
+            else:
+                turn.slopes[:, linear] = 1.0
+                out = beyond(problem.transforms, free)
+                if out.any():  # the loss is that of the parameters which the free numbers stand for
+                    theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
+        state = problem.residual_state(evaluation.value(theta), objective)
+        return ReducedPoint(problem, free, theta, turn, evaluation, state, on_bound, exact=False)
+
+    def refined(
+        self,
+        free: Array,
+        fixed: Mask | None,
+        objective: Objective,
+        enough: Array,
+        share: float = 0.0,
+        before: ResidualState | None = None,
+    ) -> ReducedPoint:
+        """Points with the linear parameters at the minimum of the objective itself.
+
+        Floating-point errors are not suppressed here: the caller does that.
+
+        Args:
+            free: free numbers, shape (starts, parameters), near which the minimum is searched for.
+            fixed: which free numbers are not changed, of the same shape; None for none.
+            objective: that is minimised.
+            enough: a decrease of the objective that ends the search, shape (starts,).
+            share: a relative decrease of the objective that ends it.
+            before: the residual state at the previous nonlinear parameters.
+        """
+        problem, linear = self.problem, list(self.linear)
+        exact = problem.uses_second_derivatives()
+        theta, turn = turned(problem.transforms, free, exact)
+        evaluation = Evaluation(problem, theta, 2 if exact else 1)
+        if not linear:
+            state = problem.residual_state(evaluation.value(theta), objective)
+            return ReducedPoint(problem, free, theta, turn, evaluation, state, fixed, exact)
+        fixed_linear = None if fixed is None else fixed[:, linear]
+        theta, on_bound, state = refined(
+            problem, evaluation, theta, objective, enough, fixed_linear, share, before
+        )
+        # solved parameters may lie closer to a bound than a start may: nothing but rounding is kept
+        # between
+        moved = to_free(problem.transforms, theta, inside=1e-16)
+        free = moved if fixed is None else np.where(fixed, free, moved)
+        excluded = fixed
+        if on_bound.any():
+            excluded = np.zeros(free.shape, dtype=bool) if fixed is None else fixed.copy()
+            excluded[:, linear] |= on_bound
+        if problem.transforms.others:  # bounds of others may have moved with the linear ones
+            theta, turn = turned(problem.transforms, free, exact)
+            evaluation = Evaluation(problem, theta, 2 if exact else 1)
+            state = problem.residual_state(evaluation.value(theta), objective)
+        else:
+            out = beyond(problem.transforms, free)
+            if out.any():  # the loss is that of the parameters which the free numbers stand for
+                theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
+                state = problem.residual_state(evaluation.value(theta), objective)
+            problem.transforms.turn_again(turn, theta, linear)
+        return ReducedPoint(problem, free, theta, turn, evaluation, state, excluded, exact)
+
+    def _at(self, moving: Array, near: Array) -> ReducedPoint:
+        """The point at some moving free numbers."""
+        free = near.copy()
+        free[self.moving] = moving
+        objective = self.problem.objective
+        with np.errstate(all="ignore"):
+            point = self.by_least_squares(free[None], None, objective)
+            for _ in range(MAX_REFINEMENTS):
+                start = point.free.copy()
+                start[:, self.moving] = moving
+                before, point = point, self.refined(start, None, objective, np.zeros(1))
+                if not point.state.loss[0] < before.state.loss[0] * (1 - REFINED):
+                    break
+            return point
+
+
+@dataclass(frozen=True)
+class ReducedPoint:
+    """Points of a search, and what the derivatives there are computed from.
+
+    Attributes:
+        problem: the fit.
+        free: free numbers, shape (starts, parameters).
+        theta: parameters, of the same shape.
+        turn: their derivatives by the free numbers.
+        evaluation: the model there.
+        state: residuals and losses.
+        excluded: free numbers that a step leaves out, fixed or on a bound, shape (starts,
+            parameters); None for none.
+        exact: whether second derivatives are exact.
+    """
+
+    problem: Problem
+    free: Array
+    theta: Array
+    turn: Turn
+    evaluation: Evaluation
+    state: ResidualState
+    excluded: Mask | None
+    exact: bool
+
+    def local_model(self) -> LocalModel:
+        """The objective near the points, by all free numbers."""
+        return self.problem.local_model_at(
+            self.evaluation, self.theta, self.turn, self.state, self.exact
+        )
+
+
+def project(problem: Problem) -> ReducedProblem:
+    """Reduce a fit to the parameters in which its law is not linear.
+
+    Args:
+        problem: the fit.
+    """
+    return ReducedProblem(problem, problem.linear)
+
+
+def reduced(problem: Problem | ReducedProblem) -> ReducedProblem:
+    """Return what a solver searches: of a problem that is not reduced, all parameters."""
+    return problem if isinstance(problem, ReducedProblem) else ReducedProblem(problem, ())
