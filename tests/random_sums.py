@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from claim_sampling import Case
 from judging import claims_on
-from random_laws import Case
 
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.proof.box import Box

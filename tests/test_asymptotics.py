@@ -7,7 +7,8 @@ import random
 import mpmath
 import pytest
 import sympy as sp
-from judging import Exact, Judge, formula_of
+from hyperdual import Exact
+from judging import Judge, formula_of
 from proving import algebra, decide, domain, limit_of, on
 
 from lawdsl.proof.signs import asymptotics

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import mpmath
 import pytest
-from judging import HERE, Exact, Judge, formula_of
-from random_laws import Case, contradiction, fails, sampled, suspicious
+from claim_sampling import Case, contradiction, fails, sampled, suspicious
+from hyperdual import Exact
+from judging import HERE, Judge, formula_of
 
 import lawdsl
 from lawdsl.language import tree

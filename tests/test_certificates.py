@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from claim_sampling import Case, contradiction
 from judging import law_of
 from numpy.random import Generator
-from random_laws import Case, contradiction
 
 from lawdsl.language import tree
 from lawdsl.law.law import Law, load

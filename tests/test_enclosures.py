@@ -11,8 +11,9 @@ from typing import Any
 import mpmath
 import pytest
 import sympy as sp
-from judging import Exact, Judge, NoValue
-from random_laws import Case, sampled, sign_at
+from claim_sampling import Case, sampled, sign_at
+from hyperdual import Exact, NoValue
+from judging import Judge
 from random_sums import sums
 
 from lawdsl.compiling.intervals import (

@@ -11,8 +11,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sympy as sp
-from judging import Floats, Judge, NoValue
-from random_laws import Case, cases, larger_of, sampled, sign_at
+from claim_sampling import Case, larger_of, sampled, sign_at
+from hyperdual import Floats, NoValue
+from judging import Judge
+from random_laws import cases
 from random_sums import in_time, sums
 
 from lawdsl.language import tree

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from claim_sampling import Case, contradiction
 from judging import HERE
-from random_laws import Case, contradiction
 
 import lawdsl
 from lawdsl.language import tree

@@ -1,6 +1,6 @@
 """Random questions with several unknowns: no certain answer is refuted, and few others are.
 
-The referee is in `random_joint_questions`; `benchmarks/random_joint_questions.py` shows the figures.
+The referee is in `joint_referee`; `benchmarks/random_joint_questions.py` shows the figures.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_joint_questions import KINDS, answered, judged, questions, referee, sensitivities_off
+from joint_referee import answered, judged, referee, sensitivities_off
+from random_joint_questions import KINDS, questions
 
 MANY = 500
 WRONG = 0.005  # of the answers may be wrong where they are not called certain

@@ -1,7 +1,7 @@
 """Random problems of three kinds: no verdict is contradicted, and most of them are decided.
 
-The judge (`random_laws`, `judging`) samples densely; a search for the lowest value goes after proved
-claims that fail in a sliver or by a hair. Neither shares anything with the proofs.
+The judge (`claim_sampling`, `judging`) samples densely; a search for the lowest value (`claim_search`)
+goes after proved claims that fail in a sliver or by a hair. Neither shares anything with the proofs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from random_problems import KINDS, contradicted, counterexample, problems
+from claim_search import contradicted, counterexample
+from random_problems import KINDS, problems
 
 from lawdsl.proof import check_claim
 from lawdsl.proof.verdict import Verdict

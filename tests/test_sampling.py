@@ -7,7 +7,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 import sympy as sp
-from judging import Exact, Judge, bounds_of, claims_on, formula_of, inside
+from hyperdual import Exact
+from judging import Judge, bounds_of, claims_on, formula_of, inside
 from proving import decide
 
 from lawdsl.proof.counterexample import WitnessQuery, find_point

@@ -1,6 +1,6 @@
 """Random laws and claims: no verdict is contradicted by dense sampling.
 
-The judge (`random_laws`, `judging`) walks the formulas as they are written, on float64 and on up to
+The judge (`claim_sampling`, `judging`) walks the formulas as they are written, on float64 and on up to
 330 digits; it shares nothing with the proofs.
 """
 
@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from random_laws import cases, contradiction
+from claim_sampling import contradiction
+from random_laws import cases
 
 from lawdsl.proof import Verdict, check_claim
 

@@ -8,7 +8,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 from flint import arb
-from judging import Exact, Judge, bounds_of, draw_point, formula_of, inside
+from hyperdual import Exact
+from judging import Judge, bounds_of, draw_point, formula_of, inside
 from proving import decide, domain
 
 from lawdsl.compiling import intervals

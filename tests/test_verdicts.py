@@ -8,7 +8,8 @@ from fractions import Fraction
 import mpmath
 import pytest
 import sympy as sp
-from judging import HERE, Exact, Judge, NoValue, claims_on, formula_of
+from hyperdual import Exact, NoValue
+from judging import HERE, Judge, claims_on, formula_of
 
 import lawdsl
 from lawdsl.language.library import shipped

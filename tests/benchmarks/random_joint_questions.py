@@ -17,7 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from random_joint_questions import answered, judged, questions, sensitivities_off
+from joint_referee import answered, judged, sensitivities_off
+from random_joint_questions import questions
 
 
 def main() -> None:
