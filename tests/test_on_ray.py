@@ -352,7 +352,7 @@ def test_a_gpu_that_a_run_names_is_not_its_own_to_take():
 
 
 def test_only_the_thread_of_the_command_writes_to_its_output(capsys: pytest.CaptureFixture[str]):
-    with redirect_stdout(ray_cluster._Own(sys.stdout)):
+    with redirect_stdout(ray_cluster._ThreadStdout(sys.stdout)):
         print("ours")
         thread = threading.Thread(target=print, args=("theirs",))
         thread.start()
@@ -405,7 +405,7 @@ def test_the_lock_of_a_host_that_is_gone_is_emptied_if_that_is_safe(
 ):
     found = lost("gone", locks=locks, node_of=node_of, seconds=seconds)
     by = "gone/1 since then"
-    assert found.cluster.held(found.job, by) == ("" if free else by)
+    assert found.cluster.lock_holder(found.job, by) == ("" if free else by)
     assert holder(found.path) == ("" if free else by)
 
 
@@ -420,7 +420,7 @@ def test_a_run_of_a_host_that_is_no_node_is_stolen_if_it_is_asked_for(
         if not begun:
             found.job.worker = None
         free = steal and not begun
-        assert found.cluster.held(found.job, by) == ("" if free else by)
+        assert found.cluster.lock_holder(found.job, by) == ("" if free else by)
         assert holder(found.path) == ("" if free else by)
 
 
@@ -428,7 +428,7 @@ def test_the_lock_of_a_process_of_this_host_is_emptied_for_workers_on_others(
     lost: Callable[..., Lost],
 ):
     found = lost(socket.gethostname(), locks=False)
-    assert found.cluster.held(found.job, "") == ""
+    assert found.cluster.lock_holder(found.job, "") == ""
     assert (found.path / "lock").read_text() == ""
 
 
@@ -439,7 +439,7 @@ def test_a_lock_that_a_process_has_is_left_alone_however_long_it_takes(
     found = lost("gone", locks=locks, node_of="gone", seconds=10_000)
     with open(found.path / "lock", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert found.cluster.held(found.job, "gone/1 since then")
+        assert found.cluster.lock_holder(found.job, "gone/1 since then")
 
 
 def test_runs_that_no_node_is_left_for_are_given_up_in_time(monkeypatch: pytest.MonkeyPatch):
@@ -449,14 +449,14 @@ def test_runs_that_no_node_is_left_for_are_given_up_in_time(monkeypatch: pytest.
     cluster = ray._Cluster(ray.RayEngine(Machine(1, {}), patience=0.05), True)
     order = SimpleNamespace(how=ExecutionConfig(device="cpu", threads=2))
     waiting = [Job(SimpleNamespace(order=order))]  # type: ignore[arg-type]
-    assert cluster.hopeless(waiting) == ""
+    assert cluster.why_blocked(waiting) == ""
     nodes = [GONE]
-    assert cluster.hopeless(waiting) == ""
+    assert cluster.why_blocked(waiting) == ""
     time.sleep(0.06)
-    assert cluster.hopeless(waiting) == "no node is left in the cluster that has 2 CPUs"
+    assert cluster.why_blocked(waiting) == "no node is left in the cluster that has 2 CPUs"
     nodes = [HERE]
-    assert cluster.hopeless(waiting) == ""
-    assert cluster.hopeless([]) == ""
+    assert cluster.why_blocked(waiting) == ""
+    assert cluster.why_blocked([]) == ""
 
 
 # --- minutes
@@ -491,11 +491,11 @@ def test_a_node_says_itself_whether_a_process_of_it_has_ended(cluster: Cluster, 
     (tmp_path / "lock").write_text(json.dumps({"host": "h", "pid": 1, "since": "then"}))
     job = Job(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]
     nodes = ray._Cluster(ray.RayEngine(Machine(1, {})), locks=False)
-    nodes._now = lambda: [replace(n, host="h") for n in ray_cluster.nodes()]  # type: ignore
+    nodes._current_nodes = lambda: [replace(n, host="h") for n in ray_cluster.nodes()]  # type: ignore
     with open(tmp_path / "lock", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert nodes.held(job, "h/1") == "h/1"
-    assert nodes.held(job, "h/1") == ""
+        assert nodes.lock_holder(job, "h/1") == "h/1"
+    assert nodes.lock_holder(job, "h/1") == ""
     assert (tmp_path / "lock").read_text() == ""
 
 

@@ -306,7 +306,8 @@ def _refused(
 
 
 def _domain(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str, str]]:
-    """For each bound of a variable: which rows keep it, and what to say of the others."""
+    """For each bound of a variable: the mask of rows that satisfy it, and the message for the
+    others."""
     # 17 digits give a float64 back unchanged
     settings = {s.symbol: sp.Float(s.value, 17) for s in law.settings if s.value is not None}
     checks = []

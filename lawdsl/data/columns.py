@@ -85,7 +85,7 @@ def arrow_column(name: str, values: Any) -> pa.Array:
         values: its cells.
 
     Raises:
-        LawdslError: it is no list of single values; D0102.
+        LawdslError: it is not a list of single values; D0102.
     """
     if isinstance(values, (list, tuple)) and _has_text(values):
         # NumPy would give every cell the length of the longest

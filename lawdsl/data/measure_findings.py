@@ -97,7 +97,7 @@ def lacking_points(
 
 
 def _reading_at(point: Point) -> str:
-    """A reading that says at which point: L(…, N = 1.8)."""
+    """A reading at a point, as a law would write it: L(…, N = 1.8)."""
     return f"L(…, {listed([point])})"
 
 

@@ -156,7 +156,7 @@ def check_names(declared: Declarations, names: Iterable[str]) -> None:
 
 
 def _from_column(request: MeasureRequest, measure: Measure) -> dict[str, float]:
-    """The value of each label, as a column says it in all of the label's rows."""
+    """The value of each label from a column, which must be equal in all rows of the label."""
     column = request.column(measure.name)
     if column not in request.table.columns:
         raise LawdslError(no_column(request.table, column, f"`{measure.name}`", measure.name))

@@ -240,7 +240,7 @@ def _long(
     """A row for each measured value, and its labels.
 
     Raises:
-        LawdslError: an index of the rows whose labels nothing says; columns in several units.
+        LawdslError: an index of the rows without a column of labels; columns in several units.
     """
     output = declared.output
     wide = columns_of.wide.get(output.name)
@@ -300,7 +300,7 @@ def refuse_indices(law: Law, what: str, help: str) -> None:
 
 
 def _with_labels(declared: Declarations, table: Table) -> Table:
-    """The table with `L[web]` for a lone column `L` of which `web` was taken to be the unit."""
+    """The table with `L[web]` for a single column `L` whose label `web` was read as its unit."""
     subscripted = {s.name for s in (*declared.symbols.values(), declared.output) if s.indices}
     lone = {
         name: with_subscripts(name, (unit,))

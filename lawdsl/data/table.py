@@ -28,7 +28,7 @@ class Table:
             counted from 1.
         notes: the comment lines at the top of the file.
         typed: whether its columns have types, so that text in them is not a number; the cells of a
-            CSV are all text, and stand for what they say.
+            CSV are all text, and are parsed as numbers where they are used.
     """
 
     name: str

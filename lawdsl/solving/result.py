@@ -43,7 +43,7 @@ class Goal:
     """The goal that was minimised or maximised, and its value at the answer.
 
     Attributes:
-        text: as the question says it.
+        text: as it is written in the question.
         maximize: whether it was maximised.
         value: at the answer.
         ends: of its interval there; None where the errors of the fits are not known.
@@ -212,11 +212,11 @@ class Answer:
         question: its name.
         title: what it asks.
         fits: use -> the fitted law, and where its values are from.
-        values: the givens and settings that it was asked with.
+        values: the givens and settings for which it holds.
         status: answered; approached (the best is at a place that is left out); unbounded (it has no
             place: the goal goes on, or towards a limit at infinity); infeasible; undecided (a part
             of the range could not be looked at with certainty).
-        unknowns: what was asked for.
+        unknowns: the values of the unknowns.
         goal: what was minimised or maximised; None without an answer.
         where: the place of the answer in words: on which constraint, at which end, or inside.
         method: how it was found: closed form, certified roots, or several starts.
@@ -231,7 +231,7 @@ class Answer:
         compared: other points beside the answer.
         alternatives: other choices of equal goal that were found; there may be more.
         level: of the intervals.
-        diagnostics: what there is to say.
+        diagnostics: the warnings.
     """
 
     question: str

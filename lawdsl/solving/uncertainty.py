@@ -1,4 +1,4 @@
-"""The errors of fits and gradients by their parameters -> intervals of what a question asks for.
+"""The errors of fits and gradients by their parameters -> intervals of an answer.
 
 First-order propagation: the variance of a function with gradient g is sum_i g_i' C_i g_i over
 independent fits with covariances C_i, and the half-width is t sqrt(variance), with the quantile t

@@ -29,7 +29,7 @@ BATCH_CHARACTERS = 2 << 20  # of them, at most, unless one has more
 
 @dataclass(frozen=True)
 class CorpusPart:
-    """A corpus that is made of a share of the documents.
+    """A corpus built from a share of the documents.
 
     `max_tokens` limits the corpus to the documents of the smallest hashes; `max_document_tokens`
     cuts each document. The paragraphs of a part that is `first` are excluded from those that are

@@ -34,7 +34,7 @@ def free(folder: Path) -> int:
     """How many bytes are free where a folder is or would be.
 
     Raises:
-        OSError: the disk does not say.
+        OSError: the file system does not report it.
     """
     existing = next(path for path in (folder, *folder.parents) if path.is_dir())
     return shutil.disk_usage(existing).free

@@ -13,8 +13,8 @@ class Experts:
     """The experts of a model of which a router chooses some for each token.
 
     Attributes:
-        count: how many there are in a layer; 0 where the configuration does not say.
-        used: how many work on a token; 0 where the configuration does not say.
+        count: the number in a layer; 0 where the configuration does not state it.
+        used: the number that process a token; 0 where the configuration does not state it.
         parameters: of all of them.
         auxiliary: what the configuration asks to be added to the loss for the router, as text.
     """
@@ -45,7 +45,7 @@ class ModelFacts:
         layers, hidden: how many layers there are, and their width.
         vocabulary: how many kinds of tokens it knows.
         positions: how long its rows may be; None where nothing limits them.
-        dropout: what is set to 0 unless the training asks for it, by name.
+        dropout: its rates by name, which are set to 0 unless the training enables dropout.
         experts: of a mixture of experts.
     """
 

@@ -1,1 +1,1 @@
-"""sweep.toml -> orders of runs -> runs, here or on a cluster; how far each is, its folder says."""
+"""sweep.toml -> orders of runs -> runs, here or on a cluster; the folder of each has its progress."""

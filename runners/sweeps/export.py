@@ -44,7 +44,7 @@ def check(sweep: Sweep, runs: Iterable[Planned]) -> None:
     problems = []
     for run in runs:
         folder = place(sweep, run)
-        if folder is not None and folder.exists() and _whose(folder) is None:
+        if folder is not None and folder.exists() and _exported_run(folder) is None:
             message = f"the model of {run.label} is wanted in a folder that holds something else"
             help = "move the folder away, or choose another one: `export` in the sweep"
             problems.append(Diagnostic("R0107", message, place=str(folder), help=help))
@@ -67,7 +67,7 @@ def export(sweep: Sweep, run: Planned) -> Path | None:
     """
     folder = place(sweep, run)
     identity = run.order.run.identity()
-    if folder is None or _whose(folder) == identity:
+    if folder is None or _exported_run(folder) == identity:
         return None
     temporary = folder.with_name(f".{folder.name}.part")
     try:
@@ -87,7 +87,7 @@ def export(sweep: Sweep, run: Planned) -> Path | None:
     return folder
 
 
-def _whose(folder: Path) -> str | None:
+def _exported_run(folder: Path) -> str | None:
     """The identity of the run whose model is in a folder; None where it is not known."""
     try:
         return str(json.loads((folder / MARK).read_bytes())["run"])

@@ -134,7 +134,7 @@ class Learnability(Record):
 
 
 class Columns(Record):
-    """What the table says besides."""
+    """Further columns of the table."""
 
     domain: Name | None = None
     general: Name | None = None

@@ -134,7 +134,7 @@ def sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
 def per_model(
     raw: Mapping[str, Any],
 ) -> tuple[dict[str, Training], dict[str, ExecutionConfig], Problems]:
-    """What is asked of the runs of each model: [training] and [run] with the model's own values."""
+    """The settings of the runs of each model: [training] and [run] with the model's own values."""
     models = [m for m in raw.get("models", ()) if isinstance(m, dict)]
     training: dict[str, Training] = {}
     how: dict[str, ExecutionConfig] = {}

@@ -42,7 +42,7 @@ class LocalEngine:
         """This machine itself: every run can be done here."""
         return self
 
-    def hopeless(self, waiting: Sequence[Job]) -> str:
+    def why_blocked(self, waiting: Sequence[Job]) -> str:
         """An empty text: this machine can start every run at some time."""
         return ""
 
@@ -58,7 +58,7 @@ class LocalEngine:
         """
         return len(working) < self.jobs
 
-    def held(self, job: Job, holder: str) -> str:
+    def lock_holder(self, job: Job, holder: str) -> str:
         """Give the process that has locked a run, after releasing the lock if the policy says so.
 
         Args:
@@ -88,14 +88,14 @@ class LocalEngine:
         status: Exit | None = job.worker.worker.exit()
         return status
 
-    def tell(self, job: Job, number: int) -> None:
+    def send_signal(self, job: Job, number: int) -> None:
         """Send a signal to the worker of a run.
 
         Args:
             job: the run.
             number: of the signal.
         """
-        job.worker.worker.tell(number)
+        job.worker.worker.send_signal(number)
 
     def _gpus(self, how: ExecutionConfig, used: Sequence[str]) -> tuple[str, ...]:
         """The GPUs that are used by the fewest runs; none where the run names its own."""

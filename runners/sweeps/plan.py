@@ -24,7 +24,7 @@ from .inputs import SweepInputs
 from .machine import Machine
 from .run_folders import State, others, state
 from .sweep import Sweep
-from .warnings import cautions, too_little_room
+from .warnings import model_warnings, too_little_room
 
 CORE = 35e9  # FLOP/s of a core: models of 0.2M to 3M parameters reached 30 to 55e9 in float32
 GPU = 100e12  # of a GPU whose peak is not known
@@ -88,7 +88,7 @@ class Plan:
         runs: all of them.
         supplies: of each corpus that is used.
         others: folders of runs that are there and not of this sweep.
-        jobs: how many runs go on at once.
+        jobs: the number of runs at once.
         rate: what the times are estimated from.
         seconds: until all is done, estimated.
         disk: bytes that are needed, at most, of those that are free.
@@ -189,7 +189,7 @@ def plan_of(
         seconds=_makespan(sorted((run.seconds for run in unfinished), reverse=True), jobs),
         disk=needed,
         free=available,
-        warnings=(*cautions(sweep, inputs), *([room] if room else [])),
+        warnings=(*model_warnings(sweep, inputs), *([room] if room else [])),
     )
 
 
@@ -218,7 +218,7 @@ def _speeds(
 ) -> tuple[dict[str, float], str]:
     """Model -> FLOP/s of its runs, and the source of the estimate.
 
-    Runs of the same model say it best, then those of other models, then a rough rate.
+    Measured on runs of the same model, else on those of other models, else a rough rate.
     """
     measured: dict[str, list[float]] = {name: [] for name in inputs.models}
     rough: dict[str, float] = {}
@@ -300,7 +300,7 @@ def _makespan(seconds: Iterable[float], jobs: int) -> float:
 
 
 def _disk(unfinished: Sequence[Planned], inputs: SweepInputs, jobs: int) -> int:
-    """Bytes: three checkpoints of every run that is at work, and the model of each that is done."""
+    """Bytes: three checkpoints of every active run, and the model of each that is done."""
     sizes = [inputs.models[run.order.run.model.name].parameters for run in unfinished]
     working = sum(sorted(sizes, reverse=True)[:jobs])
     final_models = sum(

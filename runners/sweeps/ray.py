@@ -33,18 +33,18 @@ NODE = "ray.io/node-id"  # Ray's label of a node
 
 @dataclass(eq=False)
 class _Slot:
-    """A part of a node, in which one run after another is done.
+    """Resources reserved on a node, in which runs are executed one after another.
 
     Attributes:
-        needs: of its runs.
-        watch: the actor that watches over their workers, and holds that part.
-        where: its answer to where it is, to come.
-        node, host: where it is, once it is known.
+        needs: the resources of its runs.
+        watch: the actor that reserves the resources and supervises the workers.
+        location: a future of its node and host.
+        node, host: the result of `location`; empty until it is ready.
     """
 
     needs: Resources
     watch: Any
-    where: Any
+    location: Any
     node: str = ""
     host: str = ""
 
@@ -54,9 +54,9 @@ class _RemoteWorker:
     """An active run on a node of the cluster.
 
     Attributes:
-        exit: how the worker ended, to come.
+        exit: a future of how the worker ended.
         lost_since: when it was lost.
-        next_check: when to look next whether it has let go.
+        next_check: the time of the next check whether it has released the lock.
     """
 
     slot: _Slot
@@ -67,13 +67,13 @@ class _RemoteWorker:
 
 @dataclass(frozen=True)
 class RayEngine:
-    """How runs are carried out on a cluster, which must be joined.
+    """The engine that executes runs on a cluster, to which this process must be connected.
 
     Attributes:
-        machine: what the cluster has, all in all.
-        jobs: how many runs at once, at most; as many as the nodes bear if None.
+        machine: the cores and GPUs of all nodes together.
+        jobs: the largest number of runs at once; None for as many as the nodes have resources for.
         jobs_per_gpu: how many of them may share a GPU.
-        policy: what is done about runs that do not go through.
+        policy: for runs that fail.
         worker: an interpreter, in whose place each node uses its own, and what it runs.
     """
 
@@ -111,25 +111,25 @@ class _Cluster:
     def __init__(self, engine: RayEngine, locks: bool) -> None:
         self.engine, self.locks = engine, locks
         self.policy = engine.policy
-        self._seen, self._nodes = 0.0, list[ClusterNode]()
+        self._nodes_checked_at, self._nodes = 0.0, list[ClusterNode]()
         self._idle: list[_Slot] = []
-        self._to_come: list[_Slot] = []
-        self._hopeless: float | None = None
+        self._pending: list[_Slot] = []
+        self._blocked_since: float | None = None
 
-    def hopeless(self, waiting: Sequence[Job]) -> str:
+    def why_blocked(self, waiting: Sequence[Job]) -> str:
         if not waiting:
-            self._clear()
-        if not waiting or any(capacity(self._now(), self._needs(job)) for job in waiting):
-            self._hopeless = None
+            self._release_idle()
+        if not waiting or any(capacity(self._current_nodes(), self._needs(job)) for job in waiting):
+            self._blocked_since = None
             return ""
         now = time.monotonic()
-        self._hopeless = self._hopeless or now
+        self._blocked_since = self._blocked_since or now
         lacking = self._needs(waiting[0])
-        over = now - self._hopeless > self.engine.patience
+        over = now - self._blocked_since > self.engine.patience
         return f"no node is left in the cluster that has {lacking}" if over else ""
 
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
-        most = capacity(self._now(), self._needs(job))
+        most = capacity(self._current_nodes(), self._needs(job))
         if len(working) >= min(most, self.engine.jobs or most):
             return False
         last = job.worker
@@ -139,10 +139,10 @@ class _Cluster:
         if now < last.next_check:
             return False
         last.next_check = now + NODE_CACHE_SECONDS
-        return self._let_go(job) or now - last.lost_since > self.engine.grace
+        return self._lock_is_free(job) or now - last.lost_since > self.engine.grace
 
-    def held(self, job: Job, holder: str) -> str:
-        return "" if self._let_go(job) else holder or "another process"
+    def lock_holder(self, job: Job, holder: str) -> str:
+        return "" if self._lock_is_free(job) else holder or "another process"
 
     def begin(self, job: Job, working: Sequence[Job]) -> None:
         needs, last = self._needs(job), job.worker
@@ -151,54 +151,56 @@ class _Cluster:
         if fitting:
             self._idle.remove(slot := fitting[0])
         else:
-            self._clear()
+            self._release_idle()
             slot = self._slot(needs, failed_node)
-        exit = slot.watch.do.remote(job.run.folder, job.run.order.how, self.engine.worker)
+        exit = slot.watch.execute.remote(job.run.folder, job.run.order.how, self.engine.worker)
         job.worker = _RemoteWorker(slot, exit)
 
     def exit(self, job: Job) -> Exit | None:
         remote: _RemoteWorker = job.worker
         slot = remote.slot
         try:
-            if slot in self._to_come and _come(slot.where):
-                self._to_come.remove(slot)
-                slot.node, slot.host = ray.get(slot.where)
-            if not _come(remote.exit):
+            if slot in self._pending and _is_ready(slot.location):
+                self._pending.remove(slot)
+                slot.node, slot.host = ray.get(slot.location)
+            if not _is_ready(remote.exit):
                 return None
             status: Exit = ray.get(remote.exit)
         except RayTaskError as error:  # the worker could not be started
             status = Exit(None, f"on {slot.host}: {_last_line(error)}")
         except RayError as error:
             ray.kill(slot.watch)  # it may live, and only not be reached
-            self._seen, remote.lost_since = 0.0, time.monotonic()
-            self._to_come = [other for other in self._to_come if other is not slot]
+            self._nodes_checked_at, remote.lost_since = 0.0, time.monotonic()
+            self._pending = [other for other in self._pending if other is not slot]
             return Exit(None, f"{slot.host or 'the node'} was lost: {_cause(error)}")
         self._idle.append(slot)
-        if self._to_come:
-            self._clear()
+        if self._pending:
+            self._release_idle()
         return status
 
-    def tell(self, job: Job, number: int) -> None:
+    def send_signal(self, job: Job, number: int) -> None:
         slot = job.worker.slot
-        if slot.host or _come(slot.where):
-            slot.watch.tell.remote(number)
+        if slot.host or _is_ready(slot.location):
+            slot.watch.send_signal.remote(number)
         else:
             ray.kill(slot.watch)  # it waits for a node
 
     def _slot(self, needs: Resources, failed_node: str) -> _Slot:
         """Request a slot from Ray, on another node than the lost one if possible."""
         options: dict[str, Any] = {"num_cpus": needs.cpus, "num_gpus": needs.gpus}
-        if failed_node and capacity((n for n in self._now() if n.id != failed_node), needs):
+        if failed_node and capacity(
+            (n for n in self._current_nodes() if n.id != failed_node), needs
+        ):
             options["label_selector"] = {NODE: f"!{failed_node}"}
         else:
             options["scheduling_strategy"] = "SPREAD"
         # two threads: one does the run, one receives signals
         watch = ray.remote(Watch).options(max_concurrency=2, **options).remote()
-        slot = _Slot(needs, watch, watch.where.remote())
-        self._to_come.append(slot)
+        slot = _Slot(needs, watch, watch.location.remote())
+        self._pending.append(slot)
         return slot
 
-    def _clear(self) -> None:
+    def _release_idle(self) -> None:
         """Release idle slots, whose resources others may need."""
         for slot in self._idle:
             ray.kill(slot.watch)
@@ -207,14 +209,14 @@ class _Cluster:
     def _needs(self, job: Job) -> Resources:
         return needs_of(job.run.order.how, self.engine.machine, self.engine.jobs_per_gpu)
 
-    def _now(self) -> list[ClusterNode]:
+    def _current_nodes(self) -> list[ClusterNode]:
         """The nodes as they are, or were a moment ago."""
         now = time.monotonic()
-        if now - self._seen > NODE_CACHE_SECONDS:
-            self._seen, self._nodes = now, nodes()
+        if now - self._nodes_checked_at > NODE_CACHE_SECONDS:
+            self._nodes_checked_at, self._nodes = now, nodes()
         return self._nodes
 
-    def _let_go(self, job: Job) -> bool:
+    def _lock_is_free(self, job: Job) -> bool:
         """Whether a run is free; the lock of a process that has ended is emptied.
 
         Workers on other hosts go by the name in it. A host says best itself whether its processes
@@ -227,7 +229,7 @@ class _Cluster:
             return True
         if self.locks or host == socket.gethostname():
             return release(folder)
-        node = next((n for n in self._now() if n.alive and n.host == host), None)
+        node = next((n for n in self._current_nodes() if n.alive and n.host == host), None)
         if node is not None:
             try:
                 released: bool = ray.get(ray.remote(release).options(**pinned(node)).remote(folder))
@@ -240,7 +242,7 @@ class _Cluster:
         return last.slot.host == host and over and release(folder)
 
 
-def _come(answer: Any) -> bool:
+def _is_ready(answer: Any) -> bool:
     ready, _ = ray.wait([answer], timeout=0)
     return bool(ready)
 

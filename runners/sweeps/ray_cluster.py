@@ -25,7 +25,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from ..spec import ExecutionConfig
 from .machine import Machine, this_machine
 from .plan import Planned
-from .ray_nodes import NodeReport, look
+from .ray_nodes import NodeReport, node_report
 
 REACH = 10  # seconds that an address has to answer in
 NODE_ANSWER_SECONDS = 120  # and a node: it may have to start Python first
@@ -56,7 +56,7 @@ class ClusterNode:
     kind: str
 
     def times(self, needs: Resources) -> int:
-        """How many runs with such needs it bears at once."""
+        """How many runs with such needs fit on it at once."""
         times = int(self.cpus // needs.cpus)
         # a third of a GPU is kept as a float: three must fit
         return min(times, int(self.gpus / needs.gpus + 1e-6)) if needs.gpus else times
@@ -86,11 +86,11 @@ def joined(address: str) -> Iterator[None]:
     if address == "local":
         os.environ.setdefault("RAY_memory_monitor_refresh_ms", "0")  # it kills what others fill
         more = {"include_dashboard": False, "num_cpus": this_machine().cores}
-    with redirect_stdout(_Own(sys.stdout)):
+    with redirect_stdout(_ThreadStdout(sys.stdout)):
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **more)
         except (OSError, RuntimeError, ValueError, ImportError, SystemExit) as error:
-            raise LawdslError(_nobody(address, str(error).strip().split("\n")[0])) from None
+            raise LawdslError(_no_cluster(address, str(error).strip().split("\n")[0])) from None
         try:
             yield
         finally:
@@ -240,7 +240,7 @@ def pinned(node: ClusterNode) -> dict[str, Any]:
 
 
 def _ask(node: ClusterNode, marker: Path, read: Sequence[str]) -> Any:
-    return ray.remote(look).options(max_retries=0, **pinned(node)).remote(marker, read)
+    return ray.remote(node_report).options(max_retries=0, **pinned(node)).remote(marker, read)
 
 
 def _answer(answer: Any) -> NodeReport | str:
@@ -287,12 +287,12 @@ def _reach(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), REACH).close()
     except ValueError:
-        raise LawdslError(_nobody(address, "that is not an address")) from None
+        raise LawdslError(_no_cluster(address, "that is not an address")) from None
     except OSError as error:
-        raise LawdslError(_nobody(address, f"{target}: {error.strerror or error}")) from None
+        raise LawdslError(_no_cluster(address, f"{target}: {error.strerror or error}")) from None
 
 
-def _nobody(address: str, why: str) -> Diagnostic:
+def _no_cluster(address: str, why: str) -> Diagnostic:
     return Diagnostic(
         "R0113",
         f"no Ray cluster can be joined at {address}",
@@ -305,7 +305,7 @@ def _count(number: float, what: str) -> str:
     return f"{number:g} {what}{'' if number == 1 else 's'}"
 
 
-class _Own:
+class _ThreadStdout:
     """Standard output of this thread only: Ray's threads print events of nodes there."""
 
     def __init__(self, stream: TextIO) -> None:

@@ -42,7 +42,7 @@ class NodeReport:
     locks: bool
 
 
-def look(marker: Path, folders: Sequence[str]) -> NodeReport:
+def node_report(marker: Path, folders: Sequence[str]) -> NodeReport:
     """Report what a node has of the requirements of runs.
 
     Args:
@@ -72,15 +72,15 @@ class Watch:
         # the node's own process is the parent: another parent later means that the node is gone
         self.node = os.getppid()
 
-    def where(self) -> tuple[str, str]:
+    def location(self) -> tuple[str, str]:
         """The node's name in Ray, and its host's."""
         return ray.get_runtime_context().get_node_id(), socket.gethostname()
 
-    def tell(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         """Send a signal to the worker, as soon as there is one."""
         self.signal_count = number
 
-    def do(self, folder: Path, how: ExecutionConfig, command: Sequence[str]) -> Exit:
+    def execute(self, folder: Path, how: ExecutionConfig, command: Sequence[str]) -> Exit:
         """Execute the run in a folder, with the GPUs that Ray has assigned.
 
         Where the node goes down before the worker ends, the worker is asked to save: only the
@@ -103,9 +103,9 @@ class Watch:
         while (status := worker.exit()) is None:
             if self.signal_count != passed:
                 passed = self.signal_count
-                worker.tell(passed)
+                worker.send_signal(passed)
             if os.getppid() != self.node:
-                worker.tell(signal.SIGTERM)
+                worker.send_signal(signal.SIGTERM)
                 while worker.exit() is None:
                     time.sleep(POLL)
                 os._exit(1)

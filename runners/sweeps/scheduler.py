@@ -66,7 +66,7 @@ class StopRequest:
     The first makes the workers save and end; the second ends them at once.
 
     Args:
-        said: called at the first, to tell the user; it runs in a signal handler and must do no
+        announce: called at the first, to tell the user; it runs in a signal handler and must do no
             more.
     """
 
@@ -75,7 +75,7 @@ class StopRequest:
     def __init__(self, announce: Callable[[], None] = lambda: None) -> None:
         self.signal = 0
         self.count = 0
-        self.said = announce
+        self.announce = announce
 
     def __enter__(self) -> StopRequest:
         self._before = [signal.signal(number, self) for number in self.SIGNALS]
@@ -89,7 +89,7 @@ class StopRequest:
         self.signal = self.signal or number
         self.count += 1
         if self.count == 1:
-            self.said()
+            self.announce()
 
     @property
     def code(self) -> int:
@@ -99,7 +99,7 @@ class StopRequest:
 
 @dataclass(frozen=True)
 class Policy:
-    """What is done about runs that do not go through.
+    """What is done about runs that fail.
 
     Attributes:
         retries: how often a run whose worker or node is lost is taken up again, from where it was.
@@ -130,7 +130,7 @@ class Job:
     tokens: int = 0
     rows: int = -1  # bytes of its rows when they were last read
 
-    def look(self) -> None:
+    def read_progress(self) -> None:
         """Read how many tokens it has been trained on, if its rows have grown."""
         with suppress(OSError):
             size = (self.run.folder / POINTS).stat().st_size
@@ -144,9 +144,9 @@ class Engine(Protocol):
 
     @property
     def policy(self) -> Policy:
-        """What is done about runs that do not go through."""
+        """What is done about runs that fail."""
 
-    def hopeless(self, waiting: Sequence[Job]) -> str:
+    def why_blocked(self, waiting: Sequence[Job]) -> str:
         """Why none of the waiting runs can ever start; empty where some may."""
 
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
@@ -160,7 +160,7 @@ class Engine(Protocol):
             Whether there are enough resources.
         """
 
-    def held(self, job: Job, holder: str) -> str:
+    def lock_holder(self, job: Job, holder: str) -> str:
         """Give the process that has locked a run.
 
         Args:
@@ -182,7 +182,7 @@ class Engine(Protocol):
     def exit(self, job: Job) -> Exit | None:
         """How the worker ended; None while it is active."""
 
-    def tell(self, job: Job, number: int) -> None:
+    def send_signal(self, job: Job, number: int) -> None:
         """Send a signal to the worker: SIGTERM to save and end, SIGKILL to end.
 
         Args:
@@ -255,14 +255,14 @@ def carry_out(
                     working.append(job)
                 else:
                     end(job, outcome)
-            _tell(engine, working, stop)
+            _forward_signals(engine, working, stop)
             for job in list(working):
-                job.look()
+                job.read_progress()
                 exit = engine.exit(job)
                 if exit is None:
                     continue
                 working.remove(job)
-                outcome = _judge(engine, job, exit, stop)
+                outcome = _outcome_of(engine, job, exit, stop)
                 if outcome is None:
                     # first in line: what has begun is finished before anything new is started
                     waiting.insert(0, job)
@@ -270,11 +270,11 @@ def carry_out(
                     end(job, outcome)
             progress(trained + sum(j.tokens for j in (*working, *waiting)), len(working))
             time.sleep(POLL)
-            why = engine.hopeless(waiting)
+            why = engine.why_blocked(waiting)
     finally:
         for job in working:
             # also after an error here: no worker outlives its sweep unsaved
-            engine.tell(job, signal.SIGTERM)
+            engine.send_signal(job, signal.SIGTERM)
     return outcomes + [Outcome(job.run, "left", why) for job in waiting]
 
 
@@ -285,7 +285,7 @@ def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
     if now.final:
         job.tokens = run.tokens
         return Outcome(run, now.status, now.message)
-    if holder := engine.held(job, now.held_by):
+    if holder := engine.lock_holder(job, now.held_by):
         return Outcome(run, "held", holder)
     prepare(run.folder, run.order)
     job.attempts += 1
@@ -298,15 +298,15 @@ def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
     return None
 
 
-def _tell(engine: Engine, working: Sequence[Job], stop: StopRequest) -> None:
+def _forward_signals(engine: Engine, working: Sequence[Job], stop: StopRequest) -> None:
     """Forward the signals of the sweep: the first to save and end, the second to end at once."""
     for job in working:
         if job.signals_sent < min(stop.count, 2):
             job.signals_sent = min(stop.count, 2)
-            engine.tell(job, signal.SIGTERM if job.signals_sent == 1 else signal.SIGKILL)
+            engine.send_signal(job, signal.SIGTERM if job.signals_sent == 1 else signal.SIGKILL)
 
 
-def _judge(engine: Engine, job: Job, exit: Exit, stop: StopRequest) -> Outcome | None:
+def _outcome_of(engine: Engine, job: Job, exit: Exit, stop: StopRequest) -> Outcome | None:
     """What became of a run whose worker has ended; None where it is to be tried again."""
     run = job.run
     status, message = str(exit.end.get("status", "")), str(exit.end.get("message") or "")
@@ -317,7 +317,7 @@ def _judge(engine: Engine, job: Job, exit: Exit, stop: StopRequest) -> Outcome |
     if stop.count:
         return Outcome(run, "stopped")
     if status == "oom":
-        smaller = _smaller(job) if engine.policy.halve and not job.halved else None
+        smaller = _half_micro_batch(job) if engine.policy.halve and not job.halved else None
         if smaller is None:
             return Outcome(run, status, message)
         job.run, job.halved = smaller, True
@@ -337,7 +337,7 @@ def _judge(engine: Engine, job: Job, exit: Exit, stop: StopRequest) -> Outcome |
     return Outcome(run, "failed", why, exit.log)
 
 
-def _smaller(job: Job) -> Planned | None:
+def _half_micro_batch(job: Job) -> Planned | None:
     """The run with half the micro-batch and an equal batch; None where that is impossible."""
     how, batch = job.run.order.how, job.run.order.run.training.batch
     micro = min(how.micro_batch or batch, -(-batch // how.processes))

@@ -50,8 +50,8 @@ class Sweep:
         folder: of its runs.
         corpora, validation, models: by name, with folders that are absolute.
         cells: the runs, each once, in the order of the file.
-        training, how, evaluate: model -> what is asked of its runs.
-        domain, general: the corpora that the table's columns of that name say.
+        training, how, evaluate: model -> the settings of its runs.
+        domain, general: the corpora named in the table's columns `domain` and `general`.
         dlc: the run that k1, k2 and k3 are of, and their unit in steps.
         export: where trained models are put, with {model} for the name.
     """
@@ -76,7 +76,7 @@ def read_sweep(path: Path) -> Sweep:
     """A sweep from its file.
 
     Raises:
-        LawdslError: the file cannot be read or is not TOML (R0103); every mistake in what it says
+        LawdslError: the file cannot be read or is not TOML (R0103); every mistake in its content
             (R0102), and every undefined name in it (R0104).
     """
     raw = read_toml(path)
@@ -141,7 +141,7 @@ def _models(file: Mapping[str, Any], how: Mapping[str, ExecutionConfig]) -> Prob
 
 
 def _names(raw: Mapping[str, Any]) -> Problems:
-    """Names that stand for no corpus and no model, wherever something is written in its form."""
+    """Diagnostics for names that denote no corpus and no model, in all tables of the file."""
     corpora = tuple(_table(raw.get("corpora")))
     models = tuple(m["name"] for m in _tables(raw.get("models")) if isinstance(m.get("name"), str))
     grid, table = _table(raw.get("grid")), _table(raw.get("table"))
@@ -198,7 +198,7 @@ def _cells(file: Mapping[str, Any]) -> tuple[tuple[Cell, ...], Problems]:
     grid: Grid = file["grid"]
     problems: Problems = []
     for location, written in _mixtures(file):
-        if why := _unmixed(written, grid.rest):
+        if why := _not_a_mixture(written, grid.rest):
             problems.append(wrong(location, f"{location}: {why}"))
     if problems:
         return (), problems
@@ -216,7 +216,7 @@ def _cells(file: Mapping[str, Any]) -> tuple[tuple[Cell, ...], Problems]:
 
 
 def _mixtures(file: Mapping[str, Any]) -> Iterator[tuple[str, Written]]:
-    """Every mixture that is written somewhere, with its place."""
+    """Every mixture in the file, with its location."""
     more_grids = ((f"also[{number}]", entry) for number, entry in enumerate(file["also"], 1))
     for location, entry in (("grid", file["grid"]), *more_grids):
         for number, shares in enumerate(entry.shares or (), 1):
@@ -225,7 +225,7 @@ def _mixtures(file: Mapping[str, Any]) -> Iterator[tuple[str, Written]]:
         yield "table.dlc.shares", file["table"].dlc.shares
 
 
-def _unmixed(written: Written, rest: str | None) -> str:
+def _not_a_mixture(written: Written, rest: str | None) -> str:
     """Why shares are not a mixture; empty if they are one."""
     total = sum(Fraction(share) for share in written.values())
     if rest in written:

@@ -12,7 +12,7 @@ from .inputs import SweepInputs
 from .sweep import Sweep
 
 
-def cautions(sweep: Sweep, inputs: SweepInputs) -> Iterator[Diagnostic]:
+def model_warnings(sweep: Sweep, inputs: SweepInputs) -> Iterator[Diagnostic]:
     """Yield warnings about models that are trained without their dropout, or whose N is ambiguous.
 
     Args:

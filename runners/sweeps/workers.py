@@ -29,12 +29,13 @@ KILL_AFTER_SECONDS = 20.0
 
 @dataclass
 class Worker:
-    """The processes of a worker at work; one, or those that share a run.
+    """The processes of an active worker; one, or those that share a run.
 
     Attributes:
         before: the stamp of an end that the run's folder had before.
         port: at which the processes of one run meet; reserved, so that no other gets it.
-        code: of the first process that failed, and since when the others are waited for.
+        code: the exit code of the first process that failed.
+        since: the time of that failure, from which on the others have a limited time to end.
     """
 
     folder: Path
@@ -45,7 +46,7 @@ class Worker:
     since: float | None = None
 
     def exit(self) -> Exit | None:
-        """How it ended; None while it is at work. What has lost one of its processes is ended."""
+        """How it ended; None while it is active. A worker that has lost a process is ended."""
         codes = [process.poll() for process in self.processes]
         failed = [code for code in codes if code]
         # what one ended of, and not that others then lost it
@@ -54,15 +55,15 @@ class Worker:
             now = time.monotonic()
             self.since = self.since or (now if failed else None)
             if self.since is not None and now - self.since > KILL_AFTER_SECONDS:
-                self.tell(signal.SIGKILL)
+                self.send_signal(signal.SIGKILL)
             return None
         code = self.code or next(iter(failed), 0)
         if self.port is not None:
             self.port.close()
         end = ended(self.folder) if stamp(self.folder) != self.before else {}
-        return Exit(code, _death(code), end, tuple(tail(self.folder)))
+        return Exit(code, _exit_reason(code), end, tuple(tail(self.folder)))
 
-    def tell(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         """Ask it to save and end, by SIGTERM; any other signal is for all that it has started."""
         for process in self.processes:
             with suppress(ProcessLookupError):
@@ -123,7 +124,7 @@ def start(
                 )
                 worker.processes.append(process)
     except OSError:
-        worker.tell(signal.SIGKILL)
+        worker.send_signal(signal.SIGKILL)
         raise
     return worker
 
@@ -168,7 +169,7 @@ def _environment(how: ExecutionConfig, gpus: Sequence[str] | None) -> dict[str, 
     return variables
 
 
-def _death(code: int) -> str:
+def _exit_reason(code: int) -> str:
     if code >= 0:
         return f"its worker ended with exit code {code}"
     name = signal.Signals(-code).name

@@ -1,4 +1,4 @@
-"""A table of runs as a file, in the format that its name says, whole or not at all.
+"""A table of runs -> a file in the format of its extension, written atomically.
 
 Whatever had that name is replaced, for the folders of the runs have all that is in a table: one
 that is damaged, or that another lawdsl has written, is made again.

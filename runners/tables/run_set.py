@@ -21,7 +21,7 @@ ENDS = {
     "failed": "failed",
     "unfinished": "not finished",
 }
-"""Status of a run -> what is said of it."""
+"""Status of a run -> its description in messages."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ def _gathered(folder: Path) -> Gathered:
 
 
 def _of_sweep(path: Path) -> tuple[list[Gathered], list[Diagnostic]]:
-    """The runs that a sweep asks for now, of those in its folder, and a warning if some are not.
+    """The runs in a sweep's folder that its file specifies, and a warning if some are missing.
 
-    They are known by what its file says of them. Whether the corpora and the weights are still
+    They are identified by the content of its file. Whether the corpora and the weights are still
     those of the runs cannot be seen from there, so two that answer to one description are refused.
     """
     sweep = read_sweep(path)

@@ -178,7 +178,7 @@ def peak_memory(parallel: ParallelContext) -> int:
 
 
 def lost(error: BaseException) -> bool:
-    """Whether an error says that another process of the run has ended."""
+    """Whether an error shows that another process of the run has ended."""
     # gloo raises a plain RuntimeError; only its text tells
     message = str(error)
     gloo = "gloo" in message and (
@@ -188,7 +188,7 @@ def lost(error: BaseException) -> bool:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory did not suffice, the host's or a device's."""
+    """Whether an error is a lack of memory, of the host or of a device."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     # torch raises a plain RuntimeError for the host's memory; only its text tells

@@ -53,7 +53,7 @@ class TrainingClock:
             self._begun = None
 
     def rate(self, tokens: int) -> float | None:
-        """Updates end for now: their tokens a second since this was last asked.
+        """Pause the clock of updates: their tokens a second since the last call.
 
         Args:
             tokens: of an update.
@@ -70,7 +70,7 @@ class TrainingClock:
 
 @dataclass
 class TrainState:
-    """Where a process of a run stands.
+    """The progress of a process of a run.
 
     Attributes:
         losses: of its training rows since the newest row was written: the sum, in nats a token of

@@ -29,7 +29,7 @@ def warnings_of(
         drawn: the samples.
         measured: their losses.
         selection: what is kept.
-        request: what was asked for.
+        request: the requested sizes and limits.
 
     Returns:
         An iterator over diagnostics.
@@ -81,7 +81,7 @@ def report(
         drawn: the samples.
         measured: their losses.
         selection: what is kept.
-        request: what was asked for.
+        request: the requested sizes and limits.
 
     Returns:
         Plain data; the keys are stable.

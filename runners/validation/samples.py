@@ -53,7 +53,7 @@ class SampleSet:
     Attributes:
         documents: how many there were.
         duplicates: further copies of the documents that were drawn.
-        short: documents that were drawn and have fewer tokens than was asked for.
+        short: documents that were drawn and have fewer tokens than requested.
     """
 
     samples: tuple[Sample, ...]

@@ -73,7 +73,7 @@ def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[S
     Args:
         folder: of the scores.
         samples: hash of the samples.
-        label: what is scored, in messages.
+        label: of the samples, in messages.
         older: earlier scores, which are copied if the folder has none and they are of these
             samples.
 

@@ -27,11 +27,11 @@ class Format:
     Attributes:
         module: its module in this package.
         title: its name in messages.
-        suffixes: the ends of file names that say that a file is a table; the usual one first.
-        written: those under which a table can be written.
-        generic: further ends under which a table is read, which other files have too.
+        suffixes: the file extensions that identify a table; the usual one first.
+        written: those with which a table can be written.
+        generic: further extensions with which a table is read, and which other files have too.
         magic: the first bytes of every such file; empty where it has none.
-        journals: ends of the names of files beside it that would alter what is read from it.
+        journals: suffixes of the names of files beside it that would alter what is read from it.
     """
 
     module: str
@@ -60,7 +60,7 @@ class Format:
 
         Args:
             columns: header, with its unit -> a value for each row; None where it is not known.
-            notes: what is said of the table.
+            notes: the lines of comment on the table.
         """
         content: bytes = self._loaded().write(columns, notes)
         return content
@@ -84,20 +84,20 @@ FORMATS = (
 )
 
 READ: Mapping[str, Format] = {s: form for form in FORMATS for s in (*form.suffixes, *form.generic)}
-"""End of a file's name, in lower case -> the format in which it is read."""
+"""File extension, in lower case -> the format in which it is read."""
 
 WRITTEN: Mapping[str, Format] = {suffix: form for form in FORMATS for suffix in form.written}
-"""End of a file's name, in lower case -> the format in which it is written."""
+"""File extension, in lower case -> the format in which it is written."""
 
 SUFFIXES = frozenset(suffix for form in FORMATS for suffix in form.suffixes)
-"""Ends of file names that say that a file is a table."""
+"""File extensions that identify a table."""
 
 
 def format_of(suffix: str, content: bytes) -> Format:
-    """The format of a file: that which its first bytes say, else its name.
+    """The format of a file by its first bytes, else by its extension.
 
     Args:
-        suffix: the end of its name, in lower case; one of READ.
+        suffix: its extension, in lower case; one of READ.
         content: its bytes.
     """
     # a name is easily wrong; bytes that begin like Parquet are neither CSV nor a database
@@ -116,7 +116,7 @@ def choice(options: Iterable[str]) -> str:
 
 
 def unreadable(message: str, name: str, help: str = "") -> LawdslError:
-    """The error for a file that is no readable table; D0101.
+    """The error for a file that is not a readable table; D0101.
 
     Args:
         message: the problem.

@@ -195,7 +195,7 @@ def write(columns: Mapping[str, Sequence[Any]], notes: Sequence[str]) -> bytes:
 
     Args:
         columns: header, with its unit -> a value for each row; None where it is not known.
-        notes: what is said of the table.
+        notes: the lines of comment on the table.
     """
     return csv_text(notes, columns, zip(*columns.values(), strict=True)).encode()
 

@@ -85,7 +85,7 @@ def write(columns: Mapping[str, Sequence[Any]], notes: Sequence[str]) -> bytes:
 
     Args:
         columns: header, with its unit -> a value for each row; None where it is not known.
-        notes: what is said of the table.
+        notes: the lines of comment on the table.
     """
     metadata = json.dumps({"schema": RUN_TABLE_SCHEMA, "notes": notes}).encode()
     content = pa.table(dict(columns)).replace_schema_metadata({METADATA_KEY: metadata})

@@ -44,8 +44,8 @@ def read(content: bytes, name: str) -> Table:
         name: its path.
 
     Raises:
-        LawdslError: D0101 where it is no readable database; D0102 where no such table exists; D0150
-            where it is too large.
+        LawdslError: D0101 where it is not a readable database; D0102 where it has no such table;
+            D0150 where it is too large.
     """
     try:
         headers, columns, notes = _read_database(Path(name), content)
@@ -62,7 +62,7 @@ def write(columns: Mapping[str, Sequence[Any]], notes: Sequence[str]) -> bytes:
 
     Args:
         columns: header, with its unit -> a value for each row; None where it is not known.
-        notes: what is said of the table.
+        notes: the lines of comment on the table.
     """
     headers = ", ".join(f'"{header}"' for header in columns)
     marks = ", ".join("?" * len(columns))
@@ -150,8 +150,8 @@ def _opened(path: Path, content: bytes) -> sqlite3.Connection:
 def _check_bounded(base: sqlite3.Connection, statement: str, name: str) -> None:
     """Refuse a statement for which the schema calls a function that may take any time.
 
-    SQLite looks at no clock within a function. What would be called, the program says that it
-    makes of the statement, before that is run.
+    SQLite checks no clock within a function. EXPLAIN lists the functions that the statement
+    would call, before it is executed.
     """
     for _, opcode, _, _, _, called, *_ in base.execute(f"EXPLAIN {statement}"):
         function = str(called).partition("(")[0].lower()

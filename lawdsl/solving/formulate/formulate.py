@@ -231,7 +231,7 @@ class _Formulation:
         return self._built(plain)
 
     def _built(self, plain: tree.Formula) -> sp.Expr:
-        """A formula without indices, of which the laws at values are known."""
+        """A formula without indices, whose laws at values have been expanded."""
         algebra = _BuildingContext(
             replace(self.declared, symbols=self.ground.symbols), self.symbols
         )

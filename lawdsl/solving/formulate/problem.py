@@ -84,7 +84,7 @@ class FormulatedQuestion:
     Attributes:
         question: as declared.
         labels: set -> its labels.
-        unknowns: what is asked for.
+        unknowns: the variables of the optimisation.
         goal: what is minimised; a goal that the question maximises has its sign changed.
         conditions: what an answer is subject to.
         givens: name, at its label, -> symbol; `bounds` their domains.

@@ -1,4 +1,4 @@
-"""The solution of a search -> the lines that say where it is, what certifies it, and its rivals."""
+"""The solution of a search -> lines that describe its location, certificate and rivals."""
 
 from __future__ import annotations
 
