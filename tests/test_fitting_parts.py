@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planted import law_of
+from planted import PLANTED, law_of
 
 import lawdsl
 from lawdsl.cli.fit import fit as fit_command
+from lawdsl.compiling.terms import parts_of
 from lawdsl.fitting import fit_single
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS, move_onto_bounds
 from lawdsl.fitting.diagnostics.patterns import find_line_correlation, find_pattern
@@ -19,11 +20,10 @@ from lawdsl.fitting.diagnostics.residuals import ResidualView
 from lawdsl.fitting.diagnostics.robust_fit import far_values
 from lawdsl.fitting.fitted_claims import claim_failure_findings
 from lawdsl.fitting.intervals.covariance import Covariance
+from lawdsl.fitting.preparation import build_problem
 from lawdsl.fitting.preparation.build_problem import (
-    of_logarithms,
     problem_of,
     rest_shares,
-    with_solved_factors,
 )
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.preparation.start_scales import CENTRE, MANY, SMALL, in_terms
@@ -115,7 +115,7 @@ def test_a_start_at_which_squares_overflow_spoils_no_other_and_can_be_left():
 def test_the_logarithm_of_a_product_of_exponentials_is_solved_by_least_squares():
     law = law_of("variable x > 0\nparameter a, b\nL = exp(a + b*x)\nminimize squared(L)")
     y = np.exp(0.3 - 0.2 * X + 0.01 * np.sin(17 * X))
-    logs = of_logarithms(law, problem_of(law, X[None], y, law.objective))
+    logs = prepare(law).of_logarithms(problem_of(law, X[None], y, law.objective))
     assert logs is not None and logs.objective.log
     slope, middle = np.polyfit(X, np.log(y), 1)
     free = chosen_starts(prepare(law), logs, 1, seed=0)
@@ -126,7 +126,7 @@ def test_a_factor_that_stands_in_an_exponent_is_solved_for():
     """L = c + exp(a)*exp(b*x) is linear in c and exp(a), whatever b is."""
     law = law_of("variable x > 0\nparameter c, a, b\nL = c + exp(a + b*x)\nminimize squared(L)")
     problem = problem_of(law, X[None], 2 + np.exp(1.5 - 0.4 * X), law.objective)
-    form = with_solved_factors(law, problem)
+    form = prepare(law).with_solved_factors(problem)
     assert form is not None and [law.parameters[i].name for i in form.linear] == ["c", "a"]
     here = to_free(problem.transforms, np.array([[2.0, 1.5, -0.4]]))
     assert form.losses(here) == pytest.approx(problem.losses(here), abs=1e-20)
@@ -324,3 +324,18 @@ def test_the_command_and_the_function_have_the_same_defaults():
     given = {n: p.default for n, p in signature(lawdsl.fit).parameters.items() if n in options}
     for name in ("resamples", "level", "seed"):
         assert given[name] == options[name]
+
+
+def test_a_fit_compiles_each_form_of_its_law_once(monkeypatch: pytest.MonkeyPatch):
+    compiled = []
+
+    def recorded(expression: Any, *given: Any) -> Any:
+        compiled.append(expression)
+        return parts_of(expression, *given)
+
+    monkeypatch.setattr(build_problem, "parts_of", recorded)
+    table = PLANTED["dcpt.share"].table()
+    table["L"][5] *= 3  # a row that the fit is judged without
+    fit = lawdsl.fit("dcpt.share", table, starts=4, claims=False)
+    assert any(d.code == "F0115" for d in fit.diagnostics)
+    assert compiled and len(compiled) == len(set(compiled))

@@ -179,8 +179,8 @@ def test_a_law_is_compared_as_a_logarithm_only_where_the_objective_is():
     text = "variable x > 0\nparameter b, c\nL = exp(b - c*x)\nminimize squared({})"
     plain, log = law_of(text.format("L")), law_of(text.format("log(L)"))
 
-    assert compared_expression(plain, plain.declarations.objective)[1:] == ((), False)
-    assert compared_expression(log, log.declarations.objective)[1:] == ((0, 1), True)
+    assert compared_expression(plain, plain.declarations.objective.log)[1:] == ((), False)
+    assert compared_expression(log, log.declarations.objective.log)[1:] == ((0, 1), True)
 
 
 def test_the_slope_of_the_loss_over_its_residual():

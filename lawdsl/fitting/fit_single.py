@@ -40,7 +40,7 @@ from lawdsl.fitting.fixed_parameters import held_values
 from lawdsl.fitting.intervals.methods import Known
 from lawdsl.fitting.intervals.methods import intervals as intervals_of
 from lawdsl.fitting.options import AUTO, FitOptions
-from lawdsl.fitting.preparation.build_problem import is_large, problem_of
+from lawdsl.fitting.preparation.build_problem import is_large
 from lawdsl.fitting.preparation.parameter_choice import choice_criterion
 from lawdsl.fitting.preparation.prepare import lost_directions, prepare
 from lawdsl.fitting.prepared_law import PreparedLaw
@@ -111,8 +111,8 @@ def _prepare(
     law: Law, table: Table, runs: Runs, objective: Objective, options: FitOptions
 ) -> _FitTask:
     """The algebra of a fit: compiled functions, symmetries, and a parameter that is chosen first."""
-    problem = _problem(law, runs, objective)
     prepared = prepare(law)
+    problem = _problem(prepared, runs, objective)
     impossible = diagnose.insufficient_data_errors(prepared, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
@@ -121,15 +121,16 @@ def _prepare(
         criterion = choice_criterion(law, problem, objective.choice)
         first = _ChosenParameter.of(criterion, prepared, problem)
         law = LawChanges.of(fix={first.criterion.choice.name: first.value}).apply(law)
-        prepared, problem = prepare(law), _problem(law, runs, objective)
+        prepared = prepare(law)
+        problem = _problem(prepared, runs, objective)
     symmetries = Freedom(certain=False) if is_large(law) else freedom(law)
     breaks = inflections(law, table, runs, options.run) if options.claims else ()
     return _FitTask(law, prepared, problem, runs, symmetries, options, first, tuple(breaks))
 
 
-def _problem(law: Law, runs: Runs, objective: Objective) -> Problem:
+def _problem(law: PreparedLaw, runs: Runs, objective: Objective) -> Problem:
     assert runs.target is not None
-    return problem_of(law, runs.columns, runs.target, objective, runs.weights)
+    return law.problem(runs.columns, runs.target, objective, runs.weights)
 
 
 @dataclass(frozen=True)
@@ -184,8 +185,9 @@ class _FitTask:
 
     def with_law(self, law: Law) -> _FitTask:
         """The same fit of a law with further bounds."""
-        problem = _problem(law, self.runs, self.problem.objective)
-        return replace(self, law=law, prepared=prepare(law), problem=problem)
+        prepared = prepare(law)
+        problem = _problem(prepared, self.runs, self.problem.objective)
+        return replace(self, law=law, prepared=prepared, problem=problem)
 
 
 @dataclass(frozen=True)

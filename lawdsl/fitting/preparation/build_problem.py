@@ -6,7 +6,9 @@ as its logarithm where that is linear in more parameters.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import sympy as sp
@@ -37,6 +39,58 @@ Array = NDArray[np.float64]
 WRITTEN_OUT = 16  # parameters up to which a law with index sets is written out, term by term
 
 
+@dataclass(frozen=True)
+class CompiledLaw:
+    """A law, or its logarithm, compiled for fits to any rows.
+
+    Attributes:
+        model: columns, shape (columns, rows) -> the law on them.
+        transforms: of the parameters.
+        exponential: whether it is the logarithm that is compiled.
+        variables: how many of the columns are variables of the law; None for all.
+        rests: for each further column, the numbers of those that it is 1 minus.
+    """
+
+    model: Callable[[Array], Model | ArrayModel]
+    transforms: Transforms
+    exponential: bool = False
+    variables: int | None = None
+    rests: tuple[tuple[int, ...], ...] = ()
+
+    def problem(
+        self, columns: Array, target: Array, objective: Objective, weights: Array | None
+    ) -> Problem:
+        """The fit to rows; the arguments are those of `problem_of`."""
+        for numbers in self.rests:
+            columns = np.vstack([columns, rest_of(columns[list(numbers)])])
+        model, count = self.model(columns), self.variables
+        return Problem(model, self.transforms, target, objective, weights, self.exponential, count)
+
+
+@dataclass(frozen=True)
+class SolvedFactors:
+    """A law in which some parameters stand for their exponentials, in which it is linear.
+
+    Attributes:
+        compiled: the law.
+        factors: the numbers of these parameters.
+    """
+
+    compiled: CompiledLaw
+    factors: frozenset[int]
+
+    def problem(self, problem: Problem) -> Problem:
+        """A fit of the law in these parameters, with the free numbers of its fit in its own."""
+        posed = self.compiled.problem(
+            problem.columns, problem.target, problem.objective, problem.weights
+        )
+        transforms = Transforms(
+            Transform(t.name, Limit(0.0), None) if i in self.factors else t
+            for i, t in enumerate(problem.transforms)
+        )
+        return replace(posed, transforms=transforms)
+
+
 def problem_of(
     law: Law, columns: Array, target: Array, objective: Objective, weights: Array | None = None
 ) -> Problem:
@@ -49,85 +103,84 @@ def problem_of(
         objective: what to minimise.
         weights: of the rows, shape (rows,).
     """
-    if on_arrays(law):
-        model = array_model(law, columns)
-        return Problem(model, transforms_of(law), target, objective, weights)
-    rests = rest_shares(law)
-    form = compared_expression(law, objective, tuple(rests))
-    return _posed(law, form, rests, columns, target, objective, weights)
+    return compile_law(law, objective.log).problem(columns, target, objective, weights)
 
 
-def with_solved_factors(law: Law, problem: Problem) -> Problem | None:
-    """Reparametrise a fit for a search: e^S is a linear parameter where the law is linear in e^S.
+def compile_law(law: Law, log: bool) -> CompiledLaw:
+    """Compile a law for fits.
 
     Args:
         law: the law.
-        problem: its fit.
+        log: whether residuals are those of logarithms.
+    """
+    if on_arrays(law):
+        no_rows = array_model(law, np.zeros((len(law.variables), 0)))
+        return CompiledLaw(no_rows.on, transforms_of(law))
+    rests = rest_shares(law)
+    return _compiled(law, compared_expression(law, log, tuple(rests)), rests)
+
+
+def solved_factors(law: Law) -> SolvedFactors | None:
+    """Reparametrise a law for a search: e^S is a linear parameter where the law is linear in e^S.
+
+    Args:
+        law: the law.
 
     Returns:
-        A problem with the free numbers of the fit itself; None where no parameter can be replaced.
+        None where no parameter can be replaced.
     """
-    if law.declarations.schema is not None or problem.exponential:
+    if law.declarations.schema is not None:
         return None
     made = exponentials_as_factors(law)
     if made is None:
         return None
     expression, factors = made
-    form = (expression, linear_in(law, expression), False)
-    posed = _posed(
-        law, form, {}, problem.columns, problem.target, problem.objective, problem.weights
+    numbers = frozenset(i for i, q in enumerate(law.parameters) if q.symbol in factors)
+    return SolvedFactors(
+        _compiled(law, (expression, linear_in(law, expression), False), {}), numbers
     )
-    each = zip(law.parameters, problem.transforms, strict=True)
-    transforms = Transforms(
-        Transform(t.name, Limit(0.0), None) if q.symbol in factors else t for q, t in each
-    )
-    return replace(posed, transforms=transforms)
 
 
-def of_logarithms(law: Law, problem: Problem) -> Problem | None:
+def of_logarithms(
+    law: Law, forms: Callable[[bool], CompiledLaw], problem: Problem
+) -> Problem | None:
     """Build the fit of the logarithm of the law to that of the data.
 
     Args:
         law: the law.
-        problem: its fit, with an objective of raw residuals.
+        forms: the law compiled for residuals, or for those of logarithms.
+        problem: its fit.
 
     Returns:
-        The problem; None where the logarithm is not linear in more parameters than the law, or a
-        measured value is not positive.
+        The problem; None where the logarithm is not linear in more parameters than the law, a
+        measured value is not positive, or residuals are those of logarithms already.
     """
     if problem.objective.log or law.declarations.schema is not None:
         return None
     if not np.all(problem.target > 0) or not has_logarithm(law):
         return None
     objective = replace(problem.objective, log=True)
-    posed = problem_of(law, problem.columns, problem.target, objective, problem.weights)
+    posed = forms(True).problem(problem.columns, problem.target, objective, problem.weights)
     return replace(posed, transforms=problem.transforms) if posed.exponential else None
 
 
-def _posed(
-    law: Law,
-    form: tuple[sp.Expr, tuple[int, ...], bool],
-    rests: dict[str, list[str]],
-    columns: Array,
-    target: Array,
-    objective: Objective,
-    weights: Array | None,
-) -> Problem:
-    """The problem of fitting a form of a law that `compared_expression` gives."""
+def _compiled(
+    law: Law, form: tuple[sp.Expr, tuple[int, ...], bool], rests: dict[str, list[str]]
+) -> CompiledLaw:
+    """A form of a law that `compared_expression` gives, compiled."""
     settings = {q.symbol: q.value for q in law.settings}
     variables, parameters = ([q.symbol for q in some] for some in (law.variables, law.parameters))
     expression, linear, exponential = form
-    count = len(variables)
+    count, numbers = len(variables), []
     for name, others in rests.items():
-        numbers = [variables.index(law.symbols[other]) for other in others]
-        columns = np.vstack([columns, rest_of(columns[numbers])])
+        numbers.append(tuple(variables.index(law.symbols[other]) for other in others))
         variables.append(law.symbols[name])
     parts = parts_of(expression, variables, parameters, list(settings), linear)
     values = [v for v in settings.values() if v is not None]
     one, two, three = (_fixed(t, len(variables) + len(parameters), values) for t in parts.tapes)
     parts = replace(parts, tapes=(one, two, three))
-    return Problem(
-        Model(parts, columns), transforms_of(law), target, objective, weights, exponential, count
+    return CompiledLaw(
+        partial(Model, parts), transforms_of(law), exponential, count, tuple(numbers)
     )
 
 

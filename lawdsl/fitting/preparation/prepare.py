@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from functools import cache, partial
 
+import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from lawdsl.fitting.preparation.build_problem import (
+    compile_law,
     is_large,
     of_logarithms,
     on_arrays,
-    problem_of,
-    with_solved_factors,
+    solved_factors,
 )
 from lawdsl.fitting.preparation.start_draws import draw_values
 from lawdsl.fitting.preparation.start_points import declared_points, values_at_start
@@ -27,8 +29,12 @@ from lawdsl.fitting.prepared_law import (
     PreparedLaw,
     Variable,
 )
+from lawdsl.fitting.problem import Problem
+from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom
+
+Array = NDArray[np.float64]
 
 
 def prepare(law: Law) -> PreparedLaw:
@@ -37,6 +43,17 @@ def prepare(law: Law) -> PreparedLaw:
     Args:
         law: the law; if it has index sets, at its labels.
     """
+    forms, factors = cache(partial(compile_law, law)), cache(partial(solved_factors, law))
+
+    def problem(
+        columns: Array, target: Array, objective: Objective, weights: Array | None
+    ) -> Problem:
+        return forms(objective.log).problem(columns, target, objective, weights)
+
+    def with_solved_factors(problem: Problem) -> Problem | None:
+        solved = None if problem.exponential else factors()
+        return None if solved is None else solved.problem(problem)
+
     return PreparedLaw(
         name=law.name,
         output=law.output,
@@ -47,9 +64,9 @@ def prepare(law: Law) -> PreparedLaw:
         variables=tuple(Variable(q.name, q.unit) for q in law.variables),
         on_arrays=on_arrays(law),
         is_large=is_large(law),
-        problem=partial(problem_of, law),
-        with_solved_factors=partial(with_solved_factors, law),
-        of_logarithms=partial(of_logarithms, law),
+        problem=problem,
+        with_solved_factors=with_solved_factors,
+        of_logarithms=partial(of_logarithms, law, forms),
         draw=partial(draw_values, law),
         declared_points=partial(declared_points, law),
         placed=lambda values: values_at_start(

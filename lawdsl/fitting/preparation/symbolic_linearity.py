@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from lawdsl.language.resolver import Objective
 from lawdsl.law.algebra import bounded
 from lawdsl.law.law import Law
 
 
 def compared_expression(
-    law: Law, objective: Objective, opaque: tuple[str, ...] = ()
+    law: Law, log: bool, opaque: tuple[str, ...] = ()
 ) -> tuple[sp.Expr, tuple[int, ...], bool]:
     """The expression that a fit computes: the law, or its logarithm where that is linear in more.
 
@@ -20,7 +19,7 @@ def compared_expression(
 
     Args:
         law: the law.
-        objective: what is minimised.
+        log: whether residuals are those of logarithms.
         opaque: names of definitions that stay symbols, because columns of their values exist.
 
     Returns:
@@ -33,7 +32,7 @@ def compared_expression(
     expression = law.to_sympy(formula, opaque) if opaque else law.expression
     with bounded(law.declarations):
         linear = _with_linear_bounds(law, _linear_symbols(expression, symbols))
-        log_law = logarithm(expression) if objective.log else None
+        log_law = logarithm(expression) if log else None
         if log_law is not None:
             log_linear = _with_linear_bounds(law, _linear_symbols(log_law, symbols))
             if len(log_linear) > len(linear):
