@@ -21,7 +21,7 @@ from typing import NoReturn
 import click
 
 from lawdsl import __version__
-from lawdsl.cli.options import LAST_WORDS
+from lawdsl.cli.options import INTERRUPT_REPORTS
 from lawdsl.cli.swapped_arguments import swapped
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
@@ -81,21 +81,21 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         SystemExit: always, with the exit code.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    signal.signal(signal.SIGTERM, _stopped)
-    signal.signal(signal.SIGINT, _stopped)
-    _mend_streams()
+    signal.signal(signal.SIGTERM, _exit_on_signal)
+    signal.signal(signal.SIGINT, _exit_on_signal)
+    _repair_streams()
     try:
-        code = _outcome(arguments)
+        code = _run(arguments)
         sys.stdout.flush()
     except OSError as error:
-        if not (isinstance(error, BrokenPipeError) and _reader_gone()):
-            _output_lost(error)
+        if not (isinstance(error, BrokenPipeError) and _reader_has_closed()):
+            _exit_output_lost(error)
         code = 0
     raise SystemExit(code)
 
 
-def _outcome(arguments: list[str]) -> int:
-    """Run a command; its exit code, all messages said.
+def _run(arguments: list[str]) -> int:
+    """Run a command and print its messages; return its exit code.
 
     Raises:
         OSError: the output cannot be written.
@@ -113,7 +113,7 @@ def _outcome(arguments: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except SystemExit:  # Click makes that of a broken pipe
-        if _reader_gone():
+        if _reader_has_closed():
             return 0
         raise
     except click.UsageError as error:
@@ -140,7 +140,7 @@ def _outcome(arguments: list[str]) -> int:
         return 5
 
 
-def _mend_streams() -> None:
+def _repair_streams() -> None:
     """Open closed standard streams on the null device, and escape characters outside their encoding."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by who started the command
@@ -149,7 +149,7 @@ def _mend_streams() -> None:
             getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
-def _reader_gone() -> bool:
+def _reader_has_closed() -> bool:
     """Whether the reader of the output has closed its end of the pipe; the rest is then discarded."""
     gone = False
     for stream in (sys.stdout, sys.stderr):
@@ -164,7 +164,7 @@ def _reader_gone() -> bool:
     return gone
 
 
-def _output_lost(error: OSError) -> NoReturn:
+def _exit_output_lost(error: OSError) -> NoReturn:
     """Leave where the output cannot be written, to a full disk for example."""
     message = f"the output cannot be written: {error.strerror}"
     help = "free some space, or write elsewhere"
@@ -174,7 +174,7 @@ def _output_lost(error: OSError) -> NoReturn:
 
 
 def _fail(name: str, diagnostics: list[Diagnostic], form: str) -> None:
-    """Say why a command failed: as the document that was asked for, or as text."""
+    """Print why a command failed: as a document in the requested form, or as text."""
     if form == "--sarif":
         from lawdsl.reporting.sarif import sarif
 
@@ -200,13 +200,13 @@ def _fault() -> Diagnostic:
     return Diagnostic("C0005", message, help=f"please report it with the file {report.name}")
 
 
-def _stopped(number: int, frame: FrameType | None) -> None:
+def _exit_on_signal(number: int, frame: FrameType | None) -> None:
     """Leave at once: files are written whole or not at all, so nothing needs tidying.
 
     An exception instead might be swallowed by a library that is being loaded.
     """
     with suppress(RuntimeError, OSError, ValueError):  # the stream may be in use
-        for say in LAST_WORDS:
+        for say in INTERRUPT_REPORTS:
             say()
         sys.stdout.flush()
     os.write(2, b"interrupted\n" if number == signal.SIGINT else b"terminated\n")

@@ -16,8 +16,8 @@ from lawdsl.cli.options import (
     as_json,
     changes,
     finish,
-    fitted_laws,
-    last_words,
+    laws_of_fits,
+    on_interrupt,
     quiet,
 )
 
@@ -86,7 +86,7 @@ def check(
     if not laws and not fits:
         raise click.UsageError("name a law, or a fit with --fit FIT.json")
     if syntax:
-        return _only_read(laws, as_json=as_json)
+        return _check_syntax(laws, as_json=as_json)
     from lawdsl.core.time_limit import TimeBudget
     from lawdsl.law.law import load
     from lawdsl.proof.check import check as decide
@@ -95,7 +95,7 @@ def check(
     checks: list[Check] = []
     silent = as_json or sarif
     read = [changes.apply(load(name)) for name in laws]
-    for law, values in _subjects(read, fits):
+    for law, values in _laws_and_values(read, fits):
         reporter = _VerdictReporter(law, show=not silent, proofs=not quiet)
 
         def so_far(reporter: _VerdictReporter = reporter) -> None:
@@ -103,7 +103,7 @@ def check(
                 done = [*checks, reporter.so_far()]
                 _finish_check(done, interrupted=True, sarif=sarif, as_json=as_json)
 
-        with last_words(so_far), reporter.at_work(fitted=values is not None):
+        with on_interrupt(so_far), reporter.at_work(fitted=values is not None):
             decided = decide(
                 law, values=values, seconds=time_limit, total=total_time_limit, on_verdict=reporter
             )
@@ -114,7 +114,7 @@ def check(
             checks.append(
                 replace(
                     decided,
-                    law=_named(law),
+                    law=_title_of(law),
                     warnings=(*decided.warnings, *unidentifiable),
                     seconds=decided.seconds + took,
                     warning_seconds=decided.warning_seconds + took,
@@ -123,23 +123,23 @@ def check(
     return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json)
 
 
-def _subjects(
+def _laws_and_values(
     read: Sequence[Law], fits: Sequence[str]
 ) -> Iterator[tuple[Law, dict[str, float] | None]]:
-    """The laws to be checked, with fitted values where there are some."""
+    """The laws to check, each with fitted values if it comes from a fit."""
     if not fits:
         yield from ((law, None) for law in read)
         return
-    yield from fitted_laws(fits, read)
+    yield from laws_of_fits(fits, read)
 
 
-def _named(law: Law) -> str:
+def _title_of(law: Law) -> str:
     """The law's name, with the label where it is fitted for one."""
     instance = law.declarations.instance
     return f"{law.name} at {instance.text}" if instance and instance.text else law.name
 
 
-def _only_read(laws: Sequence[str], *, as_json: bool) -> int:
+def _check_syntax(laws: Sequence[str], *, as_json: bool) -> int:
     from lawdsl.language.library import declarations, locate, pipeline, question, section_of
 
     readers = {"law": declarations, "question": question, "pipeline": pipeline}
@@ -167,7 +167,7 @@ def _finish_check(checks: Sequence[Check], *, interrupted: bool, sarif: bool, as
 
 
 class _VerdictReporter:
-    """Keeps each verdict as it is reached, and shows it."""
+    """Collects the verdicts of a law in the order of decision, and prints each at once."""
 
     def __init__(self, law: Law, show: bool, proofs: bool) -> None:
         from lawdsl.proof.decide import claim_text
@@ -188,17 +188,17 @@ class _VerdictReporter:
     def so_far(self) -> Check:
         from lawdsl.proof.verdict import Check
 
-        return Check(_named(self.law), self.law.digest, tuple(self.verdicts))
+        return Check(_title_of(self.law), self.law.digest, tuple(self.verdicts))
 
     @contextmanager
     def at_work(self, *, fitted: bool) -> Iterator[None]:
-        """Says what is looked at, and on a terminal that work is going on."""
+        """Print the law, and on a terminal a spinner while its claims are decided."""
         import sys
 
         from rich.console import Console
 
         if self.show:
-            title = f"{_named(self.law)}{', fitted' if fitted else ''}"
+            title = f"{_title_of(self.law)}{', fitted' if fitted else ''}"
             self.out.print(title, style="bold", markup=False)
             if not self.law.claims:
                 self.out.print("no claims: write some, `require ∂L/∂N < 0`")

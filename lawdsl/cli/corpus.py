@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, finish, tell, together, write
+from lawdsl.cli.options import as_json, finish, option_group, print_message, write
 from lawdsl.cli.progress import Bar, progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
@@ -23,7 +23,7 @@ NAME = re.compile(r"\w[\w.-]*")
 MEGABYTE = 1_000_000
 
 texts = click.argument("files", nargs=-1, required=True, metavar="FILE...")
-text_source = together(
+text_source = option_group(
     "text",
     click.option(
         "--text-field",
@@ -84,7 +84,7 @@ def tokenizer(
         raise LawdslError(Diagnostic("R0205", "the file exists", place=output, help=help))
     _make_folder(path.parent)
     with progress(quiet or as_json, "MB read") as bar:
-        documents = sample(files, characters, progress=_megabytes(bar), **text)
+        documents = sample(files, characters, progress=_in_megabytes(bar), **text)
         write(path, train_tokenizer(documents, vocabulary))
     token_count = load_tokenizer(path).vocabulary
     warnings = []
@@ -98,7 +98,7 @@ def tokenizer(
         warnings,
         ok=True,
         as_json=as_json,
-        show=lambda: tell(f"wrote {output}, {token_count:,} tokens"),
+        show=lambda: print_message(f"wrote {output}, {token_count:,} tokens"),
     )
 
 
@@ -189,7 +189,7 @@ def corpus(
             deduplicate=deduplicate,
             against=against,
             force=force,
-            progress=_megabytes(bar),
+            progress=_in_megabytes(bar),
             **text,
         )
     return _finish("corpus", written, (), as_json)
@@ -247,8 +247,8 @@ def _make_folder(folder: Path) -> None:
         raise LawdslError(Diagnostic("R0211", message, place=str(folder), help=help)) from None
 
 
-def _megabytes(bar: Bar | None) -> Bar | None:
-    """A bar that is told bytes."""
+def _in_megabytes(bar: Bar | None) -> Bar | None:
+    """A progress bar in MB for a reader that reports bytes."""
     return bar and (lambda done, total: bar(done // MEGABYTE, total // MEGABYTE))
 
 

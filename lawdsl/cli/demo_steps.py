@@ -1,4 +1,4 @@
-"""Shipped runs -> a law with its claims, fits, predictions of shares held out, and an answer.
+"""Shipped runs -> a law with its claims, fits, predictions of held-out shares, and an answer.
 
 This is the whole of a decision on real data: what `lawdsl demo` prints.
 """
@@ -42,7 +42,7 @@ TOLERATED_RISE = 0.02  # of the general loss, relative
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A loss at the end of a run that the fit has not seen, beside its prediction: nat/token."""
+    """The final loss of a run that was not fitted, and its prediction: nat/token."""
 
     loss: str
     model: str

@@ -16,8 +16,8 @@ from lawdsl.cli.options import (
     finish,
     fit_options,
     numbers,
+    print_message,
     quiet,
-    tell,
     time_limit,
 )
 from lawdsl.cli.progress import progress
@@ -99,7 +99,7 @@ def fit(
         else:
             show_fit(fitted_law, console())
         if output:
-            tell(f"wrote {output}")
+            print_message(f"wrote {output}")
 
     ok = fitted_law.verdict != "not trusted"
     result = fitted_law.to_json()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from lawdsl.cli.options import as_json, finish, tell, write
+from lawdsl.cli.options import as_json, finish, print_message, write
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 
@@ -47,7 +47,7 @@ def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
             click.echo("".join(lines), nl=False)
         for name in changed:
             if name != "-":
-                tell(f"{'would change' if check or diff else 'formatted'} {name}")
+                print_message(f"{'would change' if check or diff else 'formatted'} {name}")
 
     ok = not (changed and (check or diff))
     return finish("fmt", {"changed": changed}, (), ok=ok, as_json=as_json, show=printed)

@@ -14,8 +14,8 @@ from lawdsl.cli.options import (
     finish,
     fit_options,
     numbers,
+    print_message,
     settings,
-    tell,
     write_rows,
 )
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -84,7 +84,7 @@ def measure(
     def printed() -> None:
         show_measured(declared, table.name, variables, console())
         if output:
-            tell(f"wrote {output}")
+            print_message(f"wrote {output}")
 
     result = {"law": declared.name, "data": table.name, **variables.to_json()}
     return finish("measure", result, variables.warnings, ok=True, as_json=as_json, show=printed)

@@ -16,7 +16,7 @@ from lawdsl.cli.options import (
     columns,
     finish,
     fit_options,
-    tell,
+    print_message,
     write,
 )
 from lawdsl.cli.progress import progress
@@ -32,7 +32,7 @@ output = click.option(
 )
 
 
-def samplers(command: Callable[..., int]) -> Callable[..., int]:
+def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
     """The arguments of commands that sample mixtures from the tokens available of domains.
 
     The command receives the domains with their largest shares as one value, `domains`.
@@ -76,7 +76,7 @@ def mixtures() -> None:
 
 @mixtures.command("halving")
 @click.option("--grid", default="1/16", show_default=True, help="The least share but 0.")
-@samplers
+@sampling_options
 def halving(
     domains: tuple[Domain, ...],
     count: int,
@@ -97,12 +97,12 @@ def halving(
     """
     from lawdsl.designing.halving import halving as halved
 
-    return _written(halved(domains, count, grid=grid, seed=seed), output, as_json)
+    return _finish_design(halved(domains, count, grid=grid, seed=seed), output, as_json)
 
 
 @mixtures.command("spread")
 @click.option("--grid", default="1/4096", show_default=True, help="Shares are multiples of it.")
-@samplers
+@sampling_options
 def spread(
     domains: tuple[Domain, ...],
     count: int,
@@ -122,7 +122,7 @@ def spread(
     """
     from lawdsl.designing.space_filling import spread as spread_out
 
-    return _written(spread_out(domains, count, grid=grid, seed=seed), output, as_json)
+    return _finish_design(spread_out(domains, count, grid=grid, seed=seed), output, as_json)
 
 
 @mixtures.command("select")
@@ -189,14 +189,14 @@ def select(
     def printed() -> None:
         if output:
             show_chosen(selection, console())
-        _put(table, output, f"{len(selection.table)} rows")
+        _print_table(table, output, f"{len(selection.table)} rows")
 
     warnings = selection.warnings
     return finish("mixtures", selection.to_json(), warnings, ok=True, as_json=as_json, show=printed)
 
 
-def _written(design: Mixtures, output: str | None, as_json: bool) -> int:
-    """Hand on mixtures that were made."""
+def _finish_design(design: Mixtures, output: str | None, as_json: bool) -> int:
+    """Write or print a table of mixtures; return the exit code."""
     table = design.to_csv()
     if output:
         write(Path(output), table)
@@ -207,14 +207,14 @@ def _written(design: Mixtures, output: str | None, as_json: bool) -> int:
         design.warnings,
         ok=True,
         as_json=as_json,
-        show=lambda: _put(table, output, what),
+        show=lambda: _print_table(table, output, what),
     )
 
 
-def _put(table: str, output: str | None, what: str) -> None:
-    """A table to standard output, unless it was written to a file."""
+def _print_table(table: str, output: str | None, what: str) -> None:
+    """Print a table, or the name of the file that it was written to."""
     if output:
-        tell(f"wrote {output}, {what}")
+        print_message(f"wrote {output}, {what}")
     else:
         click.echo(table, nl=False)
 

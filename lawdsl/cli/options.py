@@ -41,7 +41,7 @@ def fit_option(name: str, **changes: Any) -> Callable[[Command], Command]:
 
     Args:
         name: of the field.
-        changes: what the command says otherwise: `default`, `help`.
+        changes: what differs for the command: `default`, `help`.
     """
     meaning, default = option(name), OPTIONS[name].default
     settings: dict[str, Any] = {"help": meaning.help}
@@ -60,7 +60,7 @@ def fit_option(name: str, **changes: Any) -> Callable[[Command], Command]:
     return click.option(f"--{name.replace('_', '-')}", **(settings | changes))
 
 
-def together(name: str, *options: Callable[[Any], Any]) -> Callable[[Any], Callable[..., int]]:
+def option_group(name: str, *options: Callable[[Any], Any]) -> Callable[[Any], Callable[..., int]]:
     """Several options whose values the command receives as one mapping, in this order.
 
     Args:
@@ -99,9 +99,9 @@ def fit_options(
 
     Args:
         names: of the fields.
-        changes: field -> what the command says otherwise of its option: `default`, `help`.
+        changes: field -> what differs for the command: `default`, `help`.
     """
-    return together("options", *(fit_option(name, **changes.get(name, {})) for name in names))
+    return option_group("options", *(fit_option(name, **changes.get(name, {})) for name in names))
 
 
 def columns(command: Callable[..., int]) -> Callable[..., int]:
@@ -124,7 +124,7 @@ STARTS_OF_EACH: dict[str, Any] = {
     "help": "How many starts each fit has.",
     "metavar": None,
 }
-"""What commands of many fits say of `--starts`."""
+"""How `--starts` differs for commands that fit many times."""
 
 
 class Seconds(click.FloatRange):
@@ -316,7 +316,7 @@ def changes(command: Callable[..., int]) -> Callable[..., int]:
     return with_changes
 
 
-def fitted_laws(
+def laws_of_fits(
     paths: Iterable[str], laws: Sequence[Law]
 ) -> Iterator[tuple[Law, dict[str, float]]]:
     """Yield the law of each fit, and of each label of a fit with index sets, with its fitted
@@ -343,13 +343,13 @@ def fitted_laws(
             law = fit.read_law()
             if laws:
                 given_law = laws[min(number, len(laws) - 1)]
-                law = _of_fit(
+                law = _law_of_fit(
                     given_law, fit, f"{path} is a fit of {law.name}, not of {given_law.name}"
                 )
             yield law, fit.values
 
 
-def _of_fit(law: Law, fit: Fit, otherwise: str) -> Law:
+def _law_of_fit(law: Law, fit: Fit, otherwise: str) -> Law:
     """A law with the parameters of a fit: those fixed or tied in the fit, at its labels.
 
     Raises:
@@ -397,21 +397,21 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
         raise LawdslError(Diagnostic("C0008", message, help=more)) from None
 
 
-LAST_WORDS: list[Callable[[], object]] = []
-"""What is still said where a command is interrupted."""
+INTERRUPT_REPORTS: list[Callable[[], object]] = []
+"""Functions that print partial results when a command is interrupted."""
 
 
 @contextmanager
-def last_words(say: Callable[[], object]) -> Iterator[None]:
+def on_interrupt(say: Callable[[], object]) -> Iterator[None]:
     """Register a function that prints a message if the command is interrupted in the block."""
-    LAST_WORDS.append(say)
+    INTERRUPT_REPORTS.append(say)
     try:
         yield
     finally:
-        LAST_WORDS.remove(say)
+        INTERRUPT_REPORTS.remove(say)
 
 
-def tell(message: str) -> None:
+def print_message(message: str) -> None:
     """Print a message to standard error, after what was printed before it."""
     sys.stdout.flush()
     click.echo(message, err=True)

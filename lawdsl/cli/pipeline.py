@@ -15,7 +15,7 @@ from lawdsl.cli.options import (
     cpu_limit,
     finish,
     fit_options,
-    tell,
+    print_message,
     time_limit,
     value_in,
     write_rows,
@@ -89,7 +89,7 @@ def pipeline(
 
     declared, _ = library.pipeline(pipeline)
     if data is None:
-        return _needs(declared, as_json=as_json)
+        return _print_inputs(declared, as_json=as_json)
     from lawdsl.pipelines.run import run_pipeline
     from lawdsl.reporting.pipelines import show_pipeline
     from lawdsl.reporting.terminal import console
@@ -114,12 +114,12 @@ def pipeline(
             progress=report,
             **options,
         )
-    written = _written(result, output, folder)
+    written = _write_results(result, output, folder)
 
     def printed() -> None:
         show_pipeline(result, console(), details=not quiet)
         for path in written:
-            tell(f"wrote {path}")
+            print_message(f"wrote {path}")
 
     return finish(
         "pipeline",
@@ -131,8 +131,8 @@ def pipeline(
     )
 
 
-def _needs(declared: Pipeline, *, as_json: bool) -> int:
-    """What a pipeline is and what it is to be told."""
+def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
+    """Print a pipeline and the inputs that it requires, as the result of the command."""
     from lawdsl.language.printer import print_unit
     from lawdsl.reporting.pipelines import show_needs
     from lawdsl.reporting.terminal import console
@@ -164,7 +164,7 @@ def _needs(declared: Pipeline, *, as_json: bool) -> int:
 
 
 def _numbers(declared: Pipeline, settings: Sequence[str]) -> dict[str, float]:
-    """NAME=VALUE as numbers in the units of what they are for."""
+    """NAME=VALUE as numbers in the units of the givens and settings."""
     units = declared.units
     values = {}
     for name, text in bindings(settings, "--set takes NAME=NUMBER").items():
@@ -173,8 +173,8 @@ def _numbers(declared: Pipeline, settings: Sequence[str]) -> dict[str, float]:
     return values
 
 
-def _written(result: PipelineResult, output: str | None, folder: str | None) -> list[str]:
-    """Write what is to be kept; the files."""
+def _write_results(result: PipelineResult, output: str | None, folder: str | None) -> list[str]:
+    """Write the fits and tables that the command line asks for; return the paths."""
     written = []
     if output:
         for path, fit in _fit_files(result, Path(output)):
@@ -199,7 +199,7 @@ def _written(result: PipelineResult, output: str | None, folder: str | None) -> 
 
 
 def _fit_files(result: PipelineResult, path: Path) -> list[tuple[Path, Fit | Fits]]:
-    """The last fits and their files: FIT.json, or FIT.1.json, … where there are several."""
+    """The last fits and their files: FIT.json for one, FIT.1.json, … for several."""
     if result.together is not None:
         return [(path, result.together)]
     if len(result.fits) == 1:

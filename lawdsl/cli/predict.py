@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, bindings, finish, tell, value_in, write_rows
+from lawdsl.cli.options import as_json, bindings, finish, print_message, value_in, write_rows
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
@@ -104,7 +104,7 @@ def predict(
 
     def printed() -> None:
         if output:
-            tell(f"wrote {output}")
+            print_message(f"wrote {output}")
         elif labels and table is None and len(rows) == 1:
             beside = [
                 (label, *predicted)
@@ -143,7 +143,7 @@ def _predicted(
 
 
 def _points(inputs: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict[str, list[Any]]:
-    """The values asked for in every combination, a column each, in the law's units."""
+    """Every combination of the requested values, a column each, in the law's units."""
     texts = {re.sub(r"\s*([\[\]])\s*", r"\1", name): text for name, text in pairs.items()}
     sets = list(dict.fromkeys((*inputs.sets, *inputs.known)))
     accepted = [*inputs.variables, *sets]

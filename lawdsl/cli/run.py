@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, finish, tell
+from lawdsl.cli.options import as_json, finish, print_message
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.optional_packages import needs
 
@@ -118,17 +118,17 @@ def run(
             sys.stdout.flush()
             if not dry_run:
                 say(plan.warnings)
-        done = None if dry_run else _carried_out(read, plan, engine, quiet or as_json)
+        done = None if dry_run else _run_sweep(read, plan, engine, quiet or as_json)
     if done is None:
         result = {"plan": planned}
         return finish("run", result, plan.warnings, ok=True, as_json=as_json, show=lambda: None)
     return _finish(sweep, planned, plan.warnings, *done, as_json=as_json)
 
 
-def _carried_out(
+def _run_sweep(
     sweep: Sweep, plan: Plan, engine: local.LocalEngine | ray.RayEngine, silent: bool
 ) -> tuple[list[Outcome], StopRequest]:
-    """Do what is left of a sweep; what became of the runs, and the signal that stopped it, if any."""
+    """Do the remaining runs of a sweep; their outcomes, and the request to stop, if a signal came."""
     from lawdsl.runners.corpora.corpus import open_corpus
     from lawdsl.runners.corpora.verification import verify
     from lawdsl.runners.sweeps.scheduler import StopRequest, carry_out
@@ -138,19 +138,19 @@ def _carried_out(
         verify(open_corpus(folder) for folder in folders)
     for run in plan.runs:
         if run.state.status == "done":
-            _exported(sweep, run, silent)
-    with StopRequest(_stopping) as stop, _following(plan, silent) as (say, progress):
+            _export_model(sweep, run, silent)
+    with StopRequest(_announce_stop) as stop, _sweep_progress(plan, silent) as (say, progress):
 
         def ended(outcome: Outcome) -> None:
             say(outcome)
             if outcome.status == "done":
-                _exported(sweep, outcome.run, silent)
+                _export_model(sweep, outcome.run, silent)
 
         return carry_out(engine, plan.to_do, stop, ended, progress), stop
 
 
-def _stopping() -> None:
-    tell("stopping: the runs save themselves; a second signal ends them where they are")
+def _announce_stop() -> None:
+    print_message("stopping: the runs save themselves; a second signal ends them where they are")
 
 
 def _finish(
@@ -162,7 +162,7 @@ def _finish(
     *,
     as_json: bool,
 ) -> int:
-    """Say what became of the runs of the sweep in a file; the exit code."""
+    """Print the outcomes of the runs of a sweep; return the exit code."""
     from lawdsl.reporting.runs import show_outcomes
     from lawdsl.reporting.terminal import console
 
@@ -173,7 +173,7 @@ def _finish(
         if outcomes:
             show_outcomes(result["outcomes"], console())
         if stop.signal:
-            tell("stopped; the same command goes on from here")
+            print_message("stopped; the same command goes on from here")
         elif complete:
             click.echo(f"next: lawdsl collect {shlex.quote(path)} -o runs.parquet")
 
@@ -186,7 +186,7 @@ def _finish(
 
 
 def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
-    """What is to be said of the runs that are not done."""
+    """A diagnostic for each run that is not done."""
     for outcome in outcomes:
         if outcome.status not in FINDINGS:
             continue
@@ -203,20 +203,20 @@ def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
         yield Diagnostic("R0116", message, "warning", help=help)
 
 
-def _exported(sweep: Sweep, run: Planned, silent: bool) -> None:
-    """Put the model of a run that is done where the sweep wants it, if anywhere, and say so."""
+def _export_model(sweep: Sweep, run: Planned, silent: bool) -> None:
+    """Export the model of a finished run, if the sweep has a folder for it, and print where."""
     from lawdsl.runners.sweeps import export
 
     folder = export.export(sweep, run)
     if folder is not None and not silent:
-        tell(f"wrote {folder}")
+        print_message(f"wrote {folder}")
 
 
 @contextmanager
-def _following(
+def _sweep_progress(
     plan: Plan, silent: bool
 ) -> Iterator[tuple[Callable[[Outcome], None], Callable[[int, int], None]]]:
-    """What shows how far a sweep is: a bar in tokens on a terminal, and a line a run."""
+    """Functions that report a finished run, and the tokens so far: on a terminal as a progress bar."""
     from lawdsl.reporting.runs import outcome_line
     from lawdsl.reporting.terminal import Stream
 
@@ -232,7 +232,7 @@ def _following(
         yield say, lambda tokens, working: None
         return
     if not sys.stderr.isatty():
-        yield say, _tenths(begun, total)
+        yield say, _log_each_tenth(begun, total)
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -252,15 +252,15 @@ def _following(
         yield say, progress
 
 
-def _tenths(begun: int, total: int) -> Callable[[int, int], None]:
-    """What says on a line of its own that another tenth of the tokens is done: for logs."""
+def _log_each_tenth(begun: int, total: int) -> Callable[[int, int], None]:
+    """A function that prints a line for each tenth of the tokens, for logs."""
     reported = [10 * begun // max(total, 1)]
 
     def progress(tokens: int, working: int) -> None:
         now = 10 * tokens // max(total, 1)
         if now > reported[0]:
             reported[0] = now
-            tell(f"{10 * now} % of {total:,} tokens, {working} at work")
+            print_message(f"{10 * now} % of {total:,} tokens, {working} at work")
 
     return progress
 

@@ -32,10 +32,10 @@ def show(
     if library.section_of(library.locate(law)) == "question":
         if latex or changes:
             raise click.UsageError("a question is shown as it is written")
-        from lawdsl.cli.solve import needs
+        from lawdsl.cli.solve import print_inputs
 
         parsed, warned = library.question(law)
-        return needs(parsed, "show", warned, name=law, as_json=as_json)
+        return print_inputs(parsed, "show", warned, name=law, as_json=as_json)
     from lawdsl.law.law import load
     from lawdsl.law.text import text
     from lawdsl.proof.identifiability import findings, freedom

@@ -15,7 +15,7 @@ from lawdsl.cli.options import (
     bindings,
     cpu_limit,
     finish,
-    tell,
+    print_message,
     time_limit,
     value_in,
     write_rows,
@@ -84,7 +84,7 @@ def solve(
     if output is not None and output == curve:
         raise click.UsageError("-o and --curve name one file: give two")
     if not arguments and (parsed.uses or parsed.of_kind("given")):
-        return needs(parsed, "solve", warned, name=question, as_json=as_json)
+        return print_inputs(parsed, "solve", warned, name=question, as_json=as_json)
     fits, values_of = _sorted(parsed, arguments)
     ready = Asked(parsed, **fits)
     compared = [_point(parsed, text) for text in points]
@@ -101,7 +101,7 @@ def solve(
                 ready.answer(row, level=level, seed=seed, proofs=not many, compare=compared)
             )
     varying = [name for name, values in values_of.items() if len(values) > 1]
-    written = _written(parsed, answers, varying, output, curve)
+    written = _write_tables(parsed, answers, varying, output, curve)
     result: Any = answers[0].to_json() if not many else [a.to_json() for a in answers]
     diagnostics = dict.fromkeys([*warned, *(d for answer in answers for d in answer.diagnostics)])
 
@@ -114,13 +114,13 @@ def solve(
         else:
             show_answer(parsed, answers[0], console(), details=not quiet)
         for path in written:
-            tell(f"wrote {path}")
+            print_message(f"wrote {path}")
 
     ok = all(answer.ok for answer in answers)
     return finish("solve", result, diagnostics, ok=ok, as_json=as_json, show=printed)
 
 
-def needs(
+def print_inputs(
     question: Question, command: str, warned: Sequence[Diagnostic], *, name: str, as_json: bool
 ) -> int:
     """Print a question and the inputs it requires, as the result of a command.
@@ -129,7 +129,7 @@ def needs(
         question: the question.
         command: the command's name.
         warned: diagnostics.
-        name: the name or file by which the question was asked for, for the command that is printed.
+        name: the name or file of the question, for the command that is printed.
         as_json: whether to print JSON.
 
     Returns:
@@ -225,14 +225,14 @@ def _point(question: Question, text: str) -> dict[str, float]:
     return {name: _value(question, name, value) for name, value in pairs.items()}
 
 
-def _written(
+def _write_tables(
     question: Question,
     answers: Sequence[Answer],
     varying: Sequence[str],
     output: str | None,
     curve: str | None,
 ) -> list[str]:
-    """Write what is to be kept; the files."""
+    """Write the tables that the command line asks for; return the paths."""
     written = []
     if output:
         from lawdsl.reporting.answer_tables import by_label, rows_by_label, rows_of

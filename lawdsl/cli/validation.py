@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, finish, last_words, quiet, tell, together
+from lawdsl.cli.options import as_json, finish, on_interrupt, option_group, print_message, quiet
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lawdsl.runners.validation.sets import Panel, SampleLosses
 
 TOKENS = {"cpu": 4096, "cuda": 32768}
-"""That go through a model at once, where the command line does not say."""
+"""Default number of tokens in a batch, by kind of device."""
 
 
 class _Part(click.ParamType):  # type: ignore[type-arg]
@@ -57,7 +57,7 @@ class _Part(click.ParamType):  # type: ignore[type-arg]
 )
 @click.option("--end-of-text", metavar="TOKEN", help="What the tokenizer ends documents with.")
 @click.option("--name", help="Of the set; by default its folder's.")
-@together(
+@option_group(
     "request",
     click.option(
         "--samples",
@@ -96,14 +96,14 @@ class _Part(click.ParamType):  # type: ignore[type-arg]
     ),
     click.option("--seed", default=0, show_default=True, help="Of the draw."),
 )
-@together(
+@option_group(
     "text",
     click.option("--glob", default="*", show_default=True, help="Of the files in folders."),
     click.option(
         "--text-field", default="text", show_default=True, help="Of JSON lines; column of Parquet."
     ),
 )
-@together(
+@option_group(
     "execution",
     click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1 or auto."),
     click.option(
@@ -170,8 +170,8 @@ def validation(
             **text,
         )
     if dry_run:
-        return _only_planned(drawn, sets.forecast(drawn, panel) if panel else [], as_json)
-    measured = _measured(drawn, panel, folder, silent) if panel else sets.unmeasured(drawn)
+        return _print_forecast(drawn, sets.forecast(drawn, panel) if panel else [], as_json)
+    measured = _score_samples(drawn, panel, folder, silent) if panel else sets.unmeasured(drawn)
     selection = select(measured.losses, options.worst, options.keep)
     document = report.report(drawn, measured, selection, options)
     title = name or folder.name
@@ -192,7 +192,7 @@ def validation(
 def _panel(
     models: Sequence[str], length: int, device: str, threads: int, batch_tokens: int | None
 ) -> Panel:
-    """The models that judge the samples, and where they do."""
+    """The models that score the samples, and their device."""
     needs("torch", "transformers", "safetensors")
     from lawdsl.runners.spec import ExecutionConfig
     from lawdsl.runners.training.distributed import join
@@ -203,17 +203,17 @@ def _panel(
     return sets.Panel(judges, rank, batch_tokens or TOKENS[rank.device.type])
 
 
-def _measured(drawn: SampleSet, panel: Panel, folder: Path, silent: bool) -> SampleLosses:
-    """The losses of all samples, with a bar; an interruption says what becomes of them."""
+def _score_samples(drawn: SampleSet, panel: Panel, folder: Path, silent: bool) -> SampleLosses:
+    """The losses of all samples, with a progress bar; an interruption prints how to resume."""
     from lawdsl.runners.validation import sets
 
     resume_hint = "what was scored is kept; the same command goes on from there"
-    with progress(silent, "tokens") as bar, last_words(lambda: tell(resume_hint)):
+    with progress(silent, "tokens") as bar, on_interrupt(lambda: print_message(resume_hint)):
         return sets.measure(drawn, panel, folder, bar)
 
 
-def _only_planned(drawn: SampleSet, models: Sequence[dict[str, Any]], as_json: bool) -> int:
-    """What it would take; nothing is scored."""
+def _print_forecast(drawn: SampleSet, models: Sequence[dict[str, Any]], as_json: bool) -> int:
+    """Print the forecast of a dry run, in which nothing is scored."""
     from lawdsl.reporting.terminal import console
     from lawdsl.reporting.validation import show_forecast
 
@@ -234,7 +234,7 @@ def _only_planned(drawn: SampleSet, models: Sequence[dict[str, Any]], as_json: b
 def _tokenizer(
     inputs: tuple[str, ...], tokenizer: str | None, end_of_text: str | None
 ) -> Tokenizer:
-    """The tokenizer of the set: the one that is named, or that of the corpora that are its text.
+    """The tokenizer of the set: the named one, or that of the corpora from which it is drawn.
 
     Raises:
         LawdslError: it cannot be read (R0206).

@@ -79,7 +79,7 @@ class Leaves:
         for name, symbol in symbols.items():
             if symbol.kind == "setting":
                 forms[name] = {CONSTANT: self.settings[name]}
-            elif symbol.kind == "let" and symbol.held == "tie":
+            elif symbol.kind == "let" and symbol.determined_by == "tie":
                 assert symbol.formula is not None
                 form = linear(symbol.formula, symbols)
                 if form is not None:

@@ -69,7 +69,7 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
 
 
 def _span_of_last(scope: Scope, named: Named, region: Span) -> Span:
-    """Where a name stands in a part of the text, as the last of it."""
+    """The position of the last occurrence of a name in a part of the text."""
     if isinstance(named, tree.Element):
         return named.span
     return scope.within(region, named, last=True)

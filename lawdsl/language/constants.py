@@ -55,7 +55,7 @@ def literal(text: str) -> Fraction:
     return Fraction(text) if float(text) else Fraction(0)
 
 
-def value(formula: Formula, known: Mapping[str, Value] | None = None) -> Value:
+def value(formula: Formula, values_of_names: Mapping[str, Value] | None = None) -> Value:
     """The value of a formula of numbers: exact where it is rational, a float otherwise.
 
     Parts without unknown names are evaluated even where the whole has none, so that their errors
@@ -63,7 +63,7 @@ def value(formula: Formula, known: Mapping[str, Value] | None = None) -> Value:
 
     Args:
         formula: the formula to evaluate.
-        known: values of names.
+        values_of_names: values of names.
 
     Returns:
         The value; None where the formula contains a name without a known value.
@@ -72,10 +72,10 @@ def value(formula: Formula, known: Mapping[str, Value] | None = None) -> Value:
         Undefined: 1/0, 0^0, or a root or logarithm outside its domain.
         TooLarge: the value exceeds the limits of this module.
     """
-    known = known or {}
+    values_of_names = values_of_names or {}
 
     def inner(part: Formula) -> Value:
-        return value(part, known)
+        return value(part, values_of_names)
 
     match formula:
         case Number(text):
@@ -83,10 +83,10 @@ def value(formula: Formula, known: Mapping[str, Value] | None = None) -> Value:
         case Name("pi"):
             return math.pi
         case Name(text) | Element(text):
-            return known.get(text)
+            return values_of_names.get(text)
         case Negative(operand):
-            found = inner(operand)
-            return None if found is None else -found
+            operand_value = inner(operand)
+            return None if operand_value is None else -operand_value
         case Sum(terms):
             return _total([(sign, term, inner(term)) for sign, term in terms])
         case Product(factors):
@@ -136,12 +136,12 @@ def _power(node: Power, base: Value, exponent: Value) -> Value:
         raise Undefined(node, "0^0 has no value")
     if base == 0 and exponent < 0:
         raise Undefined(node, "this divides by 0")
-    whole = isinstance(exponent, Fraction) and exponent.denominator == 1
-    if base < 0 and not whole:
+    is_integer = isinstance(exponent, Fraction) and exponent.denominator == 1
+    if base < 0 and not is_integer:
         raise Undefined(node, "a negative number has no real power that is not whole")
     if base == 0 or base == 1:
         return base
-    if whole and isinstance(base, Fraction):
+    if is_integer and isinstance(base, Fraction):
         bits = _magnitude(exponent) * _bits(base)
         if bits > MAX_POWER_BITS:
             raise _beyond(node)
@@ -177,16 +177,16 @@ def _magnitude(number: Fraction | float) -> Fraction | float:
 def _bounded(
     node: Node,
     operation: Callable[[Any, Any], Fraction | float],
-    left: Fraction | float,
-    right: Fraction | float,
+    first: Fraction | float,
+    second: Fraction | float,
 ) -> Fraction | float:
     """The result of an operation where a float can hold it, rounded to one where it is long."""
     try:
-        result = operation(left, right)
+        result = operation(first, second)
         rounded = float(result)
     except OverflowError:
         raise _beyond(node) from None
-    vanished = result == 0 and left != 0 and right != 0 and operation is not operator.add
+    vanished = result == 0 and first != 0 and second != 0 and operation is not operator.add
     if vanished or not math.isfinite(rounded) or (rounded == 0 and result != 0):
         raise _beyond(node)
     return result if isinstance(result, Fraction) and _bits(result) <= MAX_EXACT_BITS else rounded

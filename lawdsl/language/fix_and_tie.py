@@ -124,7 +124,7 @@ def _fix_or_tie(scope: Scope, kind: str, named: Named, formula: Formula, span: S
     if scope.errors > before:
         return False
     became = "setting" if kind == "fix" else "let"
-    scope.symbols[name] = replace(symbol, kind=became, formula=formula, held=kind)
+    scope.symbols[name] = replace(symbol, kind=became, formula=formula, determined_by=kind)
     remember(scope, scope.symbols[name])
     return True
 
@@ -143,7 +143,7 @@ def starts_of_free(
     """
 
     def free(name: str) -> bool:
-        return name not in symbols or not symbols[name].held
+        return name not in symbols or not symbols[name].determined_by
 
     free_grids, free_points = [], []
     for grid in grids:
@@ -164,8 +164,8 @@ def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
     symbol = scope.symbols.get(name)
     if symbol is None:
         scope.use(name, span, ANY)  # says that it is not known
-    elif symbol.held:
-        message = f"`{name}` is {DONE[symbol.held]} already"
+    elif symbol.determined_by:
+        message = f"`{name}` is {DONE[symbol.determined_by]} already"
         scope.say("L0413", message, span, "hold a parameter once")
     elif symbol.kind != "parameter":
         message = f"`{name}` is {keywords.a(symbol.kind)}; only parameters are {DONE[kind]}"
@@ -272,7 +272,7 @@ def _report_broken(
 
 
 def _is_empty(symbol: Symbol, known_signs: KnownSigns) -> bool:
-    """Whether two bounds of a parameter surely leave nothing between them."""
+    """Whether two bounds of a parameter certainly contradict each other."""
     lower = [(r, limit) for r, limit in symbol.bounds if r[0] == ">"]
     upper = [(r, limit) for r, limit in symbol.bounds if r[0] == "<"]
     return any(
@@ -294,7 +294,7 @@ def check_bounds_kept(declared: Declarations, overrides: Mapping[str, float]) ->
     """
     known_signs = known_signs_of(declared.symbols, overrides)
     for symbol in declared.symbols.values():
-        for relation, limit in symbol.bounds if symbol.held and symbol.formula else ():
+        for relation, limit in symbol.bounds if symbol.determined_by and symbol.formula else ():
             assert symbol.formula is not None
             added = bounds_that_keep(symbol.formula, relation, limit, known_signs)
             if added is None or any(b not in declared.symbols[n].bounds for n, b in added):

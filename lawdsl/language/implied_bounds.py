@@ -92,7 +92,7 @@ def bounds_that_keep(
 
 
 def _candidates(lhs: Formula, rhs: Formula, known_signs: KnownSigns) -> list[str]:
-    """The parameters that stand in the relation just once, those declared last first."""
+    """The parameters that occur exactly once in the relation, in reverse order of declaration."""
     counted = Counter([*names_in(lhs), *names_in(rhs)])
     names = [n for n, count in counted.items() if count == 1 and n in known_signs.symbols]
     position = {name: i for i, name in enumerate(known_signs.symbols)}
@@ -276,7 +276,7 @@ def _over(a: Formula, b: Formula) -> Formula:
 
 
 def _without(a: Formula, b: Formula, group: _Group) -> list[tuple[str, Formula]]:
-    """The parts of a less those of b: what cancels is left out, and so is what does nothing."""
+    """The parts of a minus those of b, without those that cancel and neutral elements."""
     remaining: list[tuple[str, Formula]] = []
     for op, part in (*_parts(a, group), *group.turned(_parts(b, group))):
         ((opposite, _),) = group.turned(((op, part),))
@@ -313,7 +313,7 @@ def _count(formula: Formula, name: str) -> int:
 
 
 def _names_behind(formula: Formula, known_signs: KnownSigns) -> set[str]:
-    """All names that a formula is made of, through definitions and bounds."""
+    """All names on which a formula depends, through definitions and bounds."""
     names: set[str] = set()
     waiting = list(names_in(formula))
     while waiting:

@@ -100,26 +100,26 @@ def ascii_name(text: str) -> str:
     return "".join(GREEK.get(char, char) for char in text)
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """The known word that a misspelled one most likely stands for, or None: first ignoring case,
     then by similarity (`difflib`: Ratcliff and Metzener (1988), "Pattern Matching: The Gestalt
     Approach", Dr. Dobb's Journal).
     """
-    words = [w for w in itertools.islice(known, 500) if abs(len(w) - len(word)) <= 4]
+    words = [w for w in itertools.islice(candidates, 500) if abs(len(w) - len(word)) <= 4]
     for other in words:
         if other.lower() == word.lower():
             return other
-    found = difflib.get_close_matches(word, words, n=1, cutoff=0.7)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(word, words, n=1, cutoff=0.7)
+    return matches[0] if matches else None
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+def did_you_mean(word: str, candidates: Iterable[str], otherwise: str) -> str:
     """Advice about an unknown word: the known word that it most likely stands for.
 
     Args:
         word: the word.
-        known: the known words.
+        candidates: the known words.
         otherwise: the advice where it resembles none of them.
     """
-    alike = nearest(word, known)
+    alike = nearest(word, candidates)
     return f"did you mean `{alike}`?" if alike else otherwise

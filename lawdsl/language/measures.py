@@ -86,7 +86,7 @@ def _measured(
 def _readings(
     scope: Scope, statement: tree.MeasureNode, output: Symbol
 ) -> dict[tree.Call, Reading]:
-    """The readings in a formula, with a message for whatever else is in it than arithmetic."""
+    """The readings in a formula; anything besides them and arithmetic is reported."""
     readings: dict[tree.Call, Reading] = {}
     example = f"`{output.name}(step = 1000)`"
     before = scope.errors
@@ -115,7 +115,7 @@ def _readings(
 
 
 def _operands(formula: Formula) -> Iterator[Formula]:
-    """What the arithmetic of a formula is made of."""
+    """The operands of an arithmetic operation."""
     waiting = [formula]
     while waiting:
         part = waiting.pop()

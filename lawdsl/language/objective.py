@@ -50,7 +50,7 @@ def _can_be_chosen(scope: Scope, choice: ParameterChoice, span: Span) -> bool:
     symbol = scope.use(choice.name, name_span, ANY)
     if symbol is None:
         return False
-    if symbol.kind != "parameter" and not symbol.held:
+    if symbol.kind != "parameter" and not symbol.determined_by:
         message = (
             f"`{choice.name}` is {keywords.a(symbol.kind)}; only a parameter is chosen by a fit"
         )
@@ -290,7 +290,7 @@ def _size(grid: tree.StartGrid) -> int:
 def _check_parameter(scope: Scope, name: str, subscripts: tuple[str, ...], span: Span) -> None:
     symbol = scope.use(name, span, ANY)
     if symbol is not None and symbol.kind != "parameter":
-        kind = keywords.a("held parameter" if symbol.held else symbol.kind)
+        kind = keywords.a("held parameter" if symbol.determined_by else symbol.kind)
         message = f"`{name}` is {kind}; only free parameters have starts"
         scope.say("L0405", message, span, "remove it")
     elif symbol is not None:

@@ -20,7 +20,7 @@ _PLAIN = Symbol("", "variable", Span(0, 0))
 
 
 @dataclass(frozen=True)
-class Step:
+class PipelineStep:
     """One step: a law that is fitted to each group of rows, and predicts for the next step.
 
     Attributes:
@@ -60,7 +60,7 @@ class Pipeline:
     title: str
     sources: tuple[str, ...]
     symbols: Mapping[str, Symbol]
-    steps: tuple[Step, ...]
+    steps: tuple[PipelineStep, ...]
     laws: Mapping[str, Declarations]
     text: Text
 
@@ -138,7 +138,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | 
     )
 
 
-def _step(scope: Scope, line: tree.StepNode, last: bool) -> Step | None:
+def _step(scope: Scope, line: tree.StepNode, last: bool) -> PipelineStep | None:
     """One step; None, and a message, where its law cannot be used."""
     law = scope.law(line.law, scope.within(line.span, line.law))
     units = {} if law is None else {n: s.unit for n, s in law.symbols.items()}
@@ -150,7 +150,7 @@ def _step(scope: Scope, line: tree.StepNode, last: bool) -> Step | None:
         _check_number(scope, name, formula, PREDICTED, units)
     if law is None:
         return None
-    step = Step(law, line.groups, line.conditions, point)
+    step = PipelineStep(law, line.groups, line.conditions, point)
     for name in _twice(step.group_by):
         span = scope.within(line.span, name, last=True)
         scope.say("L0603", f"`{name}` stands twice behind `by`", span, "name it once")
@@ -179,7 +179,8 @@ def _check_number(
     units: Mapping[str, tree.UnitOf | None],
     relation: str = "",
 ) -> None:
-    """The number that a name is compared with or moved to: of givens and settings, in its unit."""
+    """Check the number of a condition or a point: a formula of givens and settings, in the unit of
+    the name."""
     text = formula.text if isinstance(formula, tree.Name) else ""
     is_declared = text in scope.symbols or text in scope.later or scope.excused(text)
     if relation in ("=", "!=") and text and not is_declared and not nearest(text, scope.symbols):
@@ -192,7 +193,7 @@ def _check_number(
     check_same_unit(scope, unit_powers, powers, f"`{name}`", formula.span)
 
 
-def _check_point(scope: Scope, line: tree.StepNode, step: Step) -> None:
+def _check_point(scope: Scope, line: tree.StepNode, step: PipelineStep) -> None:
     """Report mistakes in the point after `at`: variables of the law that do not define the
     groups."""
     variables = step.variables

@@ -46,10 +46,10 @@ class Symbol:
     `kind` is variable, setting, parameter, let, output or law (the right-hand side of a law that is
     extended); while a law is being resolved, index as well. `bounds` are the relations of its
     domain; `formula` is the value of a setting, let, output or law. A fixed parameter is a setting
-    (`held` is fix) and a tied one a let (`held` is tie). `indices` are its subscripts: bounds and
-    formula apply to each label. `simplex`: the elements sum to 1 over the last subscript. `rows`
-    are the indices in the formula of an output that are not its own: each row of a table names
-    their labels.
+    (`determined_by` is fix) and a tied one a let (`determined_by` is tie). `indices` are its
+    subscripts: bounds and formula apply to each label. `simplex`: the elements sum to 1 over the
+    last subscript. `rows` are the indices in the formula of an output that are not its own: each
+    row of a table names their labels.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Symbol:
     formula: Formula | None = None
     unit: tree.UnitOf | None = None
     doc: str | None = None
-    held: str = ""
+    determined_by: str = ""
     indices: tuple[str, ...] = ()
     simplex: bool = False
     rows: tuple[str, ...] = ()

@@ -176,7 +176,7 @@ def _power(base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
 
 
 def _refuse_large_powers(argument: sp.Expr) -> None:
-    """SymPy makes a power of exp(n*log(x)); that obeys the same limits."""
+    """Apply the limits on powers to exp(n*log(x)), which SymPy rewrites as a power."""
     for term in sp.Add.make_args(argument):
         number, rest = term.as_coeff_Mul()
         if rest.has(sp.log):
@@ -230,7 +230,7 @@ def _extremum(name: str, *arguments: sp.Expr) -> sp.Expr:
 
 
 def _logarithm(e: sp.Expr) -> sp.Expr:
-    """log(a·b^x) as log(a) + x·log(b), where that takes a power apart: all parts are positive."""
+    """log(a·b^x) as log(a) + x·log(b) where all factors are positive and one is a power."""
     parts = sp.Mul.make_args(e.args[0])
     if not any(p.is_Pow and p.exp.free_symbols for p in parts):
         return e

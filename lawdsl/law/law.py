@@ -133,14 +133,18 @@ class Law:
             s.name: s.value
             for s in self.settings
             if s.value is not None
-            and (declared[s.name].held == "fix" or declared[s.name].kind == "parameter")
+            and (declared[s.name].determined_by == "fix" or declared[s.name].kind == "parameter")
         }
 
     @property
     def ties(self) -> Mapping[str, str]:
         """The parameters that are tied, and the formulas that they are tied to."""
         symbols = self.declarations.symbols.values()
-        return {s.name: print_formula(s.formula) for s in symbols if s.held == "tie" and s.formula}
+        return {
+            s.name: print_formula(s.formula)
+            for s in symbols
+            if s.determined_by == "tie" and s.formula
+        }
 
     @property
     def texts(self) -> dict[str, str]:

@@ -68,16 +68,16 @@ class Names:
     """The declared names of a law, with values and removed bounds applied.
 
     Attributes:
-        given: setting or fixed parameter -> its value, which replaces a declared one.
+        values: setting or fixed parameter -> its value, which replaces a declared one.
         dropped: texts of the removed bounds.
     """
 
-    given: Mapping[str, float]
+    values: Mapping[str, float]
     dropped: tuple[str, ...]
 
     def kind(self, symbol: Symbol) -> str:
         """The kind of a name in this law: a parameter with a given value counts as a setting."""
-        fixed = symbol.kind == "parameter" and symbol.name in self.given
+        fixed = symbol.kind == "parameter" and symbol.name in self.values
         return "setting" if fixed else symbol.kind
 
     def value(self, symbol: Symbol) -> float | None:
@@ -85,7 +85,7 @@ class Names:
         if self.kind(symbol) != "setting":
             return None
         number = value(symbol.formula) if symbol.formula else None
-        return self.given.get(symbol.name, None if number is None else float(number))
+        return self.values.get(symbol.name, None if number is None else float(number))
 
     def quantity(self, symbol: Symbol, sympy_symbol: sp.Symbol, build: Build) -> Quantity:
         """The record of a variable, setting or parameter.
@@ -126,7 +126,7 @@ class Names:
             if number is not None and number != 0:
                 signs["positive" if number > 0 else "negative"] = True
             return signs
-        free = symbol.held and not symbol.bounds  # tied, and its domain promised nothing
+        free = symbol.determined_by and not symbol.bounds  # tied, and its domain promised nothing
         if symbol.kind == "let" and symbol.formula is not None and not free:
             if build(symbol.formula).is_positive:
                 signs["positive"] = True
@@ -147,5 +147,5 @@ class Names:
 
 
 def unit_text(unit: tuple[tuple[str, int], ...] | None) -> str:
-    """A unit as text; empty where there is no unit."""
+    """A unit as text; empty without a unit."""
     return "" if unit is None else print_unit(UnitOf(unit))

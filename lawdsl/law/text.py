@@ -49,7 +49,7 @@ def _long(e: sp.Rational) -> bool:
 
 
 def _rounded(e: sp.Expr) -> str:
-    """Six digits. Not by `format`, which fails where the exponent has more than 18 digits."""
+    """Six digits; `format` fails for exponents of more than 18 digits."""
     return sp.sstr(sp.N(e, 6), full_prec=True).replace("e", "E")
 
 
@@ -81,12 +81,12 @@ def _sum(e: sp.Expr) -> str:
 
 
 def _negative(e: sp.Expr) -> bool:
-    """Whether every term has a minus in front, so that it is better put before the whole."""
+    """Whether every term has a minus sign, which is then written before the whole sum."""
     return all(_parts(term)[0].is_negative for term in sp.Add.make_args(e))
 
 
 def _parts(product: sp.Expr) -> tuple[sp.Rational, list[sp.Expr]]:
-    """Coefficient and factors, the signs of wholly negative sums taken out."""
+    """Coefficient and factors; the sign of an all-negative sum is moved to the coefficient."""
     coefficient, rest = product.as_coeff_Mul()
     if rest.is_Add or not rest.args:
         return coefficient, [rest]
@@ -99,7 +99,7 @@ def _parts(product: sp.Expr) -> tuple[sp.Rational, list[sp.Expr]]:
 
 
 def _product(e: sp.Expr) -> tuple[str, int]:
-    """The factors, those with a negative exponent below a line."""
+    """A product as text; factors with a negative exponent are in the denominator."""
     coefficient, factors = _parts(e)
     above: list[sp.Expr] = []
     below: list[sp.Expr] = []

@@ -13,7 +13,7 @@ from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.law_changes import LawChanges
-from lawdsl.language.pipelines import Pipeline, Step
+from lawdsl.language.pipelines import Pipeline, PipelineStep
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Symbol
 from lawdsl.law.law import Law
@@ -132,7 +132,7 @@ def _domain_violations(
 
 
 def _step_task(
-    step: Step,
+    step: PipelineStep,
     setting_values: Mapping[str, float],
     constants: Mapping[str, Value],
     columns: Mapping[str, str],

@@ -123,7 +123,7 @@ class Grounding:
             self._declare(symbol.text, name, ())
             return tree.Name(symbol.text)
         differing = [x for x in labels if isinstance(x, Differing)]
-        if not differing or symbol.formula is not None and not symbol.held:
+        if not differing or symbol.formula is not None and not symbol.determined_by:
             text = with_subscripts(name, [str(x) for x in labels])
             self._declare(text, name, labels)
             return tree.Name(text)
@@ -217,7 +217,7 @@ class Grounding:
         return signs
 
     def _declare(self, text: str, name: str, labels: Sequence[IndexValue]) -> None:
-        """Add a name, and before it those that it is made of."""
+        """Add a name, after those on which its formula and bounds depend."""
         if text in self.symbols or name in keywords.CONSTANTS:
             return
         symbol = self.declared.symbols[name]
@@ -225,7 +225,14 @@ class Grounding:
         bounds = tuple((relation, self(limit, assignment)) for relation, limit in symbol.bounds)
         formula = None if symbol.formula is None else self(symbol.formula, assignment)
         plain = Symbol(
-            text, symbol.kind, symbol.span, bounds, formula, symbol.unit, symbol.doc, symbol.held
+            text,
+            symbol.kind,
+            symbol.span,
+            bounds,
+            formula,
+            symbol.unit,
+            symbol.doc,
+            symbol.determined_by,
         )
         if symbol.simplex:
             self._simplex(plain, symbol, labels)

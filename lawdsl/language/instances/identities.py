@@ -122,7 +122,7 @@ def _pivot(form: Form, symbols: Mapping[str, Symbol], determined: set[str]) -> s
 
 
 def _solved(form: Form, pivot: str) -> Formula:
-    """What the equation `form = 0` makes of one of its names."""
+    """The equation `form = 0` solved for one of its names."""
     scale = -1 / form[pivot]
     parts = [(name, scale * x) for name, x in form.items() if name != pivot and x]
     terms: list[tuple[str, Formula]] = []
