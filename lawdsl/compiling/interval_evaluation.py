@@ -30,7 +30,7 @@ from lawdsl.compiling.tape import Tape
 from lawdsl.core.functions import FUNCTIONS
 
 VERIFICATION_BITS = 170  # precision where a point is verified: about 50 digits
-MAX_FRACTION_BITS = 2000  # bits of a fraction that is kept exact
+MAX_EXACT_FRACTION_BITS = 2000  # bits of a fraction that is kept exact
 # tried in turn until the digits that are printed are certain
 PRECISIONS = (VERIFICATION_BITS, 4 * VERIFICATION_BITS, 16 * VERIFICATION_BITS)
 MAX_FLOAT_EXPONENT = 300  # decimal exponent up to which a float64 neither overflows nor underflows
@@ -288,7 +288,8 @@ def _exact(op: str, arguments: Sequence[Number]) -> Fraction | None:
     result = _EXACT[op](*fractions)
     if (
         result is None
-        or max(result.numerator.bit_length(), result.denominator.bit_length()) > MAX_FRACTION_BITS
+        or max(result.numerator.bit_length(), result.denominator.bit_length())
+        > MAX_EXACT_FRACTION_BITS
     ):
         return None
     return result

@@ -127,8 +127,8 @@ def _product(factors: list[tuple[str, Formula, Value]]) -> Value:
 
 
 def _power(node: Power, base: Value, exponent: Value) -> Value:
-    if exponent is not None and _magnitude(exponent) > size_limits.MAX_EXPONENT:
-        why = f"numbers in exponents go up to {size_limits.MAX_EXPONENT:,}"
+    if exponent is not None and _magnitude(exponent) > size_limits.MAX_LITERAL_EXPONENT:
+        why = f"numbers in exponents go up to {size_limits.MAX_LITERAL_EXPONENT:,}"
         raise TooLarge(node.exponent, why, "write a large number as 1e20")
     if base is None or exponent is None:
         return None

@@ -95,9 +95,7 @@ def check_sizes(
             )
             scope.say("L0105", message, node.span, "simplify it")
             return
-        if depth > size_limits.MAX_DEPTH:
-            message = (
-                f"with its {what} written out this is nested more than {size_limits.MAX_DEPTH} deep"
-            )
+        if depth > size_limits.MAX_NESTING:
+            message = f"with its {what} written out this is nested more than {size_limits.MAX_NESTING} deep"
             scope.say("L0104", message, node.span, "simplify it")
             return

@@ -144,7 +144,7 @@ def written_out(formula: Formula, known_signs: KnownSigns) -> Formula:
     count = itertools.count()
 
     def inner(node: Formula, depth: int) -> Formula:
-        if next(count) > MAX_FORMULA_PARTS or depth > size_limits.MAX_DEPTH:
+        if next(count) > MAX_FORMULA_PARTS or depth > size_limits.MAX_NESTING:
             raise TooLarge(formula, "it is too long", "write it shorter")
         match node:
             case tree.Name(text):

@@ -148,8 +148,8 @@ def _bracket(now: _Open, word: Token) -> None:
     """Keep count of brackets. Any closer closes any opener: intervals are written [0, 1)."""
     if word.value in OPENERS and word.type != "STRING":
         now.brackets.append(word)
-        if len(now.brackets) > size_limits.MAX_DEPTH and now.broken is None:
-            message = f"brackets are nested more than {size_limits.MAX_DEPTH} deep"
+        if len(now.brackets) > size_limits.MAX_NESTING and now.broken is None:
+            message = f"brackets are nested more than {size_limits.MAX_NESTING} deep"
             help = "name a part of the formula with `let`"
             now.broken = Broken("L0104", message, word, help)
     elif word.value in CLOSERS and word.type != "STRING":

@@ -221,8 +221,8 @@ def _spellings() -> dict[str, str]:
 def _out_of_bounds(statement: Statement, source: Text) -> Iterator[Diagnostic]:
     """The limits that a single statement can break."""
     for node, depth in _with_depth(statement):
-        if depth > size_limits.MAX_DEPTH:
-            message = f"this is nested more than {size_limits.MAX_DEPTH} deep"
+        if depth > size_limits.MAX_NESTING:
+            message = f"this is nested more than {size_limits.MAX_NESTING} deep"
             help = "name a part of the formula with `let`"
             yield Diagnostic("L0104", message, text=source, span=node.span, help=help)
             return
@@ -285,5 +285,5 @@ def _with_depth(statement: Statement) -> Iterator[tuple[Any, int]]:
     while stack:
         node, depth = stack.pop()
         yield node, depth
-        if depth <= size_limits.MAX_DEPTH:
+        if depth <= size_limits.MAX_NESTING:
             stack.extend((child, depth + 1) for child in children(node))

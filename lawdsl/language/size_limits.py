@@ -3,10 +3,10 @@
 MAX_BYTES = 1 << 20  # of a file; of all files that one law is built on
 MAX_TOKENS = 50_000
 MAX_NODES = 20_000  # of one formula after expansion of lets and extended laws
-MAX_DEPTH = 100  # of brackets, signs and powers after expansion of lets and extended laws
+MAX_NESTING = 100  # of brackets, signs and powers after expansion of lets and extended laws
 MAX_DIGITS = 18  # of a number literal
 MAX_NAME_LENGTH = 64  # characters of a name
-MAX_EXPONENT = 1_000  # magnitude of a number in an exponent
+MAX_LITERAL_EXPONENT = 1_000  # magnitude of a number in an exponent
 MAX_DECLARATIONS = 2_000
 MAX_DERIVATIVE_ORDER = 6  # of a derivative
 MAX_UNIT_POWER = 9  # magnitude of a power of a unit

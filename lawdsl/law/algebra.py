@@ -170,7 +170,10 @@ def _power(base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
         bits = 0
         if number.is_Rational and number not in (1, -1):
             bits = max(number.p.bit_length(), number.q.bit_length())
-        if abs(exponent) > size_limits.MAX_EXPONENT or bits * abs(exponent) > MAX_POWER_BITS:
+        if (
+            abs(exponent) > size_limits.MAX_LITERAL_EXPONENT
+            or bits * abs(exponent) > MAX_POWER_BITS
+        ):
             raise OutOfTime
     return sp.Pow(base, exponent)
 
