@@ -142,11 +142,18 @@ class Factor:
 
 
 class Factors:
-    """The factors of all products on one box, each stored once."""
+    """The factors of all products on one box, each stored once.
 
-    def __init__(self, signs: Signs) -> None:
+    Args:
+        signs: the signs on the box.
+        displaced: whether the products are examined at points of the box beyond the domain too,
+            where the relations that are declared between symbols may fail.
+    """
+
+    def __init__(self, signs: Signs, *, displaced: bool = False) -> None:
         self.box = signs.box
         self.signs = signs.deepest()  # more would cost too much for so many factors
+        self.signs.displacing += displaced
         self.all: list[Factor] = []
         self.missing: dict[sp.Symbol, list[Any]] = {}  # open ends of ranges
         self._numbers: dict[sp.Expr, int] = {}

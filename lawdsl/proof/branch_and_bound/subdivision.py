@@ -119,13 +119,17 @@ class _Subdivision:
     def __init__(self, signs: Signs, e: sp.Expr) -> None:
         self.box, self.factors = signs.box, Factors(signs)
         self.form = EnclosedSum(self.factors, e)
+        # Monotonicity compares points of the domain with faces of a piece, which may lie beyond it.
+        self.displaced = Factors(signs, displaced=True) if self.box.tied else self.factors
+        self.displaced_form = EnclosedSum(self.displaced, e) if self.box.tied else self.form
         self.range = {s: self._range(s) for s in self.factors.varying(e)}
         for s, interval in self.range.items():
             domain = self.box.range(s)
             ends = ((domain.lower, interval.low), (domain.upper, interval.high))
-            self.factors.missing[s] = [bound for end, bound in ends if end and not end.closed]
+            missing = [bound for end, bound in ends if end and not end.closed]
+            self.factors.missing[s] = self.displaced.missing[s] = missing
         self._double_root: tuple[sp.Expr | None, EnclosedSum] | None = None
-        self.slopes = {s: EnclosedSum(self.factors, derivative(e, s)) for s in self.range}
+        self.slopes = {s: EnclosedSum(self.displaced, derivative(e, s)) for s in self.range}
 
     def run(self, limit: int) -> Coverage:
         """Piece by piece, the larger ones first."""
@@ -182,7 +186,7 @@ class _Subdivision:
         The inequality is strict on the piece if the expression is strictly monotone from an open
         end.
         """
-        face, outside, beyond = logs, False, False
+        face, outside, beyond = self._displaced_logs(logs), False, False
         for s, slope in self.slopes.items():
             x = face.piece[s]
             if x.low == x.high:
@@ -195,10 +199,15 @@ class _Subdivision:
             if bound in self.factors.missing[s]:
                 outside, beyond = True, beyond or sign.definite
             face = face.face([(s, -1 if rising else 1)])
-        sign = self.form.sign(face, expected=Sign.NONNEGATIVE)
+        sign = self.displaced_form.sign(face, expected=Sign.NONNEGATIVE)
         if beyond and sign.within(Sign.NONNEGATIVE):
             sign = Sign.POSITIVE
         return sign, dict(logs.piece if outside else face.piece)
+
+    def _displaced_logs(self, logs: LogEnclosure) -> LogEnclosure:
+        """The enclosures on the same piece that hold beyond the domain too."""
+        same = self.displaced is self.factors
+        return logs if same else LogEnclosure(self.displaced, logs.piece)
 
     def _stays_above(self, value: Interval, piece: Piece, point: Mapping[sp.Symbol, Any]) -> bool:
         """Whether the mean value form is positive: f(x) >= f(m) + Σ min f_i'·(x_i - m_i) > 0."""
@@ -222,13 +231,14 @@ class _Subdivision:
         if self._double_root is None and _width(Interval(low, high)) < DOUBLE_ROOT_LOG_WIDTH:
             bounds = float(low.mid()), float(high.mid())
             root = double_root(self.form.e, s, bounds, self.box.settings)
-            self._double_root = (root, EnclosedSum(self.factors, derivative(self.form.e, s, s)))
+            self._double_root = (root, EnclosedSum(self.displaced, derivative(self.form.e, s, s)))
         if self._double_root is None or self._double_root[0] is None:
             return False
         root, curvature = self._double_root
         enclosure = Enclosure(self.box, root).on({})
         inside = enclosure is not None and low <= enclosure.low and enclosure.high <= high
-        return inside and curvature.sign(LogEnclosure(self.factors, piece)).within(Sign.NONNEGATIVE)
+        displaced = LogEnclosure(self.displaced, piece)
+        return inside and curvature.sign(displaced).within(Sign.NONNEGATIVE)
 
 
 def _bisect(piece: Piece) -> list[Piece]:
