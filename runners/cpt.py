@@ -123,17 +123,17 @@ def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: 
         if (
             measuring or state.step % FINITE_CHECK_STEPS == 0 or state.step == steps
         ) and not finite(task, state):
-            return _diverged(task, state)
+            return _finish_diverged(task, state)
         if measuring and record(task, state, asked) is False:
-            return _diverged(task, state)
+            return _finish_diverged(task, state)
         signalled, measured = asked(), state.step not in due or state.measured == state.step
         if state.step == steps and measured:
-            return _done(task, state)
+            return _finish_done(task, state)
         due_to_save = signalled or state.step % order.how.checkpoint_every == 0
         if due_to_save and state.saved != state.step:
             # a checkpoint must never hold weights after a loss that is not finite
             if not finite(task, state):
-                return _diverged(task, state)
+                return _finish_diverged(task, state)
             save(task, state)
         if signalled:
             where = (
@@ -143,10 +143,10 @@ def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: 
             )
             say(parallel, f"{order.label} stopped {where}")
             return exit_status.stopped(signalled)
-        _update(task, state)
+        _training_step(task, state)
 
 
-def _update(task: TrainingTask, state: TrainState) -> None:
+def _training_step(task: TrainingTask, state: TrainState) -> None:
     """A step: the gradient of the mean loss over the next rows of the mixture, and AdamW."""
     state.clock.start()
     inputs, training, parallel = task.inputs, task.training, task.parallel
@@ -181,26 +181,26 @@ def _seed(seed: int, step: int, rank: int) -> int:
     return int.from_bytes(hashlib.blake2b(key, digest_size=7).digest(), "little")
 
 
-def _done(task: TrainingTask, state: TrainState) -> int:
+def _finish_done(task: TrainingTask, state: TrainState) -> int:
     """Keep the trained model, and record that the run is done; the exit code."""
     state.clock.pause()
     tensors = gathered(task.loss, task.model, None)["model"]
     if task.parallel.first and task.order.how.save_final:
         tokenizer = Path(next(iter(task.order.paths.corpora.values()))) / "tokenizer.json"
         export.export(task.folder / "model", task.model, tensors, tokenizer)
-    _finish(task, state, "done", weights=export.digest(tensors))
+    _record_end(task, state, "done", weights=export.digest(tensors))
     return DONE
 
 
-def _diverged(task: TrainingTask, state: TrainState) -> int:
+def _finish_diverged(task: TrainingTask, state: TrainState) -> int:
     """Record that the loss is not finite; rows before that remain. Returns the exit code."""
     why = f"the loss is not finite after step {state.step}"
-    _finish(task, state, "diverged", why)
+    _record_end(task, state, "diverged", why)
     say(task.parallel, f"diverged: {why}")
     return DIVERGED
 
 
-def _finish(
+def _record_end(
     task: TrainingTask,
     state: TrainState,
     status: str,

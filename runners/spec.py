@@ -36,7 +36,7 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def exact(value: object) -> object:
+def exact_share(value: object) -> object:
     """A share as it was written, `0.1` as one tenth; fractions such as "1/3" too.
 
     Raises:
@@ -48,7 +48,7 @@ def exact(value: object) -> object:
         raise ValueError(f"{value} divides by zero") from None
 
 
-Share = Annotated[str, BeforeValidator(exact)]
+Share = Annotated[str, BeforeValidator(exact_share)]
 Positive = Annotated[int, Field(gt=0)]
 
 
@@ -141,7 +141,7 @@ class Run(Record):
         """
         allowed = {"corpora": {"__all__": {"max_epochs"}}}
         what = self.model_dump(mode="json", exclude_defaults=True, exclude=allowed)
-        text = canonical(what | {"numerics": self.numerics})
+        text = canonical_json(what | {"numerics": self.numerics})
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -188,7 +188,7 @@ class RunOrder(Record):
     """Further columns of the table that are known beforehand."""
 
 
-def canonical(value: Any) -> str:
+def canonical_json(value: Any) -> str:
     """Write plain data as JSON in one way only: sorted keys, no spaces, floats as Python prints
     them.
     """
@@ -208,7 +208,7 @@ def read_order(folder: Path) -> RunOrder:
         why = f"{folder} is not the folder of a run: it has no {ORDER}"
         notes: tuple[str, ...] = ()
     except ValidationError as error:
-        why, notes = f"{path} is not the order of a run", tuple(mistakes(error))
+        why, notes = f"{path} is not the order of a run", tuple(validation_messages(error))
     help = "let `lawdsl run` write the folders of runs"
     raise LawdslError(Diagnostic("R0102", why, notes=notes, help=help))
 
@@ -227,6 +227,6 @@ def write_order(folder: Path, order: RunOrder) -> None:
     write(folder / ORDER, order.model_dump_json(by_alias=True, indent=2) + "\n")
 
 
-def mistakes(error: ValidationError) -> list[str]:
+def validation_messages(error: ValidationError) -> list[str]:
     """Each mistake in one line, with its place."""
     return [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import lawdsl
 from lawdsl.fitting.preparation import build_problem
-from lawdsl.fitting.preparation.build_problem import WRITTEN_OUT, on_arrays, problem_of
+from lawdsl.fitting.preparation.build_problem import WRITTEN_OUT, is_computed_on_arrays, problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.instances.instance import Instance
@@ -146,8 +146,8 @@ def test_pieces_of_the_rows_give_what_all_rows_give(monkeypatch: pytest.MonkeyPa
 def test_laws_with_few_parameters_keep_their_second_derivatives():
     few, many = law_of(CASES[3]), law_of(next(c for c in CASES if c.law == "mixing.implicit"))
     assert len(few.parameters) <= WRITTEN_OUT < len(many.parameters)
-    assert not on_arrays(few) and on_arrays(many)
-    assert not on_arrays(lawdsl.load("dcpt.l3"))
+    assert not is_computed_on_arrays(few) and is_computed_on_arrays(many)
+    assert not is_computed_on_arrays(lawdsl.load("dcpt.l3"))
 
 
 def test_curvatures_on_arrays_are_those_of_reweighted_squares(monkeypatch: pytest.MonkeyPatch):
@@ -165,7 +165,7 @@ def test_what_is_computed_does_not_grow_with_the_labels(monkeypatch: pytest.Monk
     counts = []
     for labels in (("a", "b"), tuple(f"d{k}" for k in range(22))):
         law = lawdsl.load("mixing.implicit").at_labels(Instance({**HIDDEN, "training": labels}))
-        model = build_problem.array_model(law, np.zeros((len(law.variables), 1)))
+        model = build_problem.compile_array_model(law, np.zeros((len(law.variables), 1)))
         counts.append(len(model.law.steps))
     assert counts[0] == counts[1] < 20
 

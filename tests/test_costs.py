@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from lawdsl.runners.run.costs import checkpoint_bytes, flops_per_token, memory, mfu, peak
+from lawdsl.runners.run.costs import (
+    checkpoint_bytes,
+    flops_per_token,
+    model_flops_utilisation,
+    peak_flops,
+    training_bytes,
+)
 
 H100 = 989e12
 VOCABULARY, SEQUENCE = 151_936, 2048
@@ -52,7 +58,9 @@ def test_the_tokens_a_second_of_an_mfu(size: str):
     rates = [part * H100 / flops(size) for part in (0.30, 0.40, 0.45)]
 
     assert [round(rate / 1000) for rate in rates] == list(QWEN[size][3])
-    assert [mfu(rate, flops(size), H100) for rate in rates] == pytest.approx([0.30, 0.40, 0.45])
+    assert [model_flops_utilisation(rate, flops(size), H100) for rate in rates] == pytest.approx(
+        [0.30, 0.40, 0.45]
+    )
 
 
 @pytest.mark.parametrize("size", QWEN)
@@ -72,11 +80,11 @@ def test_a_tied_head_is_multiplied_with_all_the_same():
 
 
 def test_the_mfu_is_of_all_devices():
-    assert mfu(800.0, 3.0, 4800.0, devices=2) == 0.25
+    assert model_flops_utilisation(800.0, 3.0, 4800.0, devices=2) == 0.25
 
 
 def test_no_mfu_of_a_device_that_is_not_known():
-    assert mfu(800.0, 3.0, peak("cpu"), devices=2) is None
+    assert model_flops_utilisation(800.0, 3.0, peak_flops("cpu"), devices=2) is None
 
 
 NAMES = [
@@ -114,7 +122,7 @@ NAMES = [
 
 @pytest.mark.parametrize(("name", "tera"), NAMES)
 def test_the_dense_peak_of_a_device(name: str, tera: float | None):
-    assert peak(name) == (None if tera is None else tera * 1e12)
+    assert peak_flops(name) == (None if tera is None else tera * 1e12)
 
 
 def test_the_checkpoint_of_half_a_billion_parameters():
@@ -122,8 +130,8 @@ def test_the_checkpoint_of_half_a_billion_parameters():
 
 
 def test_the_state_of_a_model_is_shared_out():
-    one = memory(10**9, 10**8, 1, 1000, 1000, 1)
-    four = memory(10**9, 10**8, 1, 1000, 1000, 1, shards=4)
+    one = training_bytes(10**9, 10**8, 1, 1000, 1000, 1)
+    four = training_bytes(10**9, 10**8, 1, 1000, 1000, 1, shards=4)
 
     assert one - four == 12 * 10**9
 
@@ -142,6 +150,6 @@ MEMORY = [
 def test_the_memory_of_half_a_billion_parameters(tokens: int, precision: str, giga: float):
     parameters, embedding, layers, hidden, _ = QWEN[".5B"][0]
 
-    found = memory(parameters, embedding, layers, hidden, 2816, tokens, precision=precision)
+    found = training_bytes(parameters, embedding, layers, hidden, 2816, tokens, precision=precision)
 
     assert round(found / 1e9, 1) == giga

@@ -66,7 +66,7 @@ def test_each_evaluation_has_its_row(data: Path, unbroken: Path):
             name: count / ((runs.SIZES[name] - 1) // training.sequence)
             for name, count in row["rows"].items()
         }
-        assert (row["S1"], row["S2"]) == schedules.areas(training, row["step"])
+        assert (row["S1"], row["S2"]) == schedules.schedule_areas(training, row["step"])
         assert (row["train_loss"] is None) == (row["step"] == 0)
         assert set(row["losses"]) == {"general", "code"}
     assert runs.done(unbroken)["status"] == "done"

@@ -19,10 +19,10 @@ from rich.console import Console
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.comparing.result import Comparisons
-from lawdsl.fitting.findings_by_label import general_name
+from lawdsl.fitting.findings_by_label import generalise_name
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.reporting.comparisons import show_comparisons
-from lawdsl.reporting.fits import show_fits, with_error
+from lawdsl.reporting.fits import show_fits, value_with_error
 
 ROOT = Path(__file__).resolve().parent.parent
 INDICES = ROOT / "tests" / "fixtures" / "indices"
@@ -315,7 +315,7 @@ def test_what_is_true_of_one_label_names_it():
     ],
 )
 def test_a_name_in_general(name: str, at: dict[str, str], expected: str):
-    assert general_name(name, at) == expected
+    assert generalise_name(name, at) == expected
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_a_name_in_general(name: str, at: dict[str, str], expected: str):
     ],
 )
 def test_a_value_has_the_digits_that_its_error_leaves(value: float, error: float, shown: str):
-    assert with_error(value, error) == shown
+    assert value_with_error(value, error) == shown
 
 
 def test_claims_are_not_enforced():

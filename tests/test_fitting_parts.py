@@ -23,10 +23,10 @@ from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.preparation import build_problem
 from lawdsl.fitting.preparation.build_problem import (
     problem_of,
-    rest_shares,
+    remaining_shares,
 )
 from lawdsl.fitting.preparation.prepare import prepare
-from lawdsl.fitting.preparation.start_scales import CENTRE, MANY, SMALL, in_terms
+from lawdsl.fitting.preparation.start_scales import CENTRE, MANY, SMALL, draw_scaled_to_terms
 from lawdsl.fitting.problem import Evaluation
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Certificate
@@ -50,7 +50,7 @@ def drawn(text: str, columns: np.ndarray, draws: int = 2000) -> dict[str, np.nda
     """Values of the parameters in the sizes of a law's terms."""
     law = law_of(text)
     rng = np.random.default_rng(0)
-    values = in_terms(law, columns, np.ones((draws, len(law.parameters))), rng)
+    values = draw_scaled_to_terms(law, columns, np.ones((draws, len(law.parameters))), rng)
     if values is None:
         return None
     return {q.name: column for q, column in zip(law.parameters, values.T, strict=True)}
@@ -150,7 +150,7 @@ def test_a_share_that_the_others_leave_nothing_of_is_0_to_the_last_digit():
     labels = ("a", "b", "c", "d")
     instance = Instance({"validation": ("v",), "training": labels}, {"i": "v"}, left_out={"r": "d"})
     law = lawdsl.load("mixing.powers").at_labels(instance)
-    assert rest_shares(law) == {"r[d]": ["r[a]", "r[b]", "r[c]"]}
+    assert remaining_shares(law) == {"r[d]": ["r[a]", "r[b]", "r[c]"]}
 
     shares = np.array([[0.2], [0.7], [0.1]])
     problem = problem_of(law, shares, np.ones(1), law.objective)

@@ -13,10 +13,10 @@ import pytest
 from planted import PLANTED, grid, law_of
 
 import lawdsl
-from lawdsl.data.trends.paired_differences import PairedDifferences, numbered
+from lawdsl.data.trends.paired_differences import PairedDifferences, distinct_codes
 from lawdsl.data.trends.result import Inflection
 from lawdsl.data.trends.slopes import slopes
-from lawdsl.data.trends.zero_crossing import Sureness, crossing
+from lawdsl.data.trends.zero_crossing import CriticalErrors, crossing
 from lawdsl.fitting import fit_single
 from lawdsl.fitting.result import Fit
 from lawdsl.reporting.terminal import console, show_fit
@@ -137,7 +137,7 @@ def test_slopes_are_those_of_the_least_squares_lines(points: int):
     table = simulated([0.13, 0.3], 0.01, 0)
     table = {n: v[table["D"] <= np.unique(table["D"])[points - 1]] for n, v in table.items()}
     columns = [table[name] for name in ("N", "D", "r")]
-    pairs = [numbered(column) for column in columns]
+    pairs = [distinct_codes(column) for column in columns]
     codes = np.array([code for code, _ in pairs])
     rows = len(table["L"])
     labels, error = np.zeros((0, rows), dtype=np.int64), np.full(rows, 1e-4)
@@ -180,7 +180,7 @@ def test_repeats_say_more_than_the_scatter_of_points():
     assert known(alone)[2] < 0.25  # nothing in it says how far runs lie apart
 
 
-SURE = Sureness(2.0, 4.0)
+SURE = CriticalErrors(2.0, 4.0)
 CROSSINGS = {
     # slopes at 0.1, 0.2, 0.3, 0.4, with errors of 0.1 -> estimate, interval
     "none rises": ((-1, -2, -3, -4), None, (0.0, 0.1)),

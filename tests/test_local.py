@@ -24,8 +24,8 @@ from lawdsl.runners.run import locks
 from lawdsl.runners.spec import ExecutionConfig
 from lawdsl.runners.sweeps import export, inputs, scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
-from lawdsl.runners.sweeps.run_folders import prepare, state
-from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, carry_out
+from lawdsl.runners.sweeps.run_folders import prepare, read_state
+from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, run_jobs
 from lawdsl.runners.sweeps.sweep import read_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,7 +52,7 @@ def carried_out(path: Path, **changes: Any) -> dict[str, Outcome]:
     """Label -> what became of the run; only of those that were not done before."""
     plan = planned(path)
     with StopRequest() as stop:
-        found = carry_out(engine(**changes), plan.to_do, stop)
+        found = run_jobs(engine(**changes), plan.to_do, stop)
     return {outcome.run.label: outcome for outcome in found}
 
 
@@ -108,7 +108,7 @@ def test_workers_are_told_their_threads_and_no_more_than_are_asked_for_run_at_on
     path = made(tmp_path, TEXT.replace("[run]", "[run]\nthreads = 3"))
     at_work: list[int] = []
     with StopRequest() as stop:
-        carry_out(engine(), planned(path).to_do, stop, progress=lambda tokens, n: at_work.append(n))
+        run_jobs(engine(), planned(path).to_do, stop, progress=lambda tokens, n: at_work.append(n))
     assert max(at_work) == 2
     (line,) = begun(path, FIRST)
     assert json.loads(line.partition("with ")[2])["OMP_NUM_THREADS"] == "3"
@@ -118,7 +118,7 @@ def test_progress_counts_the_tokens_of_all_runs(tmp_path: Path):
     path = made(tmp_path)
     seen: list[int] = []
     with StopRequest() as stop:
-        carry_out(
+        run_jobs(
             engine(), planned(path).to_do, stop, progress=lambda tokens, n: seen.append(tokens)
         )
     assert seen == sorted(seen) and seen[-1] == 6 * 640
@@ -193,7 +193,7 @@ def test_two_sweeps_at_once_do_every_run_once(tmp_path: Path):
         _, said = process.communicate()
         assert process.returncode in (0, 1), said
         assert "Traceback" not in said
-    assert {state(f).status for f in (tmp_path / "runs").iterdir()} == {"done"}
+    assert {read_state(f).status for f in (tmp_path / "runs").iterdir()} == {"done"}
     for run in (tmp_path / "runs").iterdir():
         assert (run / "log.txt").read_text().count("begins") == 1
 
@@ -214,7 +214,7 @@ def waited(path: Path, label: str, step: int) -> None:
     """Wait until a run has measured something after a step."""
     for _ in range(2000):
         for found in (path.parent / "runs").glob(f"{label}-*"):
-            if state(found).step >= step:
+            if read_state(found).step >= step:
                 return
         time.sleep(0.01)
     raise AssertionError(f"{label} never came to step {step}")
@@ -246,7 +246,7 @@ def test_a_sweep_that_is_told_to_stop_lets_its_runs_save_and_goes_on_later(
     assert "stopped; the same command goes on from here" in said
     saved = [f for f in (tmp_path / "runs").iterdir() if (f / "checkpoint.json").exists()]
     assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)
-    assert all(state(f).held_by == "" for f in saved)
+    assert all(read_state(f).held_by == "" for f in saved)
     assert set(statuses(path).values()) == {"done"}
     for label in ("large_code=0_seed=1", FIRST):
         assert steps(path, label) == [0, 5, 10, 15, 20]
@@ -262,7 +262,7 @@ def test_a_second_signal_ends_the_runs_where_they_are(tmp_path: Path):
         process.send_signal(signal.SIGTERM)
     process.communicate()
     assert process.returncode == 75
-    assert state(folder(path, "large_code=0_seed=1")).held_by == ""
+    assert read_state(folder(path, "large_code=0_seed=1")).held_by == ""
 
 
 def test_runs_end_saved_when_the_sweep_is_killed(tmp_path: Path):
@@ -273,7 +273,7 @@ def test_runs_end_saved_when_the_sweep_is_killed(tmp_path: Path):
     process.communicate()
     run = folder(path, "large_code=0_seed=1")
     for _ in range(1000):
-        if not state(run).held_by:
+        if not read_state(run).held_by:
             break
         time.sleep(0.01)
     assert (run / "checkpoint.json").exists() and not (run / "done.json").exists()
@@ -316,7 +316,9 @@ def test_a_run_of_another_host_is_done_only_where_it_is_stolen(tmp_path: Path, l
     assert done.return_value == 1
     said = "warning[R0111]: small_code=0.3333_seed=1 is held by: node-17/4711 since 2026-01-02"
     assert said in done.stderr and "if its host is gone, with --steal" in done.stderr
-    assert json.loads((run.folder / "lock").read_text()) == left and state(run.folder).step == 0
+    assert (
+        json.loads((run.folder / "lock").read_text()) == left and read_state(run.folder).step == 0
+    )
     assert lawdsl("run", path, "--quiet", "--steal").return_value == 0
     assert steps(path, FIRST) == [0, 5, 10, 15, 20]
 
@@ -340,7 +342,7 @@ def test_a_run_that_comes_to_no_end_keeps_no_other_from_its_own(tmp_path: Path, 
             ended.append(outcome.status)
             stop.count = 2 if len(ended) == 5 else 0
 
-        found = carry_out(engine(), planned(path).to_do, stop, ended=tell)
+        found = run_jobs(engine(), planned(path).to_do, stop, ended=tell)
     assert ended == ["done"] * 5 + ["stopped"]
     assert {o.run.label for o in found if o.status != "done"} == {"large_code=0_seed=1"}
 
@@ -420,7 +422,7 @@ def test_each_gpu_has_its_run_and_a_run_of_two_has_both(tmp_path: Path):
     gpus = Machine(cores=2, gpus={"0": "NVIDIA L4", "3": "NVIDIA L4"})
     plan = planned(path, gpus)
     with StopRequest() as stop:
-        found = carry_out(engine(machine=gpus, jobs=1), plan.to_do, stop)
+        found = run_jobs(engine(machine=gpus, jobs=1), plan.to_do, stop)
         assert {outcome.status for outcome in found} == {"done"}
     (line,) = begun(path, "large_code=0_seed=1")
     assert json.loads(line.partition("with ")[2])["CUDA_VISIBLE_DEVICES"] == "0,3"

@@ -13,7 +13,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.diagnostics.swapped_columns import _grid_levels, find_exchanged_rows
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
-from lawdsl.fitting.refit import refitted
+from lawdsl.fitting.refit import refit
 
 Columns = dict[str, Any]
 
@@ -205,7 +205,7 @@ def test_a_planned_run_outside_the_ranges_of_a_few_noisy_ones_is_no_exchange():
         D = np.append(np.exp(draw.uniform(np.log(20), np.log(200), 7)), 4.0)
         table = np.array([N, D]), 3 + draw.normal(0, 0.03, 8)
         problem = problem_of(law, *table, law.objective)
-        theta, _ = refitted(problem, np.array([3.0, 0.0, 0.0]))
+        theta, _ = refit(problem, np.array([3.0, 0.0, 0.0]))
         named += len(find_exchanged_rows(prepare(law), problem, theta))
 
     assert named == 0

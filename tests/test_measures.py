@@ -16,7 +16,7 @@ import pytest
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.data.covariates import with_columns
-from lawdsl.data.evaluations import MAX_INTERPOLATION_DISTANCE, still
+from lawdsl.data.evaluations import MAX_INTERPOLATION_DISTANCE, constant_along_runs
 from lawdsl.data.measured_variables import Measured, check_names, measured
 from lawdsl.data.read import read_table
 from lawdsl.language import library, tree
@@ -339,7 +339,7 @@ def test_variables_that_grow_along_a_run_do_not_tell_runs_apart(
 ):
     variables = {name: BATCHES[name] for name in names}
 
-    assert still(along, variables, [np.zeros(6, dtype=np.int64)]) == expected
+    assert constant_along_runs(along, variables, [np.zeros(6, dtype=np.int64)]) == expected
 
 
 def test_runs_with_other_batches_are_told_apart_by_their_names():

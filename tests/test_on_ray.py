@@ -32,10 +32,10 @@ from lawdsl.runners.run.locks import holder
 from lawdsl.runners.spec import ExecutionConfig
 from lawdsl.runners.sweeps import inputs, local, ray, ray_cluster, scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
-from lawdsl.runners.sweeps.plan import Planned
+from lawdsl.runners.sweeps.plan import PlannedRun
 from lawdsl.runners.sweeps.ray_cluster import ClusterNode, Resources
-from lawdsl.runners.sweeps.run_folders import last_row, state
-from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, StopRequest, carry_out
+from lawdsl.runners.sweeps.run_folders import last_row, read_state
+from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, StopRequest, run_jobs
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST = "large_code=0_seed=1"
@@ -87,7 +87,7 @@ def carried_out(
     engine = ray.RayEngine(**{"machine": machine, "worker": worker(), **changes})
     to_do = planned(path, machine).to_do
     with StopRequest() as stop:
-        found = carry_out(engine, to_do, stop, progress=progress or (lambda tokens, at_work: None))
+        found = run_jobs(engine, to_do, stop, progress=progress or (lambda tokens, at_work: None))
     return {outcome.run.label: outcome for outcome in found}
 
 
@@ -201,10 +201,10 @@ def test_a_signal_reaches_the_workers_and_they_save(cluster: Cluster, tmp_path: 
     assert sorted(o.status for o in found.values()) == ["left"] * 4 + ["stopped"] * 2
     saved = [f for f in (tmp_path / "runs").iterdir() if (f / "checkpoint.json").exists()]
     assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)
-    assert all(state(f).held_by == "" for f in saved)
+    assert all(read_state(f).held_by == "" for f in saved)
     with StopRequest() as nothing:  # the folders are all that another engine needs
-        carry_out(sweeps.engine(), planned(path).to_do, nothing)
-    assert all(state(f).status == "done" for f in (tmp_path / "runs").iterdir())
+        run_jobs(sweeps.engine(), planned(path).to_do, nothing)
+    assert all(read_state(f).status == "done" for f in (tmp_path / "runs").iterdir())
     assert steps(path, FIRST) == [0, 5, 10, 15, 20]
     assert len(begun(path, FIRST)) == 2 and begun(path, FIRST)[1] >= 5
 
@@ -222,7 +222,7 @@ def test_a_second_signal_ends_the_runs_where_they_are(cluster: Cluster, tmp_path
     found = carried_out(cluster, path, progress, worker=slow(seconds=3600))
     assert len(told) == 2
     assert found[FIRST].status == "stopped"
-    assert state(folder(path, FIRST)).held_by == ""
+    assert read_state(folder(path, FIRST)).held_by == ""
 
 
 def test_the_command_does_a_sweep_and_says_it_in_one_document(
@@ -551,15 +551,17 @@ def test_rows_and_weights_are_those_of_the_local_engine(cluster: Cluster, tmp_pa
     runs.write_corpora(tmp_path / "data")
     orders = [runs.order(tmp_path / "data", share=share) for share in ("0.3", "0.6")]
 
-    def to_do(where: str) -> list[Planned]:
+    def to_do(where: str) -> list[PlannedRun]:
         folders = [tmp_path / where / str(number) for number in range(2)]
         both = zip(orders, folders, strict=True)
-        return [Planned(order, folder, state(folder), 24 * 128, 0, 0) for order, folder in both]
+        return [
+            PlannedRun(order, folder, read_state(folder), 24 * 128, 0, 0) for order, folder in both
+        ]
 
     with StopRequest() as stop:
-        here = carry_out(local.LocalEngine(Machine(2, {}), 2), to_do("here"), stop)
+        here = run_jobs(local.LocalEngine(Machine(2, {}), 2), to_do("here"), stop)
         machine = ray_cluster.machine_of(ray_cluster.nodes())
-        there = carry_out(ray.RayEngine(machine), to_do("there"), stop)
+        there = run_jobs(ray.RayEngine(machine), to_do("there"), stop)
     assert {o.status for o in (*here, *there)} == {"done"}
     for number in range(2):
         one, other = tmp_path / "here" / str(number), tmp_path / "there" / str(number)
@@ -584,7 +586,7 @@ def test_a_cluster_of_ones_own_ends_with_the_sweep(tmp_path: Path):
         "stopping: the runs save themselves; a second signal ends them where they are",
         "stopped; the same command goes on from here",
     ]
-    assert state(folder(path, FIRST)).held_by == ""
+    assert read_state(folder(path, FIRST)).held_by == ""
     driver = command(path, "local", worker(), "--json")
     document, said = driver.communicate()
     assert driver.returncode == 0 and said == ""

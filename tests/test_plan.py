@@ -29,7 +29,7 @@ def row(step: int, **changes: object) -> str:
     return json.dumps(point | changes) + "\n"
 
 
-def begin(run: plan.Planned, *rows: str, status: str = "") -> None:
+def begin(run: plan.PlannedRun, *rows: str, status: str = "") -> None:
     """Let a run have rows, and an end if it has a status."""
     write_order(run.folder, run.order)
     (run.folder / "points.jsonl").write_text("".join(rows))
@@ -280,7 +280,7 @@ def test_a_disk_that_is_too_small_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, severity: str | None
 ):
     path = made(tmp_path, SMALL_ALONE)
-    monkeypatch.setattr(plan, "free", lambda folder: free)
+    monkeypatch.setattr(plan, "free_bytes", lambda folder: free)
     if severity == "error":
         with pytest.raises(LawdslError) as error:
             planned_of(path, facts())
@@ -296,6 +296,6 @@ def test_what_is_never_written_needs_no_room(tmp_path: Path, monkeypatch: pytest
     text = sweeps.with_lines(SMALL_ALONE, run="save_final = false").replace(
         "checkpoint_every = 5", "checkpoint_every = 100"
     )
-    monkeypatch.setattr(plan, "free", lambda folder: 1000)
+    monkeypatch.setattr(plan, "free_bytes", lambda folder: 1000)
     (found,) = planned_of(made(tmp_path, text), facts()).warnings
     assert (found.code, found.severity) == ("R0119", "warning")

@@ -20,8 +20,8 @@ from lawdsl.runners.sweeps.grid import orders_of
 from lawdsl.runners.sweeps.inputs import inputs_of
 from lawdsl.runners.sweeps.local import LocalEngine
 from lawdsl.runners.sweeps.plan import Plan, plan_of
-from lawdsl.runners.sweeps.run_folders import last_row, state
-from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, carry_out
+from lawdsl.runners.sweeps.run_folders import last_row, read_state
+from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, run_jobs
 from lawdsl.runners.sweeps.sweep import read_sweep
 from lawdsl.runners.sweeps.workers import WORKER
 
@@ -112,7 +112,7 @@ def folders(path: Path) -> dict[str, Path]:
 
 def at_work(path: Path) -> list[str]:
     """The runs that are begun and held by a process."""
-    return [label for label, folder in folders(path).items() if state(folder).held]
+    return [label for label, folder in folders(path).items() if read_state(folder).held]
 
 
 def steps_of(path: Path) -> dict[str, int]:
@@ -167,7 +167,7 @@ def planned(path: Path) -> Plan:
 
 def carried_out(path: Path, worker: tuple[str, ...]) -> dict[str, Outcome]:
     with StopRequest() as stop:
-        found = carry_out(
+        found = run_jobs(
             LocalEngine(MACHINE, 2, Policy(retries=0), worker), planned(path).to_do, stop
         )
     return {outcome.run.label.partition("_")[0]: outcome for outcome in found}

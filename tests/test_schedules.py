@@ -9,7 +9,7 @@ import pytest
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import schedules
-from lawdsl.runners.run.schedules import areas, check, learning_rate
+from lawdsl.runners.run.schedules import check_schedule, learning_rate, schedule_areas
 from lawdsl.runners.spec import Training
 
 WSD = "warmup-stable-decay"
@@ -71,13 +71,13 @@ BAD = [
 
 @pytest.mark.parametrize("t", FITTING)
 def test_a_schedule_that_fits_is_taken(t: Training):
-    check(t)
+    check_schedule(t)
 
 
 @pytest.mark.parametrize(("t", "why"), BAD)
 def test_a_schedule_that_does_not_fit_is_refused(t: Training, why: str):
     with pytest.raises(LawdslError) as error:
-        check(t)
+        check_schedule(t)
 
     (diagnostic,) = error.value.diagnostics
     assert diagnostic.code == "R0702"
@@ -104,35 +104,35 @@ def test_the_areas_are_the_sums_of_their_definition(t: Training, decay: float):
             for i in range(1, step)
             for k in range(1, i + 1)
         )
-        assert areas(t, step, decay) == pytest.approx((s1, s2), rel=1e-12, abs=1e-15)
+        assert schedule_areas(t, step, decay) == pytest.approx((s1, s2), rel=1e-12, abs=1e-15)
 
 
 def test_a_constant_rate_has_no_annealing_area():
-    assert areas(training("constant"), 100) == (50.0, 0.0)
+    assert schedule_areas(training("constant"), 100) == (50.0, 0.0)
 
 
 def test_a_warm_up_counts_down_and_a_decay_up():
     flat, falling = training("constant", warmup=10), training(WSD, warmup=10, decay=50)
 
-    assert areas(flat, 50)[1] == areas(falling, 50)[1] < 0
-    assert areas(flat, 100)[1] < areas(falling, 100)[1]
-    assert areas(training(WSD, decay=50), 100)[1] > 0
+    assert schedule_areas(flat, 50)[1] == schedule_areas(falling, 50)[1] < 0
+    assert schedule_areas(flat, 100)[1] < schedule_areas(falling, 100)[1]
+    assert schedule_areas(training(WSD, decay=50), 100)[1] > 0
 
 
 def test_without_memory_the_annealing_area_is_the_fall():
     """All differences but the first and the last rate cancel: the sum telescopes."""
     t = training(final=0.25)
 
-    assert areas(t, 100, decay=0.0)[1] == pytest.approx(0.5 - 0.125, rel=1e-12)
+    assert schedule_areas(t, 100, decay=0.0)[1] == pytest.approx(0.5 - 0.125, rel=1e-12)
 
 
 def test_the_areas_are_the_same_bit_for_bit_whenever_they_are_asked_for():
     t = training(steps=3000, warmup=100)
     asked = (3000, 17, 1500, 0, 2999)
-    before = [areas(t, step) for step in asked]
-    schedules._all_areas.cache_clear()
+    before = [schedule_areas(t, step) for step in asked]
+    schedules._cumulative_areas.cache_clear()
 
-    assert [areas(t, step) for step in reversed(asked)] == before[::-1]
+    assert [schedule_areas(t, step) for step in reversed(asked)] == before[::-1]
 
 
 def test_the_areas_of_the_published_length_are_those_of_integrals():
@@ -140,7 +140,7 @@ def test_the_areas_of_the_published_length_are_those_of_integrals():
     of 1,000 steps is short beside the run, so S2 is near 1,000 times what the rate fell."""
     t = training(steps=200_000)
 
-    s1, s2 = areas(t, 200_000)
+    s1, s2 = schedule_areas(t, 200_000)
 
     assert s1 == pytest.approx(0.5 * 0.55 * 200_000, rel=1e-5)
     assert s2 == pytest.approx(1000 * 0.45, rel=1e-2)

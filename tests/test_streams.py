@@ -30,10 +30,10 @@ def mixed(parts: list[int], batch: int = 4, windows: int = 50, seed: int = 1) ->
 @given(SHARES, st.integers(1, 9))
 def test_every_step_has_its_rows_and_no_quota_ever_falls(parts: list[int], batch: int):
     mix = mixed(parts, batch)
-    before = streams.drawn(mix, 0)
+    before = streams.rows_drawn(mix, 0)
     assert sum(before) == 0
     for step in range(1, 60):
-        now = streams.drawn(mix, step)
+        now = streams.rows_drawn(mix, step)
         assert sum(now) == step * batch
         assert all(a <= b for a, b in zip(before, now, strict=True))
         assert all(count == 0 for count, part in zip(now, parts, strict=True) if part == 0)
@@ -53,7 +53,7 @@ def test_of_two_corpora_none_is_ever_more_than_half_a_row_from_its_share(share: 
     )
     for step in [*range(300), 19_999, 200_000]:
         rows = part * step * batch
-        assert abs(streams.drawn(mix, step)[1] - rows) <= Fraction(1, 2)
+        assert abs(streams.rows_drawn(mix, step)[1] - rows) <= Fraction(1, 2)
 
 
 @settings(max_examples=40, deadline=None)
@@ -61,7 +61,7 @@ def test_of_two_corpora_none_is_ever_more_than_half_a_row_from_its_share(share: 
 def test_of_several_corpora_none_is_two_rows_from_its_share(parts: list[int]):
     mix = mixed(parts)
     for step in range(100):
-        for count, part in zip(streams.drawn(mix, step), parts, strict=True):
+        for count, part in zip(streams.rows_drawn(mix, step), parts, strict=True):
             assert abs(count - Fraction(part, sum(parts)) * step * 4) < 2
 
 
@@ -97,7 +97,7 @@ def test_runs_of_other_shares_meet_the_windows_of_a_corpus_in_the_same_order():
     few, many = mixed([9, 1]), mixed([2, 8])
 
     def seen(mix: streams.Mixture) -> list[int]:
-        return [w for step in range(40) for k, w in streams.rows(mix, step) if k == 1]
+        return [w for step in range(40) for k, w in streams.rows_of_step(mix, step) if k == 1]
 
     assert seen(few) == seen(many)[: len(seen(few))]
     assert seen(mixed([2, 8], seed=2)) != seen(many)
@@ -105,8 +105,8 @@ def test_runs_of_other_shares_meet_the_windows_of_a_corpus_in_the_same_order():
 
 def test_rows_do_not_depend_on_what_was_asked_before():
     mix = mixed([3, 5, 2], batch=5)
-    forwards = [streams.rows(mix, step) for step in range(30)]
-    assert [streams.rows(mix, step) for step in reversed(range(30))] == forwards[::-1]
+    forwards = [streams.rows_of_step(mix, step) for step in range(30)]
+    assert [streams.rows_of_step(mix, step) for step in reversed(range(30))] == forwards[::-1]
 
 
 def test_a_batch_holds_the_windows_of_the_corpora_and_the_tokens_that_follow():
@@ -114,7 +114,7 @@ def test_a_batch_holds_the_windows_of_the_corpora_and_the_tokens_that_follow():
     tokens = [np.arange(0, 91, dtype=np.uint16), np.arange(1000, 1091, dtype=np.uint16)]
     found = streams.batch(mix, tokens, 10, 3)
     assert found.shape == (4, 11)
-    for row, (corpus, window) in zip(found, streams.rows(mix, 3), strict=True):
+    for row, (corpus, window) in zip(found, streams.rows_of_step(mix, 3), strict=True):
         assert row.tolist() == list(
             range(1000 * corpus + 10 * window, 1000 * corpus + 10 * window + 11)
         )
@@ -123,7 +123,7 @@ def test_a_batch_holds_the_windows_of_the_corpora_and_the_tokens_that_follow():
 def test_the_order_is_the_one_it_has_always_been():
     """Runs that were begun by an earlier version go on as they would have."""
     mix = mixed([2, 1], batch=3, windows=1000, seed=7)
-    assert [streams.rows(mix, step) for step in (0, 1, 500)] == GOLDEN
+    assert [streams.rows_of_step(mix, step) for step in (0, 1, 500)] == GOLDEN
 
 
 GOLDEN: list[list[tuple[int, int]]] = [

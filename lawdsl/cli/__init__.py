@@ -184,9 +184,9 @@ def _fail(name: str, diagnostics: list[Diagnostic], form: str) -> None:
 
         print(document(name, None, diagnostics, ok=False))
     else:
-        from lawdsl.reporting.terminal import say
+        from lawdsl.reporting.terminal import print_diagnostics
 
-        say(diagnostics)
+        print_diagnostics(diagnostics)
 
 
 def _fault() -> Diagnostic:

@@ -73,7 +73,7 @@ def fit(
     from lawdsl.law.law import load
     from lawdsl.proof.identifiability import findings, freedom
     from lawdsl.reporting.fits import show_fits
-    from lawdsl.reporting.terminal import console, say, show_fit
+    from lawdsl.reporting.terminal import console, print_diagnostics, show_fit
 
     if output and not Path(output).resolve().parent.is_dir():
         message = "there is no such folder"
@@ -81,7 +81,7 @@ def fit(
     read = changes.apply(load(law))
     labels_known = not (as_json or read.indexed)  # of index sets, only a table says the labels
     earlier = findings(read, freedom(read), "error") if labels_known else []
-    say(earlier)  # before a search for values that mean nothing
+    print_diagnostics(earlier)  # before a search for values that mean nothing
     cheaper = "fewer --starts or --resamples take less"
     with (
         progress(quiet or as_json, "starts") as report,

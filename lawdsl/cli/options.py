@@ -476,9 +476,9 @@ def finish(
     if as_json:
         click.echo(document(command, result, listed, ok=ok))
     else:
-        from lawdsl.reporting.terminal import say
+        from lawdsl.reporting.terminal import print_diagnostics
 
         show()
         sys.stdout.flush()
-        say(listed)
+        print_diagnostics(listed)
     return 0 if ok else 1

@@ -18,7 +18,7 @@ from lawdsl.core.optional_packages import needs
 if TYPE_CHECKING:
     from lawdsl.runners.sweeps import local, ray
     from lawdsl.runners.sweeps.machine import Machine
-    from lawdsl.runners.sweeps.plan import Plan, Planned
+    from lawdsl.runners.sweeps.plan import Plan, PlannedRun
     from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest
     from lawdsl.runners.sweeps.sweep import Sweep
 
@@ -98,7 +98,7 @@ def run(
     """
     needs("pydantic")
     from lawdsl.reporting.runs import show_plan
-    from lawdsl.reporting.terminal import console, say
+    from lawdsl.reporting.terminal import console, print_diagnostics
     from lawdsl.runners.sweeps import export
     from lawdsl.runners.sweeps.grid import orders_of
     from lawdsl.runners.sweeps.inputs import inputs_of
@@ -117,7 +117,7 @@ def run(
             show_plan(planned, console())
             sys.stdout.flush()
             if not dry_run:
-                say(plan.warnings)
+                print_diagnostics(plan.warnings)
         done = None if dry_run else _run_sweep(read, plan, engine, quiet or as_json)
     if done is None:
         result = {"plan": planned}
@@ -131,7 +131,7 @@ def _run_sweep(
     """Do the remaining runs of a sweep; their outcomes, and the request to stop, if a signal came."""
     from lawdsl.runners.corpora.corpus import open_corpus
     from lawdsl.runners.corpora.verification import verify
-    from lawdsl.runners.sweeps.scheduler import StopRequest, carry_out
+    from lawdsl.runners.sweeps.scheduler import StopRequest, run_jobs
 
     if plan.to_do:
         folders = [c.folder for c in sweep.corpora.values()] + list(sweep.validation.values())
@@ -146,7 +146,7 @@ def _run_sweep(
             if outcome.status == "done":
                 _export_model(sweep, outcome.run, silent)
 
-        return carry_out(engine, plan.to_do, stop, ended, progress), stop
+        return run_jobs(engine, plan.to_do, stop, ended, progress), stop
 
 
 def _announce_stop() -> None:
@@ -203,7 +203,7 @@ def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
         yield Diagnostic("R0116", message, "warning", help=help)
 
 
-def _export_model(sweep: Sweep, run: Planned, silent: bool) -> None:
+def _export_model(sweep: Sweep, run: PlannedRun, silent: bool) -> None:
     """Export the model of a finished run, if the sweep has a folder for it, and print where."""
     from lawdsl.runners.sweeps import export
 

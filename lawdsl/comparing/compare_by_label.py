@@ -11,7 +11,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.melt import Labelled, labelled
 from lawdsl.data.table import Table
-from lawdsl.fitting.fit_by_label import parts_of, within
+from lawdsl.fitting.fit_by_label import label_groups, scaled_progress
 from lawdsl.fitting.options import FitOptions
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.language.symbols import Objective
@@ -52,7 +52,7 @@ def compare_many(
         for law in laws
     ]
     label_parts = [
-        list(parts_of(law, labelled_table.instance))
+        list(label_groups(law, labelled_table.instance))
         for law, labelled_table in zip(laws, labelled_tables, strict=True)
     ]
     _check_same_rows(
@@ -88,7 +88,7 @@ def compare_many(
             for name, column in labelled_table.columns.items()
         }
         part_options = replace(
-            options, progress=within(options.progress, number, len(label_parts[0]))
+            options, progress=scaled_progress(options.progress, number, len(label_parts[0]))
         )
         try:
             parts[label] = compare_one(

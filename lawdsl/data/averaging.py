@@ -13,9 +13,9 @@ import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.columns import no_column
-from lawdsl.data.evaluations import Codes, RunReading, coded, read_runs
+from lawdsl.data.evaluations import Codes, RunReading, read_runs, row_codes
 from lawdsl.data.means import Between, Means, Point
-from lawdsl.data.measure_findings import lacking_points, no_common_point, unread_labels
+from lawdsl.data.measure_findings import missing_points_finding, no_common_point, unread_labels
 from lawdsl.data.measure_rows import Rows
 from lawdsl.data.table import bad_rows
 from lawdsl.language import tree
@@ -52,13 +52,13 @@ def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Me
     if missing:
         what = "the points at which others were measured"
         raise LawdslError([no_column(rows.table, name, what, name) for name in missing])
-    by_label = _by_point(measure, rows, open_variables)
+    by_label = _run_values_by_point(measure, rows, open_variables)
     keys = (
         None
         if points is None
         else [tuple(_six_digits(p[n]) for n in open_variables) for p in points]
     )
-    common = _common(rows, by_label, open_variables, keys)
+    common = _common_points(rows, by_label, open_variables, keys)
     every = (
         dict.fromkeys(key for by_key in by_label.values() for key in by_key) if keys is None else {}
     )
@@ -84,7 +84,7 @@ def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Me
     )
 
 
-def _by_point(
+def _run_values_by_point(
     measure: Measure, rows: Rows, open_variables: Sequence[str]
 ) -> dict[str, dict[Key, list[RunValue]]]:
     """The values of a measure in the runs of each label, grouped by the values of the open
@@ -94,8 +94,8 @@ def _by_point(
         LawdslError: a label without a run that has all readings.
     """
     columns = [rows.columns[name] for name in open_variables]
-    runs = coded([rows.codes, *columns, *rows.beside], len(rows.codes))
-    read = {call: _read(rows, runs, reading) for call, reading in measure.readings.items()}
+    runs = row_codes([rows.codes, *columns, *rows.beside], len(rows.codes))
+    read = {call: _read_run(rows, runs, reading) for call, reading in measure.readings.items()}
     by_label: dict[str, dict[Key, list[RunValue]]] = {name: {} for name in rows.names}
     for run, first in enumerate(np.unique(runs, return_index=True)[1]):
         readings = {call: by_run[run] for call, by_run in read.items() if run in by_run}
@@ -106,7 +106,7 @@ def _by_point(
                 for call, one in readings.items()
                 if one.neighbours is not None
             ]
-            one = RunValue(_computed(measure, readings), tuple(lines))
+            one = RunValue(_formula_value(measure, readings), tuple(lines))
             by_label[rows.names[rows.codes[first]]].setdefault(key, []).append(one)
     empty = [name for name, by_key in by_label.items() if not by_key]
     if empty:
@@ -122,7 +122,7 @@ def _point(names: Iterable[str], key: Key) -> Point:
     return dict(zip(names, key, strict=True))
 
 
-def _read(rows: Rows, runs: Codes, reading: Reading) -> dict[int, RunReading]:
+def _read_run(rows: Rows, runs: Codes, reading: Reading) -> dict[int, RunReading]:
     """The reading of each run at a position; a loss that is not a number raises an error with its
     row."""
     met = rows.meeting(reading.conditions[1:])
@@ -137,7 +137,7 @@ def _read(rows: Rows, runs: Codes, reading: Reading) -> dict[int, RunReading]:
     return readings
 
 
-def _computed(measure: Measure, readings: Mapping[tree.Call, RunReading]) -> float:
+def _formula_value(measure: Measure, readings: Mapping[tree.Call, RunReading]) -> float:
     """The formula of a measure with what one run has for its readings; nan where it has no value."""
 
     def value(part: tree.Formula) -> float:
@@ -163,7 +163,7 @@ def _computed(measure: Measure, readings: Mapping[tree.Call, RunReading]) -> flo
         return float("nan")
 
 
-def _common(
+def _common_points(
     rows: Rows,
     by_label: Mapping[str, Mapping[Key, object]],
     open_variables: tuple[str, ...],
@@ -189,7 +189,9 @@ def _common(
         for label, by_key in by_label.items()
     }
     problems = [
-        lacking_points(rows, label, no, points[label]) for label, no in lacking.items() if no
+        missing_points_finding(rows, label, no, points[label])
+        for label, no in lacking.items()
+        if no
     ]
     if problems:
         raise LawdslError(problems)

@@ -24,9 +24,9 @@ from lawdsl.data.row_filter import RELATIONS, condition
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.data.weights_and_runs import (
     check_columns,
-    counting,
-    groups_of,
-    of_known_runs,
+    rows_of_known_runs,
+    rows_of_positive_weight,
+    run_numbers,
     with_weights,
 )
 from lawdsl.language.keywords import did_you_mean
@@ -112,10 +112,10 @@ def bind(
     check_columns(table, run, "run")
     table, dropped = chosen_rows(table, where, drop_bad)
     if weighted is not None:
-        table, more = counting(table, weighted, drop_bad)
+        table, more = rows_of_positive_weight(table, weighted, drop_bad)
         dropped += more
     if run:
-        table, more = of_known_runs(table, run, drop_bad)
+        table, more = rows_of_known_runs(table, run, drop_bad)
         dropped += more
     if drop_bad:
         table, more = readable_rows(table, list(bound.values()))
@@ -137,7 +137,7 @@ def bind(
     warnings: list[Diagnostic] = []
     rows, rounded = table.rows, np.zeros(0)
     counts = None if weighted is None else table.numbers(weighted)
-    groups = groups_of(table, run) if run else None
+    groups = run_numbers(table, run) if run else None
     if output is not None:
         problems = two_scales(law, table, values, bound, positive)
         if problems:
@@ -257,25 +257,27 @@ def _values(
         values[name] = numbers
         checks = [(np.isfinite(numbers), "D0107", "is not a finite number", "")]
         if name in quantities:
-            checks += _domain(law, quantities[name], numbers)
+            checks += _bound_checks(law, quantities[name], numbers)
         elif positive:
             why = "is not above 0, so it has no logarithm"
             checks.append((numbers > 0, "D0109", why, "fit raw residuals: --objective squared"))
         elif np.any(numbers < 0):
             why = f"is below 0, which `{law.name}` cannot give"
-            checks.append((_possible(law, numbers), "D0124", why, ""))
+            checks.append((_attainable(law, numbers), "D0124", why, ""))
         # a row is reported for the first check that it fails: nan would fail them all
         fine = np.ones(len(table), dtype=bool)
         for passed, code, why, help in checks:
             if not (passed | ~fine).all():
                 bad = fine & ~passed
-                problems.append(_refused(table, column, bad, code, why, help, law.output in bound))
+                problems.append(
+                    _broken_promise(table, column, bad, code, why, help, law.output in bound)
+                )
             fine &= passed
         good &= fine
     return values, problems, good
 
 
-def _possible(law: Law, numbers: Array) -> Mask:
+def _attainable(law: Law, numbers: Array) -> Mask:
     """The mask of measured values that the law can produce up to noise, shape (rows,).
 
     All values pass unless declared signs prove that the law is never negative. Then value >=
@@ -292,7 +294,7 @@ def _possible(law: Law, numbers: Array) -> Mask:
     return possible
 
 
-def _refused(
+def _broken_promise(
     table: Table, column: str, bad: Mask, code: str, why: str, help: str, fitting: bool
 ) -> Diagnostic:
     """The message about values that break a promise; only a fit can do without their rows."""
@@ -305,7 +307,7 @@ def _refused(
     return bad_rows(code, table, column, rows, f"column {column}: {cell[:40]} {why}", advice)
 
 
-def _domain(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str, str]]:
+def _bound_checks(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str, str]]:
     """For each bound of a variable: the mask of rows that satisfy it, and the message for the
     others."""
     # 17 digits give a float64 back unchanged
@@ -316,12 +318,12 @@ def _domain(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str,
         unit = f" {unit_text(q.unit)}" if q.unit else ""
         bound_text = b.text if b.limit.is_number else f"{b.text} = {limit:g}{unit}"
         why = f"is outside the domain {q.name} {b.relation} {bound_text}"
-        change = f"change the setting: {_reaching(b, numbers)}" if b.limit.is_Symbol else ""
+        change = f"change the setting: {_extending_option(b, numbers)}" if b.limit.is_Symbol else ""
         checks.append((RELATIONS[b.relation](numbers, limit), "D0108", why, change))
     return checks
 
 
-def _reaching(bound: Bound, numbers: Array) -> str:
+def _extending_option(bound: Bound, numbers: Array) -> str:
     """The option that lets a domain reach all of these numbers, if it ends in a setting."""
     above = numbers[np.isfinite(numbers) & (numbers > 0)]
     if bound.relation != ">=" or not len(above):

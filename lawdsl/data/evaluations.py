@@ -38,14 +38,14 @@ class RunReading:
     neighbours: tuple[float, float] | None = None
 
 
-def rounded(numbers: Array) -> Array:
+def rounded_to_six_digits(numbers: Array) -> Array:
     """Numbers rounded to six significant digits, so that 1.8 equals 1800 after conversion of
     units."""
     unique, codes = np.unique(numbers, return_inverse=True)
     return np.array([float(f"{x:.6g}") for x in unique])[codes.reshape(-1)]
 
 
-def coded(columns: Sequence[NDArray[np.generic]], count: int) -> Codes:
+def row_codes(columns: Sequence[NDArray[np.generic]], count: int) -> Codes:
     """An integer code for each row, equal where all columns agree.
 
     Args:
@@ -65,7 +65,9 @@ def coded(columns: Sequence[NDArray[np.generic]], count: int) -> Codes:
     return codes
 
 
-def still(along: Array, variables: Mapping[str, Array], beside: Sequence[Codes]) -> list[str]:
+def constant_along_runs(
+    along: Array, variables: Mapping[str, Array], beside: Sequence[Codes]
+) -> list[str]:
     """The variables that are constant while a run progresses.
 
     Rows belong to one run if they agree in these; the other variables, such as D while `step`
@@ -83,11 +85,12 @@ def still(along: Array, variables: Mapping[str, Array], beside: Sequence[Codes])
         best: tuple[int, list[str]] | None = None
         for moving in combinations(names, count):
             rest = [name for name in names if name not in moving]
-            runs = coded([*beside, *(variables[name] for name in rest)], len(along))
+            runs = row_codes([*beside, *(variables[name] for name in rest)], len(along))
             # a run with one evaluation does not show what grows along it
-            several = _of_several_positions(runs, along)
+            several = _rows_with_several_positions(runs, along)
             if several.any() and all(
-                _grows(runs[several], along[several], variables[name][several]) for name in moving
+                _grows_along_runs(runs[several], along[several], variables[name][several])
+                for name in moving
             ):
                 number = int(runs.max()) + 1
                 best = (number, rest) if best is None or number < best[0] else best
@@ -96,7 +99,7 @@ def still(along: Array, variables: Mapping[str, Array], beside: Sequence[Codes])
     return names
 
 
-def _of_several_positions(runs: Codes, along: Array) -> Mask:
+def _rows_with_several_positions(runs: Codes, along: Array) -> Mask:
     """The rows of runs that have several places."""
     low, high = (np.full(int(runs.max()) + 1, end) for end in (np.inf, -np.inf))
     np.minimum.at(low, runs, along)
@@ -105,7 +108,7 @@ def _of_several_positions(runs: Codes, along: Array) -> Mask:
     return several
 
 
-def _grows(runs: Codes, along: Array, variable: Array) -> bool:
+def _grows_along_runs(runs: Codes, along: Array, variable: Array) -> bool:
     """Whether in each run a variable grows as the run moves along."""
     order = np.lexsort((variable, along, runs))
     same = np.diff(runs[order]) == 0

@@ -42,7 +42,7 @@ def unread_labels(
         own_runs = set(runs[mine].tolist())
         first = next((call for call, by_run in read.items() if not own_runs & by_run.keys()), None)
         if first is None:
-            what = _and([print_formula(call) for call in read])
+            what = _joined_names([print_formula(call) for call in read])
             note = "rows are of one run where they agree in the variables that do not grow along it"
             help = "measure them in one run; --run names the columns that tell runs apart"
         else:
@@ -53,7 +53,7 @@ def unread_labels(
     return [
         Diagnostic(
             "D0132",
-            f"no run of {_and(labels)} has {what}",
+            f"no run of {_joined_names(labels)} has {what}",
             place=rows.table.name,
             notes=(note,),
             help=help,
@@ -71,15 +71,16 @@ def no_common_point(rows: Rows, points: Mapping[str, Sequence[Point]]) -> Diagno
     """
     message = "what is measured cannot be compared: no point is common to the runs of all labels"
     notes = [
-        f"`{label}` has runs at {listed(label_points)}" for label, label_points in points.items()
+        f"`{label}` has runs at {listed_points(label_points)}"
+        for label, label_points in points.items()
     ][:MAX_LISTED]
-    names = _and(list(next(iter(points.values()))[0]))
+    names = _joined_names(list(next(iter(points.values()))[0]))
     help = f"measure all labels at one {names}, or give the values in columns"
     table_name = rows.table.name
     return Diagnostic("D0133", message, place=table_name, notes=tuple(notes), help=help)
 
 
-def lacking_points(
+def missing_points_finding(
     rows: Rows, label: str, lacking: Sequence[Point], label_points: Sequence[Point]
 ) -> Diagnostic:
     """The message about a label without runs at points where others were measured.
@@ -90,22 +91,22 @@ def lacking_points(
         lacking: the points that it lacks.
         label_points: the points that it has.
     """
-    message = f"`{label}` has no run at {listed(lacking)}, where others were measured"
-    notes = (f"its runs are at {listed(label_points)}",)
+    message = f"`{label}` has no run at {listed_points(lacking)}, where others were measured"
+    notes = (f"its runs are at {listed_points(label_points)}",)
     help = f"measure `{label}` there, or all at one point that the law names: `{_reading_at(label_points[-1])}`"
     return Diagnostic("D0133", message, place=rows.table.name, notes=notes, help=help)
 
 
 def _reading_at(point: Point) -> str:
     """A reading at a point, as a law would write it: L(…, N = 1.8)."""
-    return f"L(…, {listed([point])})"
+    return f"L(…, {listed_points([point])})"
 
 
 def _nearest(rows: Rows, mine: Mask, reading: Reading) -> tuple[str, str]:
     """The nearest available readings, and advice."""
     for name, number in reading.conditions[1:]:
         if not (mine & rows.meeting([(name, number)])).any():
-            available = _several(np.unique(rows.columns[name][mine]).tolist())
+            available = _numbers_text(np.unique(rows.columns[name][mine]).tolist())
             return f"its rows have {name} = {available}", f"choose one of these for {number:g}"
     along, position = reading.along, reading.conditions[0][1]
     positions = np.unique(rows.columns[along][mine & rows.meeting(reading.conditions[1:])])
@@ -123,14 +124,14 @@ def _nearest(rows: Rows, mine: Mask, reading: Reading) -> tuple[str, str]:
     return f"it was evaluated at {along} = {available}", f"evaluate at {along} = {position:g}"
 
 
-def listed(points: Iterable[Point]) -> str:
+def listed_points(points: Iterable[Point]) -> str:
     """Points in a message: `N = 0.5, r = 1; N = 1.8, r = 1 and 16 more`."""
     texts = [", ".join(f"{name} = {x:g}" for name, x in point.items()) for point in points]
     more = f" and {len(texts) - MAX_LISTED} more" if len(texts) > MAX_LISTED else ""
     return "; ".join(texts[:MAX_LISTED]) + more
 
 
-def _several(numbers: Sequence[float]) -> str:
+def _numbers_text(numbers: Sequence[float]) -> str:
     if len(numbers) <= MAX_LISTED:
         return ", ".join(f"{x:g}" for x in numbers)
     return f"{', '.join(f'{x:g}' for x in numbers[: MAX_LISTED - 1])}, …, {numbers[-1]:g}"
@@ -145,19 +146,20 @@ def averaging_warnings(means: Sequence[Means], table_name: str) -> list[Diagnost
         table_name: the table's name.
     """
     diagnostics = []
-    for (points, lacking), group in _alike(means):
+    for (points, lacking), group in _variables_by_points(means):
         if len(points) < 2 and not lacking:
             continue
-        names = _and([f"`{m.measure.name}`" for m in group])
+        names = _joined_names([f"`{m.measure.name}`" for m in group])
         ranges = (
-            f"{name} = {_several(sorted({point[name] for point in points}))}" for name in points[0]
+            f"{name} = {_numbers_text(sorted({point[name] for point in points}))}"
+            for name in points[0]
         )
         where = " and ".join(ranges)
         many = f"the mean over {len(points)} points, {where}" if len(points) > 1 else f"at {where}"
         verb = "is" if len(group) == 1 else "are each"
         message = f"{names} {verb} {many}" if len(points) > 1 else f"{names} {verb} measured {many}"
         notes = [
-            f"`{label}` has no run at {listed(missing_points)}: left out"
+            f"`{label}` has no run at {listed_points(missing_points)}: left out"
             for label, missing_points in lacking[:MAX_LISTED]
         ]
         help = "a new label needs runs at all of them; choose one in the law: "
@@ -170,7 +172,7 @@ def averaging_warnings(means: Sequence[Means], table_name: str) -> list[Diagnost
     return diagnostics
 
 
-def _alike(means: Sequence[Means]) -> list[tuple[PointGroup, list[Means]]]:
+def _variables_by_points(means: Sequence[Means]) -> list[tuple[PointGroup, list[Means]]]:
     """Groups of variables with the same points and the same excluded points."""
     groups: list[tuple[PointGroup, list[Means]]] = []
     for one in means:
@@ -184,7 +186,7 @@ def _alike(means: Sequence[Means]) -> list[tuple[PointGroup, list[Means]]]:
     return groups
 
 
-def _and(names: Sequence[str]) -> str:
+def _joined_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -202,9 +204,11 @@ def interpolation_warnings(means: Sequence[Means], table_name: str) -> list[Diag
             lines.setdefault(line, dict.fromkeys(labels)).update(dict.fromkeys(labels))
     if not lines:
         return []
-    names = _and([f"`{one.measure.name}`" for one in means if one.between])
+    names = _joined_names([f"`{one.measure.name}`" for one in means if one.between])
     message = f"{names}: not every reading was evaluated; some are interpolated along a line"
-    notes = [f"{line} in {_and([f'`{n}`' for n in labels])}" for line, labels in lines.items()]
+    notes = [
+        f"{line} in {_joined_names([f'`{n}`' for n in labels])}" for line, labels in lines.items()
+    ]
     more = (f"and {len(notes) - MAX_LISTED} more",) if len(notes) > MAX_LISTED else ()
     help = "evaluate there, or read where there are evaluations"
     return [

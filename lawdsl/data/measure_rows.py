@@ -10,7 +10,14 @@ import numpy as np
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import conversion, readable_rows
 from lawdsl.data.columns import no_column
-from lawdsl.data.evaluations import Array, Codes, Mask, coded, rounded, still
+from lawdsl.data.evaluations import (
+    Array,
+    Codes,
+    Mask,
+    constant_along_runs,
+    rounded_to_six_digits,
+    row_codes,
+)
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.symbols import Declarations, Measure
 
@@ -68,7 +75,9 @@ class Rows:
         variables = {name: self.columns[name] for name in self.open_variables}
         names = list(self.open_variables)
         for along in {reading.along for reading in measure.readings.values()}:
-            staying = still(self.columns[along], variables, (self.codes, *self.beside))
+            staying = constant_along_runs(
+                self.columns[along], variables, (self.codes, *self.beside)
+            )
             names = [name for name in names if name in staying]
         return tuple(names)
 
@@ -181,15 +190,17 @@ def rows_of(request: MeasureRequest, measure: Measure) -> Rows:
         table=table,
         names=tuple(map(str, names)),
         codes=codes.reshape(-1),
-        columns={name: rounded(column) for name, column in columns.items()},
+        columns={name: rounded_to_six_digits(column) for name, column in columns.items()},
         open_variables=tuple(name for name in variables if name in columns and name not in named),
-        beside=_beside(request, measure, table),
+        beside=_other_column_codes(request, measure, table),
         output=measurements,
         output_column=needed[output],
     )
 
 
-def _beside(request: MeasureRequest, measure: Measure, table: Table) -> tuple[Codes, ...]:
+def _other_column_codes(
+    request: MeasureRequest, measure: Measure, table: Table
+) -> tuple[Codes, ...]:
     """Codes of the other columns that identify runs, unless the readings' conditions select
     different runs."""
     if len({reading.conditions[1:] for reading in measure.readings.values()}) > 1:
@@ -203,4 +214,4 @@ def _beside(request: MeasureRequest, measure: Measure, table: Table) -> tuple[Co
     if problems:
         raise LawdslError(problems)
     texts = [np.array(table.texts(name), dtype=object) for name in names if name in table.columns]
-    return tuple(coded([text], len(table)) for text in texts)
+    return tuple(row_codes([text], len(table)) for text in texts)

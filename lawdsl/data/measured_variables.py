@@ -14,7 +14,7 @@ from lawdsl.core.records import read
 from lawdsl.data.averaging import means_of
 from lawdsl.data.binding import conversion
 from lawdsl.data.columns import no_column
-from lawdsl.data.evaluations import rounded
+from lawdsl.data.evaluations import rounded_to_six_digits
 from lawdsl.data.means import Means, Point
 from lawdsl.data.measure_findings import averaging_warnings, interpolation_warnings
 from lawdsl.data.measure_rows import (
@@ -166,7 +166,7 @@ def _from_column(request: MeasureRequest, measure: Measure) -> dict[str, float]:
     numbers = table.numbers(column) * size
     by_label: dict[str, float] = {}
     for row, (label, number, six) in enumerate(
-        zip(labels, numbers.tolist(), rounded(numbers).tolist(), strict=True)
+        zip(labels, numbers.tolist(), rounded_to_six_digits(numbers).tolist(), strict=True)
     ):
         # to six digits: the conversion of a unit rounds
         if six != float(f"{by_label.setdefault(label, number):.6g}"):

@@ -102,7 +102,7 @@ def labelled(
     table = _with_labels(declared, table)
     columns_of = elements(declared, table, columns, fit_labels or {}, target=target)
     labels = dict(columns_of.labels)
-    usable = _Usable(table, drop_bad, DO_WITHOUT if target else CORRECT)
+    usable = _UsableRows(table, drop_bad, DO_WITHOUT if target else CORRECT)
     of_rows = {
         index: _labels_of_rows(declared.indices[index].over, column, labels, usable)
         for index, column in columns_of.by_label.items()
@@ -113,18 +113,18 @@ def labelled(
         for s in declared.symbols.values()
         if s.kind == "variable" and s.simplex
     }
-    warnings = tuple(_odd_shares(declared, columns_of, rest, usable))
-    long, of_rows = usable.kept(_with_elements(declared, table, columns_of), of_rows)
+    warnings = tuple(_share_warnings(declared, columns_of, rest, usable))
+    long, of_rows = usable.kept(_with_element_columns(declared, table, columns_of), of_rows)
     if target:
-        long, of_rows = _long(declared, long, columns_of, labels, of_rows)
+        long, of_rows = _to_long_rows(declared, long, columns_of, labels, of_rows)
     instance = Instance(labels, {}, columns_of.by_row, rest)
-    plain = {n: c for n, c in columns.items() if _is_plain(declared, columns_of, n)}
+    plain = {n: c for n, c in columns.items() if _has_no_subscripts(declared, columns_of, n)}
     plain |= {declared.symbols[name].text: columns.get(name, name) for name in columns_of.by_row}
     sets = {index: instance.of(declared, index) for index in of_rows}
     return Labelled(long, instance, plain, of_rows, sets, warnings, usable.dropped)
 
 
-class _Usable:
+class _UsableRows:
     """The usable rows of a table; the others are refused together, or excluded.
 
     Attributes:
@@ -174,7 +174,7 @@ class _Usable:
 
 
 def _labels_of_rows(
-    over: str, column: str, labels: dict[str, tuple[str, ...]], usable: _Usable
+    over: str, column: str, labels: dict[str, tuple[str, ...]], usable: _UsableRows
 ) -> tuple[str, ...]:
     """Each row's label; those of a set that are not known yet are added to `labels`."""
     row_labels = usable.table.texts(column)
@@ -194,8 +194,8 @@ def _labels_of_rows(
     return tuple(row_labels)
 
 
-def _odd_shares(
-    declared: Declarations, columns_of: Elements, rest: Mapping[str, str], usable: _Usable
+def _share_warnings(
+    declared: Declarations, columns_of: Elements, rest: Mapping[str, str], usable: _UsableRows
 ) -> Iterator[Diagnostic]:
     """Warnings about shares; rows with invalid shares are reported or excluded."""
     for name, label in rest.items():
@@ -216,7 +216,7 @@ def _odd_shares(
         yield from shares.warnings
 
 
-def _with_elements(declared: Declarations, table: Table, columns_of: Elements) -> Table:
+def _with_element_columns(declared: Declarations, table: Table, columns_of: Elements) -> Table:
     """The table with a column for each element of the variables."""
     columns, units = dict(table.columns), dict(table.units)
     for name, by_label in columns_of.wide.items():
@@ -230,7 +230,7 @@ def _with_elements(declared: Declarations, table: Table, columns_of: Elements) -
     return replace(table, columns=columns, units=units)
 
 
-def _long(
+def _to_long_rows(
     declared: Declarations,
     table: Table,
     columns_of: Elements,
@@ -262,7 +262,7 @@ def _long(
     }
 
 
-def _is_plain(declared: Declarations, columns_of: Elements, name: str) -> bool:
+def _has_no_subscripts(declared: Declarations, columns_of: Elements, name: str) -> bool:
     """Whether a binding is for a name without subscripts, or an output beside labels."""
     if name == declared.output.name:
         return name not in columns_of.wide

@@ -36,7 +36,7 @@ DEFAULT_RELATIVE_NOISE = 1e-3  # the relative noise assumed where no setting was
 
 
 @dataclass(frozen=True)
-class Usual:
+class PlausibleMagnitudes:
     """Plausible magnitudes of a quantity.
 
     Attributes:
@@ -54,10 +54,10 @@ class Usual:
     to: float
 
 
-USUAL: Mapping[Dimension, Usual] = {
-    (("param", 1),): Usual(1e4, 1e6, 5e3, 1e15, 1e6, 1e13),
-    (("token", 1),): Usual(1e6, 1e8, 1e5, 1e18, 1e8, 1e15),
-    (("FLOP", 1),): Usual(1e9, 1e10, 1e8, 1e33, 1e12, 1e28),
+USUAL: Mapping[Dimension, PlausibleMagnitudes] = {
+    (("param", 1),): PlausibleMagnitudes(1e4, 1e6, 5e3, 1e15, 1e6, 1e13),
+    (("token", 1),): PlausibleMagnitudes(1e6, 1e8, 1e5, 1e18, 1e8, 1e15),
+    (("FLOP", 1),): PlausibleMagnitudes(1e9, 1e10, 1e8, 1e33, 1e12, 1e28),
 }
 """Dimension -> the numbers of it: model sizes, training tokens, compute."""
 

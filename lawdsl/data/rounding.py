@@ -31,10 +31,10 @@ def steps(numbers: Array) -> Array:
     size = np.abs(numbers)
     if not len(numbers) or not np.all(np.isfinite(numbers)) or not size.max() > 0:
         return np.zeros(len(numbers))
-    return np.maximum(_common(numbers, size), _significant(numbers, size))
+    return np.maximum(_common_step(numbers, size), _significant_digit_step(numbers, size))
 
 
-def _common(numbers: Array, size: Array) -> float:
+def _common_step(numbers: Array, size: Array) -> float:
     """The largest step of which all numbers are multiples; 0 if no tried step fits."""
     for decimals in DECIMALS:
         unit = 10.0**-decimals
@@ -43,25 +43,25 @@ def _common(numbers: Array, size: Array) -> float:
         if np.max(np.abs(scaled)) > MAX_EXACT_INTEGER:
             break
         multiples = np.rint(scaled)
-        if np.all(np.abs(scaled - multiples) * unit <= _allowed(unit, size)):
+        if np.all(np.abs(scaled - multiples) * unit <= _allowed_steps(unit, size)):
             # 0.05 and 0.15 are multiples of 0.01, but their step is 0.05
             return float(np.gcd.reduce(multiples.astype(np.int64))) * unit
     return 0.0
 
 
-def _significant(numbers: Array, size: Array) -> Array:
+def _significant_digit_step(numbers: Array, size: Array) -> Array:
     """The step of each number where all have few significant digits; else 0."""
     with np.errstate(divide="ignore"):
         power = np.where(size > 0, np.floor(np.log10(np.where(size > 0, size, 1.0))), 0.0)
     for digits in SIGNIFICANT_DIGITS:
         unit = 10.0 ** (power - digits + 1)
         off = np.abs(numbers / unit - np.rint(numbers / unit)) * unit
-        if np.all(off <= _allowed(unit, size)):
+        if np.all(off <= _allowed_steps(unit, size)):
             return np.asarray(np.where(size > 0, unit, 0.0), dtype=np.float64)
     return np.zeros(len(numbers))
 
 
-def _allowed(unit: Array | float, size: Array) -> Array:
+def _allowed_steps(unit: Array | float, size: Array) -> Array:
     coarse = np.asarray(unit) > COARSE_STEP * np.max(size)
     return np.where(coarse, SINGLE_RTOL, DOUBLE_RTOL) * size
 

@@ -69,7 +69,7 @@ def check_columns(table: Table, names: Sequence[str], what: str) -> None:
         raise LawdslError(problems)
 
 
-def counting(table: Table, column: str, drop_bad: bool) -> tuple[Table, int]:
+def rows_of_positive_weight(table: Table, column: str, drop_bad: bool) -> tuple[Table, int]:
     """The rows of positive weight, and the number of invalid rows that were excluded.
 
     Args:
@@ -103,7 +103,7 @@ def counting(table: Table, column: str, drop_bad: bool) -> tuple[Table, int]:
     return table.keep(used), dropped
 
 
-def of_known_runs(table: Table, columns: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
+def rows_of_known_runs(table: Table, columns: Sequence[str], drop_bad: bool) -> tuple[Table, int]:
     """The rows with a known training run, and the number of other rows that were excluded.
 
     Args:
@@ -128,7 +128,7 @@ def of_known_runs(table: Table, columns: Sequence[str], drop_bad: bool) -> tuple
     return table, dropped
 
 
-def groups_of(table: Table, columns: Sequence[str]) -> NDArray[np.int64]:
+def run_numbers(table: Table, columns: Sequence[str]) -> NDArray[np.int64]:
     """The number of each row's run, shape (rows,), independent of the order of the rows.
 
     Rows belong to one run if they agree in all of the columns; numbers compare as numbers, 70 =

@@ -31,7 +31,7 @@ from lawdsl.designing.groups import ErrorOfRows, Rows, group_errors, sample_grou
 from lawdsl.designing.result import MIXTURE_COLUMN, one_line
 from lawdsl.fitting.diagnostics.diagnose import insufficient_data_errors
 from lawdsl.fitting.fit import in_one_step
-from lawdsl.fitting.fit_by_label import parts_of
+from lawdsl.fitting.fit_by_label import label_groups
 from lawdsl.fitting.options import FitOptions, check_seed
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
@@ -267,7 +267,7 @@ def _rows_by_label(
         return
     rows, _ = chosen_rows(runs, options.where, options.drop_bad)
     melted = labelled(law.declarations, rows, options.columns, drop_bad=options.drop_bad)
-    for label_part in parts_of(law, melted.instance):
+    for label_part in label_groups(law, melted.instance):
         label_law = law.at_labels(replace(melted.instance, at=label_part))
         yield _label_rows(
             label_law,

@@ -14,7 +14,7 @@ LISTED = 8  # labels that the place of a diagnostic lists
 ELEMENT = re.compile(r"(\w+)\[([^\[\]]+)\]")  # t[github, web]
 
 
-def gathered(parts: Sequence[Fit]) -> list[Diagnostic]:
+def merge_findings(parts: Sequence[Fit]) -> list[Diagnostic]:
     """Merge the diagnostics of several fits, in the order in which they first occur.
 
     Diagnostics that differ in the label of the rows only are merged: those about `t[github, web]`
@@ -23,8 +23,13 @@ def gathered(parts: Sequence[Fit]) -> list[Diagnostic]:
     parts_by_finding: dict[Diagnostic, list[tuple[str, Diagnostic]]] = {}
     for part in parts:
         for d in part.diagnostics:
-            parts_by_finding.setdefault(_general(d, part), []).append((label_of(part), d))
-    return [_told(general, labelled, len(parts)) for general, labelled in parts_by_finding.items()]
+            parts_by_finding.setdefault(_generalise_diagnostic(d, part), []).append(
+                (label_of(part), d)
+            )
+    return [
+        _diagnostic_of_labels(general, labelled, len(parts))
+        for general, labelled in parts_by_finding.items()
+    ]
 
 
 def label_of(part: Fit) -> str:
@@ -32,7 +37,7 @@ def label_of(part: Fit) -> str:
     return part.law.instance.text if part.law.instance else ""
 
 
-def general(text: str, part: Fit) -> str:
+def generalise_labels(text: str, part: Fit) -> str:
     """Replace the labels of a part by their indices in a text about its parameters.
 
     Args:
@@ -44,11 +49,11 @@ def general(text: str, part: Fit) -> str:
     names = {*part.parameters, *part.held}
     labels_of_rows = part.law.instance.at
     return ELEMENT.sub(
-        lambda m: general_name(m[0], labels_of_rows) if m[0] in names else m[0], text
+        lambda m: generalise_name(m[0], labels_of_rows) if m[0] in names else m[0], text
     )
 
 
-def general_name(name: str, labels: Mapping[str, str]) -> str:
+def generalise_name(name: str, labels: Mapping[str, str]) -> str:
     """Replace labels by their indices in the name of a parameter: `t[github, web]` -> `t[i, web]`.
 
     Args:
@@ -63,27 +68,27 @@ def general_name(name: str, labels: Mapping[str, str]) -> str:
     return with_subscripts(base, subscripts)
 
 
-def _general(d: Diagnostic, part: Fit) -> Diagnostic:
+def _generalise_diagnostic(d: Diagnostic, part: Fit) -> Diagnostic:
     return replace(
         d,
-        message=general(d.message, part),
-        notes=tuple(general(note, part) for note in d.notes),
-        help=None if d.help is None else general(d.help, part),
+        message=generalise_labels(d.message, part),
+        notes=tuple(generalise_labels(note, part) for note in d.notes),
+        help=None if d.help is None else generalise_labels(d.help, part),
     )
 
 
-def _told(
+def _diagnostic_of_labels(
     general: Diagnostic, labelled: Sequence[tuple[str, Diagnostic]], parts: int
 ) -> Diagnostic:
     """One diagnostic for all labels that it concerns."""
     labels = [label for label, _ in labelled]
     if len(labelled) == 1:
         return replace(labelled[0][1], place=", ".join(filter(None, (labels[0], general.place))))
-    listing = listed(labels, parts)
+    listing = listed_labels(labels, parts)
     return replace(general, place=f"{listing}: {general.place}" if general.place else listing)
 
 
-def listed(labels: Sequence[str], parts: int) -> str:
+def listed_labels(labels: Sequence[str], parts: int) -> str:
     """List labels as text, at most eight by name.
 
     Args:

@@ -56,20 +56,22 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
     )
     rows, dropped = chosen_rows(table, options.where, options.drop_bad)
     labelled_rows = labelled(law.declarations, rows, columns, drop_bad=options.drop_bad)
-    labels_of_parts = list(parts_of(law, labelled_rows.instance))
+    labels_of_parts = list(label_groups(law, labelled_rows.instance))
     fits = []
     for number, at in enumerate(labels_of_parts):
         law_of_part = law.at_labels(replace(labelled_rows.instance, at=at))
         part = replace(
             options,
             columns=labelled_rows.columns,
-            progress=within(options.progress, number, len(labels_of_parts)),
+            progress=scaled_progress(options.progress, number, len(labels_of_parts)),
         )
         try:
             fits.append(fit_one(law_of_part, labelled_rows.keep(at), objective, part))
         except LawdslError as error:
             labels = [", ".join(other.values()) for other in labels_of_parts if other != at]
-            raise LawdslError([_placed(d, at, labels) for d in error.diagnostics]) from None
+            raise LawdslError(
+                [_with_label_as_place(d, at, labels) for d in error.diagnostics]
+            ) from None
     return Fits(
         fitted_law(law),
         labelled_rows.instance.labels,
@@ -78,11 +80,11 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
         (*(measures.warnings if measures else ()), *labelled_rows.warnings),
         dropped + labelled_rows.dropped,
         measures and replace(measures, warnings=()),
-        _rests(labelled_rows),
+        _remaining_shares(labelled_rows),
     )
 
 
-def _rests(labelled_rows: Labelled) -> dict[str, tuple[float, float]]:
+def _remaining_shares(labelled_rows: Labelled) -> dict[str, tuple[float, float]]:
     """The shares that are 1 minus the others, and their ranges."""
     names = [with_subscripts(n, (label,)) for n, label in labelled_rows.instance.left_out.items()]
     values = {
@@ -93,7 +95,7 @@ def _rests(labelled_rows: Labelled) -> dict[str, tuple[float, float]]:
     return {name: (float(shares.min()), float(shares.max())) for name, shares in values.items()}
 
 
-def parts_of(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
+def label_groups(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
     """Iterate over the parts of a table that have no parameter in common: the labels of their rows.
 
     Args:
@@ -101,11 +103,11 @@ def parts_of(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
         instance: the labels of each set.
     """
     declared = law.declarations
-    alone = [index for index in row_indices(declared) if _apart(law, instance, index)]
+    alone = [index for index in row_indices(declared) if _have_own_parameters(law, instance, index)]
     yield from instance.assignments(declared, alone)
 
 
-def _apart(law: Law, instance: Instance, index: str) -> bool:
+def _have_own_parameters(law: Law, instance: Instance, index: str) -> bool:
     """Whether rows with different labels of an index share no parameter."""
     earlier: set[str] = set()
     for label in instance.of(law.declarations, index):
@@ -116,7 +118,7 @@ def _apart(law: Law, instance: Instance, index: str) -> bool:
     return True
 
 
-def within(progress: Progress | None, number: int, parts: int) -> Progress | None:
+def scaled_progress(progress: Progress | None, number: int, parts: int) -> Progress | None:
     """Report the progress of one of several parts as that of all of them.
 
     Args:
@@ -129,7 +131,7 @@ def within(progress: Progress | None, number: int, parts: int) -> Progress | Non
     return lambda done, of: progress(number * of + done, parts * of)
 
 
-def _placed(
+def _with_label_as_place(
     diagnostic: Diagnostic, labels_of_rows: Mapping[str, str], others: Sequence[str]
 ) -> Diagnostic:
     """A diagnostic with the label of its rows as place. A label with few rows may be misspelt."""

@@ -36,7 +36,7 @@ from lawdsl.fitting.diagnostics.robust_fit import (
     unjudged_outlier_findings,
 )
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
-from lawdsl.fitting.fixed_parameters import held_values
+from lawdsl.fitting.fixed_parameters import fixed_values
 from lawdsl.fitting.intervals.methods import Known
 from lawdsl.fitting.intervals.methods import intervals as intervals_of
 from lawdsl.fitting.options import AUTO, FitOptions
@@ -373,7 +373,7 @@ def _precision_findings(
 
 def _fixed_parameters(task: _FitTask, values: Mapping[str, float]) -> dict[str, FixedParameter]:
     """The parameters that are fixed or tied, with how one was chosen."""
-    fixed = held_values(task.law, values)
+    fixed = fixed_values(task.law, values)
     if task.first is not None:
         choice = task.first.criterion.choice
         fixed[choice.name] = FixedParameter(task.first.value, choice.text(task.law.output))

@@ -11,7 +11,7 @@ from lawdsl.language import tree
 from lawdsl.law.law import Law
 
 
-def held_values(law: Law, values: Mapping[str, float]) -> dict[str, FixedParameter]:
+def fixed_values(law: Law, values: Mapping[str, float]) -> dict[str, FixedParameter]:
     """Evaluate the fixed and tied parameters of a law, in the order of their declarations.
 
     Args:

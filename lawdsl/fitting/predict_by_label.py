@@ -16,9 +16,9 @@ from lawdsl.data.label_columns import WILDCARD
 from lawdsl.data.measured_variables import measured
 from lawdsl.data.melt import Labelled, labelled, no_labels
 from lawdsl.data.read import read_table
-from lawdsl.fitting.findings_by_label import label_of, listed
+from lawdsl.fitting.findings_by_label import label_of, listed_labels
 from lawdsl.fitting.fits_record import FitsRecord
-from lawdsl.fitting.prediction_bands import no_band
+from lawdsl.fitting.prediction_bands import missing_band_diagnostic
 from lawdsl.fitting.result import Fit, beyond
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law.law import Law
@@ -152,7 +152,7 @@ def _check_spreads(parts: Sequence[Fit]) -> None:
     without: dict[Diagnostic, list[str]] = {}
     for part in parts:
         if part.spread is None:
-            without.setdefault(no_band(part), []).append(label_of(part))
+            without.setdefault(missing_band_diagnostic(part), []).append(label_of(part))
     if without:
-        told = [replace(d, place=listed(own, len(parts))) for d, own in without.items()]
+        told = [replace(d, place=listed_labels(own, len(parts))) for d, own in without.items()]
         raise LawdslError(told)

@@ -41,7 +41,7 @@ class Band:
 
 
 @np.errstate(all="ignore")  # an extrapolated law may have no value
-def ends(
+def interval_ends(
     problem: Problem, theta: Array, spread: Covariance, level: float
 ) -> tuple[Array, Array, Array]:
     """Values of a fitted law and the ends of their intervals.
@@ -65,7 +65,7 @@ def ends(
     return values, low, np.where(positive, values * np.exp(half), np.inf)
 
 
-def undetermined(name: str, high: Array) -> list[Diagnostic]:
+def undetermined_prediction_warning(name: str, high: Array) -> list[Diagnostic]:
     """A warning where the rows do not determine predictions.
 
     Args:
@@ -82,7 +82,7 @@ def undetermined(name: str, high: Array) -> list[Diagnostic]:
     return [Diagnostic("F0126", message, "warning", help=help)]
 
 
-def no_band(fit: FitRecord) -> Diagnostic:
+def missing_band_diagnostic(fit: FitRecord) -> Diagnostic:
     """The diagnostic that says why a fit without a covariance has no intervals of predictions."""
     intervals = fit.intervals
     finding = next((d for d in fit.diagnostics if d.code == "F0122"), None)

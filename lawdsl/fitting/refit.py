@@ -16,7 +16,7 @@ WORST = 1e100  # in place of residuals and slopes without a value
 
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
-def refitted(problem: Problem, theta: Array) -> tuple[Array, float]:
+def refit(problem: Problem, theta: Array) -> tuple[Array, float]:
     """Fit by least squares from a start: minimise Σ w_i·r_i² in the free numbers.
 
     The trust-region method of SciPy's `least_squares` (Branch, Coleman and Li (1999), SIAM Journal
@@ -49,11 +49,11 @@ def refitted(problem: Problem, theta: Array) -> tuple[Array, float]:
     return to_parameters(problem.transforms, search.x[None])[0], 2.0 * float(search.cost)
 
 
-def squares_of(problem: Problem, theta: Array) -> float:
+def least_squares_near(problem: Problem, theta: Array) -> float:
     """The least weighted sum of squares near some parameters.
 
     Args:
         problem: the fit; its residuals are used, not its loss.
         theta: the start, shape (parameters,).
     """
-    return refitted(problem, theta)[1]
+    return refit(problem, theta)[1]

@@ -16,7 +16,12 @@ from lawdsl.data.read import read_table
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
 from lawdsl.fitting.options import check_level
-from lawdsl.fitting.prediction_bands import Band, ends, no_band, undetermined
+from lawdsl.fitting.prediction_bands import (
+    Band,
+    interval_ends,
+    missing_band_diagnostic,
+    undetermined_prediction_warning,
+)
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import (
@@ -118,13 +123,19 @@ class Fit(FitRecord):
         """
         check_level(level)
         if self.spread is None:
-            raise LawdslError(no_band(self))
+            raise LawdslError(missing_band_diagnostic(self))
         law = self.law_of_spread()
         objective = replace(law.objective, log=self.objective.of_logs)
         problem, theta = self._posed(law, objective, table, columns)
-        values, low, high = ends(problem, theta, self.spread, level)
+        values, low, high = interval_ends(problem, theta, self.spread, level)
         warnings = self._warnings(law, problem.columns)
-        return Band(values, low, high, level, (*warnings, *undetermined(law.output, high)))
+        return Band(
+            values,
+            low,
+            high,
+            level,
+            (*warnings, *undetermined_prediction_warning(law.output, high)),
+        )
 
     def law_of_spread(self) -> Law:
         """The law of the covariance, in which a parameter chosen before the others is free."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.records import read, to_plain
-from lawdsl.fitting.findings_by_label import gathered, label_of
+from lawdsl.fitting.findings_by_label import label_of, merge_findings
 from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.options import check_level
 from lawdsl.fitting.predict_by_label import predicted
@@ -63,7 +63,7 @@ class Fits(FitsRecord):
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """The findings that the verdicts rest on, each with the labels that it concerns."""
-        return (*self.warnings, *gathered(self.parts))
+        return (*self.warnings, *merge_findings(self.parts))
 
     @property
     def objective(self) -> float:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.fit_record import FitRecord
-from lawdsl.fitting.fixed_parameters import held_values
+from lawdsl.fitting.fixed_parameters import fixed_values
 from lawdsl.fitting.preparation.build_problem import is_large, problem_of
 from lawdsl.fitting.storage import altered
 from lawdsl.law.law import Bound, Law, Quantity
@@ -93,7 +93,7 @@ def _held(fit: FitRecord, law: Law) -> Iterator[str]:
     """Fixed and tied parameters with another value than the law gives them."""
     if is_large(law):
         return
-    for name, known in held_values(law, fit.values).items():
+    for name, known in fixed_values(law, fit.values).items():
         stored = fit.held.get(name)
         if stored is None:
             yield f"it has no value of {name}, which the law holds"

@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import Runs, bind, chosen_rows
 from lawdsl.data.melt import labelled
 from lawdsl.data.table import Table, positions_of
-from lawdsl.fitting.fit_by_label import parts_of
+from lawdsl.fitting.fit_by_label import label_groups
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law.law import Law
 from lawdsl.pipelines.plan import StepTask
@@ -72,7 +72,7 @@ def step_parts(
         message = f"the columns of `{output.text}` stand beside each other"
         help = f"in a pipeline each row has one value and its label: {output.name}=COLUMN {over}=COLUMN"
         raise LawdslError(Diagnostic("D0120", message, place=table.name, help=help))
-    for label_part in parts_of(law, melted.instance):
+    for label_part in label_groups(law, melted.instance):
         label_law = law.at_labels(replace(melted.instance, at=label_part))
         sets = {index: law.declarations.indices[index].over for index in label_part}
         labels = {task.column(sets[index]): label for index, label in label_part.items()}

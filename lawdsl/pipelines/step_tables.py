@@ -16,7 +16,7 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.binding import conversion
 from lawdsl.data.columns import no_column
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.data.weights_and_runs import groups_of
+from lawdsl.data.weights_and_runs import run_numbers
 from lawdsl.law.law import Law
 from lawdsl.pipelines.plan import StepTask
 
@@ -83,7 +83,7 @@ def split_into_groups(task: StepTask, table: Table, positions: Rows) -> list[Row
     """
     if not task.group_by:
         return [np.arange(len(positions))]
-    numbers = groups_of(
+    numbers = run_numbers(
         table.at(table.rows[positions]), [task.column(name) for name in task.group_by]
     )
     # stable: within a group rows stay in the order of the table

@@ -14,7 +14,7 @@ from rich.text import Text
 from lawdsl.core.diagnostics import printable
 from lawdsl.language.printer import print_unit
 from lawdsl.reporting.answer_tables import goal_of, varied
-from lawdsl.reporting.terminal import number, printable_lines, show_rows
+from lawdsl.reporting.terminal import number_text, printable_lines, show_rows
 
 if TYPE_CHECKING:
     from lawdsl.language.questions import Question
@@ -105,7 +105,7 @@ def _given_values(question: Question, answer: Answer, varying: Sequence[str]) ->
 
 def _with_unit(question: Question, name: str, value: float) -> str:
     unit = question.units.get(name.partition("[")[0])
-    return f"{number(value)} {print_unit(unit)}" if unit else number(value)
+    return f"{number_text(value)} {print_unit(unit)}" if unit else number_text(value)
 
 
 def _show_unknowns(answer: Answer, out: Console) -> None:
@@ -114,9 +114,11 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
     for u in answer.unknowns:
         doc = printable(u.doc or "")
         doc = "" if rows and doc == printable(answer.unknowns[0].doc or "") else doc
-        rows.append([u.name, number(u.value), _ends(u.ends), u.unit, doc])
+        rows.append([u.name, number_text(u.value), _ends(u.ends), u.unit, doc])
     if answer.goal is not None and goal_of([answer]):
-        rows.append([answer.goal.text, number(answer.goal.value), _ends(answer.goal.ends), "", ""])
+        rows.append(
+            [answer.goal.text, number_text(answer.goal.value), _ends(answer.goal.ends), "", ""]
+        )
     columns = ["", "", percent, "unit", ""]
     _show_table(columns, rows, out, always=2)
     for u in answer.unknowns:
@@ -127,7 +129,7 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
 def _ends(ends: Ends | None) -> str:
     if ends is None:
         return ""
-    low, high = (("-oo" if x < 0 else "oo") if math.isinf(x) else number(x) for x in ends)
+    low, high = (("-oo" if x < 0 else "oo") if math.isinf(x) else number_text(x) for x in ends)
     return f"{low} to {high}"
 
 
@@ -144,11 +146,11 @@ def _show_why(answer: Answer, out: Console) -> None:
             free.setdefault(constraint.name, []).append(constraint.margin)
     for name, margins in free.items():
         many = f", the least of {len(margins)}" if len(margins) > 1 else ""
-        lines.append(f"  {name} keeps a margin of {number(min(margins))}{many}")
+        lines.append(f"  {name} keeps a margin of {number_text(min(margins))}{many}")
     for threshold in answer.thresholds:
         lines.append(
             f"  it lies inside where {threshold.name} {threshold.relation} "
-            f"{number(threshold.value)} = {threshold.formula}"
+            f"{number_text(threshold.value)} = {threshold.formula}"
         )
     for line in lines:
         out.print(Text(line), soft_wrap=True)
@@ -162,12 +164,12 @@ def _show_conflicts(answer: Answer, out: Console) -> None:
 
 def _conflict_lines(conflict: Conflict) -> Iterator[str]:
     yield f"no fit of this law has it inside: the bound {conflict.bound} of {conflict.use} forbids it (proved)"
-    needed = f"{conflict.needed} = {number(conflict.threshold)}"
+    needed = f"{conflict.needed} = {number_text(conflict.threshold)}"
     name = conflict.bound.partition(" ")[0]
-    yield f"  inside needs {needed}; here {name} = {number(conflict.value)}"
+    yield f"  inside needs {needed}; here {name} = {number_text(conflict.value)}"
     yield from (f"  {line}" for line in conflict.proof)
     for setting, value in conflict.settings.items():
-        yield f"  the bound would allow it with {setting.rpartition('.')[2]} above {number(value)}"
+        yield f"  the bound would allow it with {setting.rpartition('.')[2]} above {number_text(value)}"
     if conflict.held:
         yield f'  the fit lies on that bound: fit again without it, --without "{conflict.bound}"'
     else:
@@ -205,7 +207,7 @@ def _show_response(answer: Answer, out: Console) -> None:
     rows = []
     for r in answer.response:
         least = {n: min(m for t, m in r.margins.items() if named[t] == n) for n in margin_names}
-        goal_cells = (number(r.goal), _ends(r.ends)) if goal else ()
+        goal_cells = (number_text(r.goal), _ends(r.ends)) if goal else ()
         rows.append(
             [*(f"{v:.4g}" for v in r.x.values()), *goal_cells, *map(_margin, least.values())]
         )
@@ -215,20 +217,20 @@ def _show_response(answer: Answer, out: Console) -> None:
 def _margin(value: float) -> str:
     if abs(value) < MARGIN_ATOL:
         return "0"
-    return f"broken by {number(-value)}" if value < 0 else number(value)
+    return f"broken by {number_text(-value)}" if value < 0 else number_text(value)
 
 
 def _show_relaxations(answer: Answer, out: Console) -> None:
     for relaxed in answer.relaxations:
         name = relaxed.doc or relaxed.text
         point = ", ".join(_point_text(n, v) for n, v in list(relaxed.at.items())[:MAX_NAMES_SHOWN])
-        line = f"  {name} must give way by {number(relaxed.by)} at least"
+        line = f"  {name} must give way by {number_text(relaxed.by)} at least"
         if relaxed.by == 0:
             line = f"  {name} must give way by more than 0: equality is not enough"
         elif answer.status == "undecided":
-            line = f"  {name} can be kept if it gives way by {number(relaxed.by)}"
+            line = f"  {name} can be kept if it gives way by {number_text(relaxed.by)}"
         line += f", then at {point}" if point else ""
-        instead = [f"{n} = {number(v)}" for n, v in relaxed.written.items()]
+        instead = [f"{n} = {number_text(v)}" for n, v in relaxed.written.items()]
         line += f": {' or '.join(instead)}" if instead else ""
         out.print(Text(line), soft_wrap=True)
         if relaxed.doc:
@@ -239,7 +241,7 @@ def _point_text(name: str, value: float) -> str:
     """An unknown at a value, or towards an end that it does not reach."""
     if math.isinf(value):
         return f"{name} -> {'oo' if value > 0 else '-oo'}"
-    return f"{name} = {number(value)}"
+    return f"{name} = {number_text(value)}"
 
 
 def _show_compared(answer: Answer, out: Console) -> None:
@@ -247,15 +249,15 @@ def _show_compared(answer: Answer, out: Console) -> None:
         return
     rows = []
     for c in answer.compared:
-        point = ", ".join(f"{n} = {number(v)}" for n, v in list(c.x.items())[:4])
+        point = ", ".join(f"{n} = {number_text(v)}" for n, v in list(c.x.items())[:4])
         more = ", …" if len(c.x) > 4 else ""
         broken = ", ".join(c.broken[:2]) + (", …" if len(c.broken) > 2 else "")
         rows.append(
             [
                 point + more,
-                number(c.goal),
+                number_text(c.goal),
                 _ends(c.ends),
-                number(c.behind),
+                number_text(c.behind),
                 _ends(c.behind_ends),
                 broken,
             ]
@@ -291,10 +293,10 @@ def show_answers(
 def _answer_row(
     answer: Answer, varying: Sequence[str], names: Sequence[str], *, goal: bool
 ) -> list[str]:
-    row = [number(varied(answer, name)) for name in varying]
+    row = [number_text(varied(answer, name)) for name in varying]
     by_name = {u.name: u for u in answer.unknowns}
     for estimate in (*(by_name.get(name) for name in names), *([answer.goal] if goal else [])):
-        row += [number(estimate.value), _ends(estimate.ends)] if estimate else ["", ""]
+        row += [number_text(estimate.value), _ends(estimate.ends)] if estimate else ["", ""]
     return [*row, answer.where or NO_ANSWER.get(answer.status, answer.status)]
 
 

@@ -71,7 +71,7 @@ def show_comparisons(comparisons: Comparisons, out: Console) -> None:
             part_ranking = part.ranking(ranking.protocol, ranking.part)
             standing = {s.law: s for s in part_ranking.standings}
             cells = [
-                f"{short(standing[law.name].scores.mae)} [{standing[law.name].place}]"
+                f"{score_text(standing[law.name].scores.mae)} [{standing[law.name].place}]"
                 for law in first.laws
             ]
             lines.append([label, *cells])
@@ -100,27 +100,27 @@ def _row(standing: RankedLaw) -> list[str]:
     return [
         standing.place,
         standing.law,
-        short(standing.score),
-        _behind(standing.behind),
-        short(scores.huber.sum),
-        short(scores.huber.mean),
-        _share(scores.r2),
-        _share(scores.r2_log),
-        short(scores.mae),
+        score_text(standing.score),
+        _difference_text(standing.behind),
+        score_text(scores.huber.sum),
+        score_text(scores.huber.mean),
+        _r_squared_text(scores.r2),
+        _r_squared_text(scores.r2_log),
+        score_text(scores.mae),
     ]
 
 
-def _share(value: float) -> str:
+def _r_squared_text(value: float) -> str:
     """R², which is at most 1 and as low as a law is wrong."""
-    return f"{value:.4f}" if value > -100 else short(value)
+    return f"{value:.4f}" if value > -100 else score_text(value)
 
 
-def _behind(difference: ScoreDifference | None) -> str:
+def _difference_text(difference: ScoreDifference | None) -> str:
     """Format a difference with its interval; empty for the best law."""
     if difference is None or not math.isfinite(difference.value):
         return ""
-    low, high = short(difference.low), short(difference.high)
-    return f"{short(difference.value)} [{low}, {high}]"
+    low, high = score_text(difference.low), score_text(difference.high)
+    return f"{score_text(difference.value)} [{low}, {high}]"
 
 
 def _notes(standing: RankedLaw, folds: int) -> str:
@@ -132,6 +132,6 @@ def _notes(standing: RankedLaw, folds: int) -> str:
     return ", ".join(notes)
 
 
-def short(value: float) -> str:
+def score_text(value: float) -> str:
     """A score, to four digits; a dash where it is not finite."""
     return f"{value:.4g}" if math.isfinite(value) else "-"

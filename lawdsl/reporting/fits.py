@@ -14,13 +14,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from lawdsl.fitting.findings_by_label import ELEMENT, general, general_name, label_of
+from lawdsl.fitting.findings_by_label import ELEMENT, generalise_labels, generalise_name, label_of
 from lawdsl.language.printer import with_subscripts
 from lawdsl.reporting.terminal import (
     STYLES,
-    interval,
-    interval_of,
-    number,
+    interval_heading,
+    interval_text,
+    number_text,
     show_data,
     show_rows,
 )
@@ -70,7 +70,7 @@ def _show_parts(parts: Sequence[Fit], law: Declarations, out: Console) -> None:
     for part in parts:
         m, a = part.metrics, part.agreement
         codes = dict.fromkeys(d.code for d in part.diagnostics)
-        scores = (f"{part.data.rows:,}", f"{m.r2:.4f}", f"{m.r2_log:.4f}", number(m.mae))
+        scores = (f"{part.data.rows:,}", f"{m.r2:.4f}", f"{m.r2_log:.4f}", number_text(m.mae))
         verdict = ": ".join(filter(None, (part.verdict, ", ".join(codes))))
         rows.append([label_of(part), *scores, f"{a.agreed} of {a.starts}", verdict])
     first = 0 if over else 1  # one fit to all rows has no label
@@ -94,12 +94,12 @@ def _show_parameters(fits: Fits, law: Declarations, out: Console) -> None:
                 continue
             if not labels:
                 ends = part.intervals.ends.get(name)
-                scalars.append((name, _cell(part, name), interval(*ends) if ends else ""))
+                scalars.append((name, _cell(part, name), interval_text(*ends) if ends else ""))
                 continue
             row = matrices.setdefault(sets[0], {}).setdefault(labels[0], {})
             row[with_subscripts(symbol.name, labels[1:])] = _cell(part, name)
     if scalars:
-        show_rows(["parameter", "value", interval_of(fits.parts[0].intervals)], scalars, out)
+        show_rows(["parameter", "value", interval_heading(fits.parts[0].intervals)], scalars, out)
     for over, rows in matrices.items():
         _show_matrix(over, rows, out)
     _show_notes(fits, law, part_of, out)
@@ -115,10 +115,10 @@ def _cell(part: Fit, name: str) -> str:
         return f"{p.value:.4g} ({p.at_bound} bound)"
     if not p.identified:
         return f"{p.value:.4g} {UNIDENTIFIED_MARK}"
-    return with_error(p.value, part.intervals.errors.get(name, math.nan))
+    return value_with_error(p.value, part.intervals.errors.get(name, math.nan))
 
 
-def with_error(value: float, error: float) -> str:
+def value_with_error(value: float, error: float) -> str:
     """Format a value to the digits that its standard error determines: 2.960 ± 0.031.
 
     Args:
@@ -146,7 +146,7 @@ def _show_matrix(over: str, rows: Rows, out: Console) -> None:
         for column in columns
     ]
     label = max(cell_len(over), *map(cell_len, rows)) + COLUMN_GAP
-    for piece in _pieces(widths, out.width - label):
+    for piece in _column_pieces(widths, out.width - label):
         piece_columns = [columns[i] for i in piece]
         show_rows(
             [over, *piece_columns],
@@ -158,7 +158,7 @@ def _show_matrix(over: str, rows: Rows, out: Console) -> None:
         )
 
 
-def _pieces(widths: Sequence[int], room: int) -> Iterator[list[int]]:
+def _column_pieces(widths: Sequence[int], room: int) -> Iterator[list[int]]:
     """Split columns into pieces that fit the width, with one column at least."""
     piece: list[int] = []
     remaining = room
@@ -173,7 +173,7 @@ def _pieces(widths: Sequence[int], room: int) -> Iterator[list[int]]:
 
 def _show_notes(fits: Fits, law: Declarations, names: Mapping[str, Fit], out: Console) -> None:
     """Print what parameters are tied to, and further notes."""
-    lines = _ties(law, names)
+    lines = _tie_texts(law, names)
     for line in lines[:MAX_TIES_SHOWN]:
         out.print(Text(line), overflow="ellipsis", no_wrap=True)
     if len(lines) > MAX_TIES_SHOWN:
@@ -188,10 +188,10 @@ def _show_notes(fits: Fits, law: Declarations, names: Mapping[str, Fit], out: Co
 
 def _with_index(label_of_index: Mapping[str, str], element: re.Match[str]) -> str:
     """An element with its index in place of the label."""
-    return general_name(element[0], label_of_index)
+    return generalise_name(element[0], label_of_index)
 
 
-def _ties(law: Declarations, names: Mapping[str, Fit]) -> list[str]:
+def _tie_texts(law: Declarations, names: Mapping[str, Fit]) -> list[str]:
     """Format what parameters are tied to; a tie that several labels share is printed once."""
     lines_by_pattern: dict[str, list[str]] = {}
     for name, part in names.items():
@@ -221,7 +221,7 @@ def _show_claims(parts: Sequence[Fit], out: Console) -> None:
     others: dict[tuple[str, str], list[str]] = {}
     for part, claim in claims:
         if claim.verdict != "certified":
-            key = claim.verdict, general(claim.claim, part)
+            key = claim.verdict, generalise_labels(claim.claim, part)
             others.setdefault(key, []).append(label_of(part))
     for (verdict, text), labels in others.items():
         label_text = f" for {', '.join(labels)}" if any(labels) else ""

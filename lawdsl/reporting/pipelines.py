@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lawdsl.core.diagnostics import printable
-from lawdsl.reporting.terminal import STYLES, number, printable_lines, show_rows
+from lawdsl.reporting.terminal import STYLES, number_text, printable_lines, show_rows
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
@@ -44,7 +44,7 @@ def show_pipeline(result: PipelineResult, out: Console, *, details: bool = True)
         details: whether to print all steps, not only the last.
     """
     title = f"{result.name} on {printable(result.data)}"
-    values = ", ".join(f"{name} = {number(x)}" for name, x in result.values.items())
+    values = ", ".join(f"{name} = {number_text(x)}" for name, x in result.values.items())
     out.print(Text(title, style="bold") + Text(f", {values}" if values else ""), soft_wrap=True)
     for step in result.steps if details else result.steps[-1:]:
         _show_step(step, result, out)
@@ -71,7 +71,7 @@ def _show_step(step: StepResult, result: PipelineResult, out: Console) -> None:
         low, high = step.ranges[name]
         times = f", {to / high:.3g} times the largest" if to > high > 0 else ""
         out.print(
-            f"  fitted at {name} from {number(low)} to {number(high)}, predicts at {number(to)}{times}"
+            f"  fitted at {name} from {number_text(low)} to {number_text(high)}, predicts at {number_text(to)}{times}"
         )
     if step.scatter is not None and step.scatter > 1:
         out.print(
@@ -99,11 +99,11 @@ def _row(group: Group, output: str, fit: Fit | None, level: str) -> dict[str, st
     row["rows"] = f"{group.rows:,}" if not group.left_out else "left out"
     errors = fit.intervals.errors if fit else {}
     parameters = zip(_parameters(group), group.parameters.items(), strict=True)
-    row |= {header: _with_error(x, errors.get(name)) for header, (name, x) in parameters}
+    row |= {header: _value_with_error(x, errors.get(name)) for header, (name, x) in parameters}
     if group.predicted is not None:
-        row[output] = _with_error(group.predicted, group.error)
+        row[output] = _value_with_error(group.predicted, group.error)
     if group.ends is not None:
-        low, high = map(number, group.ends)
+        low, high = map(number_text, group.ends)
         row[level] = f"{low} to {high}"
     return row
 
@@ -111,11 +111,11 @@ def _row(group: Group, output: str, fit: Fit | None, level: str) -> dict[str, st
 def _parameters(group: Group) -> list[str]:
     """The parameters of a group as headers, without the group's label, which is in its row: c[pile]
     and c[code] share a column c."""
-    headers = [_without(name, list(group.labels.values())) for name in group.parameters]
+    headers = [_without_labels(name, list(group.labels.values())) for name in group.parameters]
     return headers if len(set(headers)) == len(headers) else list(group.parameters)
 
 
-def _without(name: str, labels: list[str]) -> str:
+def _without_labels(name: str, labels: list[str]) -> str:
     """A name without the subscripts that are among some labels, each taken once."""
     base, bracket, subscripts = name.partition("[")
     if not bracket:
@@ -130,5 +130,5 @@ def _without(name: str, labels: list[str]) -> str:
     return f"{base}[{', '.join(others)}]" if others else base
 
 
-def _with_error(value: float, error: float | None) -> str:
+def _value_with_error(value: float, error: float | None) -> str:
     return f"{value:.5g} ± {error:.2g}" if error else f"{value:.5g}"

@@ -59,7 +59,7 @@ def console() -> Console:
     return Stream(highlight=False, width=PIPE_WIDTH, color_system=None)
 
 
-def say(diagnostics: Iterable[Diagnostic]) -> None:
+def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Diagnostics to standard error, the first of them in full, the rest counted."""
     err = Stream(stderr=True, highlight=False, soft_wrap=True)
     listed = list(diagnostics)
@@ -74,12 +74,12 @@ def say(diagnostics: Iterable[Diagnostic]) -> None:
         err.print(f"… and {len(listed) - MAX_SHOWN_DIAGNOSTICS} more")
 
 
-def number(value: float) -> str:
+def number_text(value: float) -> str:
     """A fitted or predicted number, to six digits."""
     return f"{value:.6g}"
 
 
-def _grid(*headers: str) -> Table:
+def _borderless_table(*headers: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for header in headers:
         table.add_column(Text(header), overflow="fold", no_wrap=False)
@@ -99,7 +99,7 @@ def show_laws(
     """
     from lawdsl.language.printer import print_formula
 
-    table = _grid("law", "title", "formula")
+    table = _borderless_table("law", "title", "formula")
     for law in laws:
         formula = law.declarations.output.formula
         assert formula is not None
@@ -133,7 +133,7 @@ def printable_lines(text: str) -> str:
     return "".join(printable(line) + "\n" for line in text.splitlines())
 
 
-def shortened(text: str) -> str:
+def shortened_proof(text: str) -> str:
     """A text with its middle omitted, where it is longer than MAX_PROOF_CHARACTERS."""
     if len(text) <= MAX_PROOF_CHARACTERS:
         return text
@@ -164,25 +164,29 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
     indent = " " * (VERDICT_WIDTH + 2)
     if verdict.condition is not None:
         kind = "exactly where" if verdict.exact else "where"
-        out.print(Text(f"{indent}{kind} {shortened(verdict.condition)}"), soft_wrap=True)
+        out.print(Text(f"{indent}{kind} {shortened_proof(verdict.condition)}"), soft_wrap=True)
     if verdict.remedy:
         declared = ", ".join(f"`parameter {bound}`" for bound in verdict.remedy)
         out.print(Text(f"{indent}help: declare {declared}"), soft_wrap=True)
     if verdict.face is not None:
-        out.print(Text(f"{indent}equality only at {shortened(verdict.face)}"), soft_wrap=True)
+        out.print(Text(f"{indent}equality only at {shortened_proof(verdict.face)}"), soft_wrap=True)
     if verdict.verdict == "refuted":
         witness = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
         out.print(
-            Text(indent + (f"at {witness}: " if witness else "") + shortened(verdict.value or "")),
+            Text(
+                indent
+                + (f"at {witness}: " if witness else "")
+                + shortened_proof(verdict.value or "")
+            ),
             soft_wrap=True,
         )
         if verdict.never:
             out.print(Text(indent + "never: the opposite is proved", style="dim"))
     elif verdict.blame is not None:
-        out.print(Text(indent + shortened(verdict.blame)), soft_wrap=True)
+        out.print(Text(indent + shortened_proof(verdict.blame)), soft_wrap=True)
     elif proofs:
         for step in verdict.proof[:5]:
-            out.print(Text(indent + shortened(step), style="dim"), soft_wrap=True)
+            out.print(Text(indent + shortened_proof(step), style="dim"), soft_wrap=True)
 
 
 def show_check(check: Check, out: Console, *, proofs: bool = True) -> None:
@@ -236,7 +240,7 @@ def show_data(law: FittedLaw, data: FittedData, out: Console) -> None:
         rows += f" where {', '.join(data.where)}"
     out.print(Text(f"{law.name} fitted to {printable(rows)}", style="bold"), soft_wrap=True)
     for name, value in law.settings.items():
-        out.print(f"  {name} = {number(value)} in place of the law's own")
+        out.print(f"  {name} = {number_text(value)} in place of the law's own")
     if data.dropped:
         out.print(f"  {data.dropped:,} bad rows were left out")
     if data.weights:
@@ -255,13 +259,13 @@ def _show_parameters(fit: Fit, out: Console) -> None:
         notes += [] if p.identified else ["not identified"]
         error = f"± {intervals.errors[name]:.2g}" if name in intervals.errors else ""
         ends = intervals.ends.get(name)
-        rows.append((name, p.value, error, interval(*ends) if ends else "", ", ".join(notes)))
+        rows.append((name, p.value, error, interval_text(*ends) if ends else "", ", ".join(notes)))
     for name, h in fit.held.items():
         note = "fixed" if h.formula is None else f"= {h.formula}"
         ends = intervals.ends.get(name)
         error = f"± {intervals.errors[name]:.2g}" if name in intervals.errors else ""
-        rows.append((name, h.value, error, interval(*ends) if ends else "", note))
-    headers = ["parameter", "value", "", interval_of(intervals), " "]
+        rows.append((name, h.value, error, interval_text(*ends) if ends else "", note))
+    headers = ["parameter", "value", "", interval_heading(intervals), " "]
     if not any(row[-1] for row in rows):
         headers = headers[:-1]
     show_rows(headers, [row[: len(headers)] for row in rows], out)
@@ -269,13 +273,13 @@ def _show_parameters(fit: Fit, out: Console) -> None:
         out.print(f"{intervals.failed} of {intervals.resamples} resamples did not end in a minimum")
 
 
-def interval_of(intervals: Intervals) -> str:
+def interval_heading(intervals: Intervals) -> str:
     """What intervals are called at the head of a table."""
     per_run = "" if intervals.by == "rows" else f", by {intervals.by}"
     return f"{100 * intervals.level:g} % interval ({intervals.method}{per_run})"
 
 
-def interval(low: float, high: float) -> str:
+def interval_text(low: float, high: float) -> str:
     """Format both ends of an interval to as many digits as distinguish them, at least four.
 
     Args:
@@ -316,7 +320,7 @@ def show_rows(headers: Sequence[str], rows: Iterable[Sequence[Any]], out: Consol
         rows: of cells.
         out: where it is printed.
     """
-    table = _grid(*headers)
+    table = _borderless_table(*headers)
     for row in rows:
-        table.add_row(*(Text(number(x) if isinstance(x, float) else str(x)) for x in row))
+        table.add_row(*(Text(number_text(x) if isinstance(x, float) else str(x)) for x in row))
     out.print(table)

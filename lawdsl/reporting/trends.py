@@ -34,7 +34,7 @@ def show_trends(trends: Trends, out: Console, *, details: bool = True) -> None:
     equal_columns = ", ".join(map(printable, (*trends.by, *trends.held)))
     if equal_columns:
         out.print(Text(f"  held equal: {equal_columns}"), soft_wrap=True)
-    out.print(f"  {_noise(trends)}", soft_wrap=True)
+    out.print(f"  {_noise_text(trends)}", soft_wrap=True)
     if trends.trends:
         show_rows(HEADERS, [row for trend in trends.trends for row in _rows(trend)], out)
     for trend in trends.trends if details else ():
@@ -42,7 +42,7 @@ def show_trends(trends: Trends, out: Console, *, details: bool = True) -> None:
             _show_exceptions(trend, trends.unit, out)
 
 
-def _noise(trends: Trends) -> str:
+def _noise_text(trends: Trends) -> str:
     """What is too small to tell."""
     noises = [series.noise for trend in trends.trends for series in trend.series]
     limits = sorted(noise.limit for noise in noises if noise.limit is not None)
@@ -63,11 +63,13 @@ def _rows(trend: Trend) -> Iterator[tuple[object, ...]]:
         yield trend.claim, "", "", "", "", "", "", f"{verdict}: {printable(trend.why)}"
     for number, series in enumerate(trend.series):
         yield (
-            (trend.claim, *_counts(series), verdict) if number == 0 else ("", *_counts(series), "")
+            (trend.claim, *_counts_text(series), verdict)
+            if number == 0
+            else ("", *_counts_text(series), "")
         )
 
 
-def _counts(series: DifferenceSeries) -> tuple[str, ...]:
+def _counts_text(series: DifferenceSeries) -> tuple[str, ...]:
     error = "-" if series.noise.error is None else f"{series.noise.error:.2g}"
     freedom = f" (df {series.noise.df:,})" if series.noise.df is not None else ""
     counts = (series.pairs, series.as_claimed, series.too_small, series.against)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lawdsl.core.diagnostics import printable
-from lawdsl.reporting.terminal import number
+from lawdsl.reporting.terminal import number_text
 
 HEADERS = ("model", "tokens", "loss", "median perplexity", "worst from")
 
@@ -65,9 +65,9 @@ def _drawn(selection: Mapping[str, Any], cut: str = "") -> str:
 
 def _row(model: Mapping[str, Any]) -> tuple[str, ...]:
     worst, median = model["threshold"], model["perplexity"]["median"]
-    least = "-" if worst is None else number(worst)
+    least = "-" if worst is None else number_text(worst)
     tokens = f"{model['tokens']:,}"
-    return printable(model["name"]), tokens, number(model["loss"]), number(median), least
+    return printable(model["name"]), tokens, number_text(model["loss"]), number_text(median), least
 
 
 def _time(seconds: float) -> str:

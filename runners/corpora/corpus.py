@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import read_json
 
-from ..spec import canonical
+from ..spec import canonical_json
 
 CORPUS_SCHEMA = 1
 FACTS = "corpus.json"
@@ -108,7 +108,7 @@ def open_corpus(folder: str | Path, *, verify: bool = False) -> Corpus:
 def fingerprint(facts: dict[str, Any]) -> str:
     """Hash the facts of a corpus: equal only for equal tokens, documents and tokenizer."""
     hashes = {name: facts["sha256"][name] for name in HASHED}
-    text = canonical({"dtype": facts["dtype"], "sha256": hashes})
+    text = canonical_json({"dtype": facts["dtype"], "sha256": hashes})
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

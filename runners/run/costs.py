@@ -69,7 +69,7 @@ def flops_per_token(
     return 6 * multiplied + 12 * layers * hidden * sequence
 
 
-def peak(device_name: str) -> float | None:
+def peak_flops(device_name: str) -> float | None:
     """Peak FLOP/s of a device by its name, as `torch.cuda.get_device_name` gives it.
 
     None for a device that is not known: for a part of one (MIG), for laptops, for CPUs.
@@ -78,7 +78,7 @@ def peak(device_name: str) -> float | None:
     return PEAKS.get(" ".join(word for word in words if not _UNTOLD.fullmatch(word)))
 
 
-def mfu(
+def model_flops_utilisation(
     tokens_per_second: float, flops_per_token: float, peak: float | None, devices: int = 1
 ) -> float | None:
     """Model FLOPs utilisation: the fraction of the devices' peak that the model's own arithmetic
@@ -99,7 +99,7 @@ def mfu(
     return None if peak is None else tokens_per_second * flops_per_token / (peak * devices)
 
 
-def memory(
+def training_bytes(
     parameters: int,
     embedding: int,
     layers: int,

@@ -30,7 +30,7 @@ def discard(path: Path) -> None:
             path.unlink()
 
 
-def free(folder: Path) -> int:
+def free_bytes(folder: Path) -> int:
     """How many bytes are free where a folder is or would be.
 
     Raises:
@@ -40,7 +40,7 @@ def free(folder: Path) -> int:
     return shutil.disk_usage(existing).free
 
 
-def room(folder: Path, needed: int) -> str:
+def room_text(folder: Path, needed: int) -> str:
     """Describe how many bytes are needed, and how many are free.
 
     Args:
@@ -52,11 +52,11 @@ def room(folder: Path, needed: int) -> str:
     """
     note = f"it needs about {needed:,} bytes"
     with contextlib.suppress(OSError, StopIteration):
-        note += f"; {free(folder):,} are free"
+        note += f"; {free_bytes(folder):,} are free"
     return note
 
 
-def in_bytes(number: int) -> str:
+def bytes_text(number: int) -> str:
     """A number of bytes to three digits: `1.23 MB`."""
     size, unit = float(number), "bytes"
     for unit in ("bytes", "kB", "MB", "GB", "TB"):

@@ -13,7 +13,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import write
 
-from .disk import room
+from .disk import room_text
 
 DONE, DIVERGED, WRONG, MEMORY, LOST, STOPPED, INTERRUPTED = 0, 1, 3, 4, 5, 75, 130
 """Exit codes of a run; 3 for wrong input, which would be wrong again, 5 for one of several
@@ -170,7 +170,7 @@ def unwritten(what: str, folder: Path, needed: int, error: Exception) -> LawdslE
             "R0508",
             f"{what} cannot be written: {error}",
             place=str(folder),
-            notes=(room(folder.parent, needed),) if needed else (),
+            notes=(room_text(folder.parent, needed),) if needed else (),
             help="make room, then start the run again: it goes on from its last checkpoint",
         )
     )

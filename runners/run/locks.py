@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..spec import canonical
+from ..spec import canonical_json
 
 
 @contextlib.contextmanager
@@ -137,7 +137,7 @@ def _write(file: BinaryIO, path: Path, label: str) -> None:
     content = {"host": socket.gethostname(), "pid": os.getpid(), "since": since}
     try:
         file.truncate(0)
-        file.write(canonical(content).encode())
+        file.write(canonical_json(content).encode())
         os.fsync(file.fileno())
     except OSError as error:
         raise LawdslError(_no_lock(path, label, error)) from None

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..spec import canonical
-from .disk import room, sync
+from ..spec import canonical_json
+from .disk import room_text, sync
 
 POINTS = "points.jsonl"
 WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -44,7 +44,7 @@ class MetricsLog:
             LawdslError: R0407, it cannot be written; the earlier rows are unchanged.
             ValueError, TypeError: the record is not plain data.
         """
-        line = canonical(_written(record)).encode() + b"\n"
+        line = canonical_json(_encode_numbers(record)).encode() + b"\n"
         try:
             remaining = memoryview(line)
             while remaining:
@@ -155,19 +155,19 @@ def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
                 help="bring the file back from a copy, or remove the run's folder to run it again",
             )
         )
-    return _meant(row)
+    return _decode_numbers(row)
 
 
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
-def _written(value: Any) -> Any:
+def _encode_numbers(value: Any) -> Any:
     """Data with words in place of the numbers that JSON lacks."""
     if isinstance(value, dict):
-        return {key: _written(v) for key, v in value.items()}
+        return {key: _encode_numbers(v) for key, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_written(v) for v in value]
+        return [_encode_numbers(v) for v in value]
     if isinstance(value, float) and not math.isfinite(value):
         return repr(float(value))
     # it would be read back as a number
@@ -176,12 +176,12 @@ def _written(value: Any) -> Any:
     return value
 
 
-def _meant(value: Any) -> Any:
-    """What `_written` was given."""
+def _decode_numbers(value: Any) -> Any:
+    """What `_encode_numbers` was given."""
     if isinstance(value, dict):
-        return {key: _meant(v) for key, v in value.items()}
+        return {key: _decode_numbers(v) for key, v in value.items()}
     if isinstance(value, list):
-        return [_meant(v) for v in value]
+        return [_decode_numbers(v) for v in value]
     return WORDS.get(value, value) if isinstance(value, str) else value
 
 
@@ -201,7 +201,7 @@ def _unwritten(path: Path, needed: int, error: OSError) -> Diagnostic:
         f"the rows cannot be written: {error.strerror}",
         place=str(path),
         notes=(
-            *([room(path.parent, needed)] if needed else []),
+            *([room_text(path.parent, needed)] if needed else []),
             "the rows from before are as they were",
         ),
         help="make room or mend the permissions, then start the run again: it goes on",

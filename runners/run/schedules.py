@@ -16,7 +16,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from ..spec import Training
 
 
-def check(training: Training) -> None:
+def check_schedule(training: Training) -> None:
     """Raise an error for a schedule that does not fit the run.
 
     Raises:
@@ -59,10 +59,10 @@ def learning_rate(training: Training, step: int) -> float:
     Returns:
         The learning rate.
     """
-    return training.learning_rate * _part(training, step)
+    return training.learning_rate * _learning_rate_factor(training, step)
 
 
-def _part(training: Training, step: int) -> float:
+def _learning_rate_factor(training: Training, step: int) -> float:
     """The learning rate as a part of the full one."""
     if step < training.warmup:
         return (step + 1) / (training.warmup + 1)
@@ -77,7 +77,7 @@ def _part(training: Training, step: int) -> float:
     return 1.0
 
 
-def areas(training: Training, step: int, decay: float = 0.999) -> tuple[float, float]:
+def schedule_areas(training: Training, step: int, decay: float = 0.999) -> tuple[float, float]:
     """Give the forward area S1 and the annealing area S2 of the first `step` updates.
 
     S1 = sum of lr_i, and S2 = sum over updates i of sum over k <= i of (lr_(k-1) - lr_k)
@@ -97,12 +97,12 @@ def areas(training: Training, step: int, decay: float = 0.999) -> tuple[float, f
     Returns:
         S1 and S2.
     """
-    forward, annealing = _all_areas(training, decay)
+    forward, annealing = _cumulative_areas(training, decay)
     return forward[step], annealing[step]
 
 
 @lru_cache(maxsize=4)
-def _all_areas(training: Training, decay: float) -> tuple[array[float], array[float]]:
+def _cumulative_areas(training: Training, decay: float) -> tuple[array[float], array[float]]:
     """Both areas after 0, 1, ... `training.steps` updates."""
     forward, annealing = array("d", [0.0]), array("d", [0.0])
     s1 = s2 = momentum = 0.0

@@ -97,7 +97,7 @@ def mixture_of(run: Run, windows: Mapping[str, int]) -> Mixture:
     )
 
 
-def drawn(mix: Mixture, step: int) -> tuple[int, ...]:
+def rows_drawn(mix: Mixture, step: int) -> tuple[int, ...]:
     """Count the rows of each corpus in the first `step` steps.
 
     The j-th row of a corpus of share p is due at (j + 1/2)/p, and rows come in the order in which
@@ -117,7 +117,7 @@ def drawn(mix: Mixture, step: int) -> tuple[int, ...]:
     counts = [(2 * w * rows + total) // (2 * total) for w in mix.weights]
     while (surplus := sum(counts) - rows) != 0:
         # rounding misses the total by fewer rows than there are corpora
-        late = [_due(mix, k, counts[k] - (surplus > 0)) for k in range(len(counts))]
+        late = [_due_position(mix, k, counts[k] - (surplus > 0)) for k in range(len(counts))]
         if surplus > 0:
             k = max((k for k in range(len(counts)) if counts[k]), key=lambda k: late[k])
             counts[k] -= 1
@@ -127,7 +127,7 @@ def drawn(mix: Mixture, step: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def rows(mix: Mixture, step: int) -> list[tuple[int, int]]:
+def rows_of_step(mix: Mixture, step: int) -> list[tuple[int, int]]:
     """Give the rows of the update after `step` updates.
 
     Args:
@@ -137,12 +137,12 @@ def rows(mix: Mixture, step: int) -> list[tuple[int, int]]:
     Returns:
         For each row the number of its corpus and the number of its window there.
     """
-    before, after = drawn(mix, step), drawn(mix, step + 1)
+    before, after = rows_drawn(mix, step), rows_drawn(mix, step + 1)
     rows_of_corpora = []
     for k, (first, last) in enumerate(zip(before, after, strict=True)):
         if last > first:
             chosen = windows(mix, k, np.arange(first, last))
-            due = (_due(mix, k, j) for j in range(first, last))
+            due = (_due_position(mix, k, j) for j in range(first, last))
             rows_of_corpora += [(d, k, int(w)) for d, w in zip(due, chosen, strict=True)]
     return [(k, window) for _, k, window in sorted(rows_of_corpora)]
 
@@ -178,7 +178,7 @@ def epochs(mix: Mixture, step: int) -> dict[str, float]:
     Returns:
         Corpus -> passes.
     """
-    counts = drawn(mix, step)
+    counts = rows_drawn(mix, step)
     return {n: c / w for n, c, w in zip(mix.names, counts, mix.windows, strict=True)}
 
 
@@ -197,7 +197,7 @@ def batch(
         Tokens, shape (batch, sequence + 1), int64.
     """
     tokens_of_batch = np.empty((mix.batch, sequence + 1), np.int64)
-    for row, (corpus, window) in enumerate(rows(mix, step)):
+    for row, (corpus, window) in enumerate(rows_of_step(mix, step)):
         begin = window * sequence
         # a window ends with the first token of the next, which is its last target
         tokens_of_batch[row] = tokens[corpus][begin : begin + sequence + 1]
@@ -247,7 +247,7 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def _due(mix: Mixture, corpus: int, row: int) -> tuple[Fraction, int]:
+def _due_position(mix: Mixture, corpus: int, row: int) -> tuple[Fraction, int]:
     """When a row of a corpus is due, in rows; ties are broken by the number of the corpus."""
     weight = mix.weights[corpus]
     return (Fraction(2 * row + 1, 2 * weight) if weight else Fraction(0), corpus)

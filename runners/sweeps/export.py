@@ -9,14 +9,14 @@ from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from .plan import Planned
+from .plan import PlannedRun
 from .run_folders import MODEL
 from .sweep import Sweep
 
 MARK = "lawdsl.json"  # in an exported folder: which run its model is of
 
 
-def place(sweep: Sweep, run: Planned) -> Path | None:
+def place(sweep: Sweep, run: PlannedRun) -> Path | None:
     """Give the folder to which the model of a run is exported.
 
     Args:
@@ -31,7 +31,7 @@ def place(sweep: Sweep, run: Planned) -> Path | None:
     return Path(sweep.export.replace("{model}", run.order.run.model.name))
 
 
-def check(sweep: Sweep, runs: Iterable[Planned]) -> None:
+def check(sweep: Sweep, runs: Iterable[PlannedRun]) -> None:
     """Raise an error if an export would overwrite anything but an exported model.
 
     Args:
@@ -52,7 +52,7 @@ def check(sweep: Sweep, runs: Iterable[Planned]) -> None:
         raise LawdslError(problems)
 
 
-def export(sweep: Sweep, run: Planned) -> Path | None:
+def export(sweep: Sweep, run: PlannedRun) -> Path | None:
     """Copy the model of a run that is done, atomically.
 
     Args:

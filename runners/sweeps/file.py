@@ -51,7 +51,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ..run.evaluation_steps import Schedule
-from ..spec import Positive, Record, exact
+from ..spec import Positive, Record, exact_share
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
 
@@ -66,7 +66,7 @@ def _named(value: object) -> object:
 def _share(value: object) -> object:
     """A part of the mixture, from 0 to 1, as it was written."""
     try:
-        written = exact(value)
+        written = exact_share(value)
         inside = 0 <= Fraction(str(written)) <= 1
     except ValueError:
         inside = False

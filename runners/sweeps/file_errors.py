@@ -45,7 +45,9 @@ Problems = list[Diagnostic]
 _Kind = TypeVar("_Kind", bound=BaseModel)
 
 
-def wrong(location: str, message: str, help: str = "", code: str = "R0102") -> Diagnostic:
+def sweep_diagnostic(
+    location: str, message: str, help: str = "", code: str = "R0102"
+) -> Diagnostic:
     """Create the diagnostic for a mistake in a sweep.
 
     Args:
@@ -60,7 +62,7 @@ def wrong(location: str, message: str, help: str = "", code: str = "R0102") -> D
     return Diagnostic(code, message, place=location, help=help or "correct it; nothing was started")
 
 
-def refuse(path: Path, problems: Iterable[Diagnostic]) -> None:
+def raise_mistakes(path: Path, problems: Iterable[Diagnostic]) -> None:
     """Raise one error with all mistakes of a file, if there are any.
 
     Args:
@@ -110,7 +112,7 @@ def _no_toml(text: Text, parser_message: str) -> Diagnostic:
     return Diagnostic("R0103", message, text=text, span=Span(start, start + 1), help=help)
 
 
-def sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
+def valid_sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
     """Every table that is as it must be, and what is wrong with the others."""
     problems: Problems = []
     try:
@@ -131,7 +133,7 @@ def sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
     return parsed, problems
 
 
-def per_model(
+def model_sections(
     raw: Mapping[str, Any],
 ) -> tuple[dict[str, Training], dict[str, ExecutionConfig], Problems]:
     """The settings of the runs of each model: [training] and [run] with the model's own values."""
@@ -155,7 +157,9 @@ def per_model(
             if key not in valid_keys
         )
         if name in training or name in how:
-            problems.append(wrong(f"models[{number}].name", f"a second model is called {name}"))
+            problems.append(
+                sweep_diagnostic(f"models[{number}].name", f"a second model is called {name}")
+            )
         if merged := _merged(raw, "training", Training, number, overrides, problems):
             training[name] = merged
         if other := _merged(raw, "run", ExecutionConfig, number, overrides, problems):
@@ -208,22 +212,24 @@ def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Di
         )
     if e["type"] == "union_tag_invalid":
         location = f"{location}.schedule"
-        return wrong(
+        return sweep_diagnostic(
             location, f"{location} must be one of {', '.join(SCHEDULES)}, not {e['ctx']['tag']}"
         )
     if e["type"] == "union_tag_not_found":
-        return wrong(location, f"{location}.schedule is missing", f"one of {', '.join(SCHEDULES)}")
+        return sweep_diagnostic(
+            location, f"{location}.schedule is missing", f"one of {', '.join(SCHEDULES)}"
+        )
     if e["type"] == "missing":
-        return wrong(location, f"{location} is missing", "write it; nothing was started")
+        return sweep_diagnostic(location, f"{location} is missing", "write it; nothing was started")
     message = str(e["msg"]).removeprefix("Value error, ").replace("Input should", "must")
     message = message.replace("must be a valid dictionary", "must be a table")
-    return wrong(location, f"{location} {message}, not {_shown(e['input'])}")
+    return sweep_diagnostic(location, f"{location} {message}, not {_shown(e['input'])}")
 
 
 def _unknown(location: str, key: str, valid_keys: Sequence[str]) -> Diagnostic:
     listed = f"there may be {', '.join(valid_keys)}" if valid_keys else ""
     help = did_you_mean(key, valid_keys, listed)
-    return wrong(location, f"{location} is not known here", help)
+    return sweep_diagnostic(location, f"{location} is not known here", help)
 
 
 def _path(loc: Iterable[str | int]) -> str:

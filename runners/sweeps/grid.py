@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..spec import CorpusSpec, ModelSpec, Paths, Run, RunOrder
 from .inputs import SweepInputs
-from .sweep import Cell, Sweep
+from .sweep import GridRun, Sweep
 
 
 def orders_of(sweep: Sweep, inputs: SweepInputs) -> list[RunOrder]:
@@ -39,13 +39,13 @@ def folder_of(sweep: Sweep, order: RunOrder) -> Path:
     return sweep.folder / f"{order.label}-{order.run.identity()}"
 
 
-def label_of(cell: Cell) -> str:
+def label_of(cell: GridRun) -> str:
     """What people call a run: `0.2M_code=0.3_seed=1`."""
     shares = [f"{name}={float(share):.4g}" for name, share in cell.shares.items()]
     return "_".join((cell.model, *shares, f"seed={cell.seed}"))
 
 
-def _run(sweep: Sweep, inputs: SweepInputs, cell: Cell) -> Run:
+def _run(sweep: Sweep, inputs: SweepInputs, cell: GridRun) -> Run:
     model, facts = sweep.models[cell.model], inputs.models[cell.model]
     return Run(
         model=ModelSpec(
@@ -69,7 +69,7 @@ def _run(sweep: Sweep, inputs: SweepInputs, cell: Cell) -> Run:
 
 
 def _order(
-    sweep: Sweep, inputs: SweepInputs, cell: Cell, reference: tuple[str, int] | None
+    sweep: Sweep, inputs: SweepInputs, cell: GridRun, reference: tuple[str, int] | None
 ) -> RunOrder:
     model, facts = sweep.models[cell.model], inputs.models[cell.model]
     columns: dict[str, str | int | float | None] = {

@@ -83,11 +83,11 @@ def inputs_of(
     except LawdslError as error:
         problems += (replace(d, place=f"{sweep.path}: {d.place}") for d in error.diagnostics)
         models = {}
-    named = {**_kinds("validation", validation), **_kinds("corpora", corpora)}
+    named = {**_corpus_kinds("validation", validation), **_corpus_kinds("corpora", corpora)}
     if mixed := mixed_tokenizers((name, corpus.tokenizer) for name, corpus in named.items()):
         problems.append(mixed)
     for name, model in models.items():
-        problems += _fits(sweep, name, model, corpora, validation)
+        problems += _check_fits_corpora(sweep, name, model, corpora, validation)
     if problems:
         raise LawdslError(problems)
     return SweepInputs(corpora, validation, models)
@@ -164,11 +164,11 @@ def _trained_on(
                 yield Diagnostic("R0105", message, place=location, help=help)
 
 
-def _kinds(table: str, corpora: Mapping[str, CorpusFacts]) -> dict[str, CorpusFacts]:
+def _corpus_kinds(table: str, corpora: Mapping[str, CorpusFacts]) -> dict[str, CorpusFacts]:
     return {f"{table}.{name}": corpus for name, corpus in corpora.items()}
 
 
-def _fits(
+def _check_fits_corpora(
     sweep: Sweep,
     name: str,
     model: ModelFacts,
@@ -198,7 +198,9 @@ def _fits(
         message = f"the corpora have {largest:,} kinds of tokens, {name} knows {model.vocabulary:,}"
         help = "make the corpora with the model's own tokenizer"
         diagnostics.append(Diagnostic("R0105", message, place=location, help=help))
-    for kind, few in _kinds("validation", validation).items() | _kinds("corpora", corpora).items():
+    for kind, few in (
+        _corpus_kinds("validation", validation).items() | _corpus_kinds("corpora", corpora).items()
+    ):
         if few.windows(sequence) == 0:
             message = f"{few.folder} has {few.tokens} tokens, less than one row of {sequence}"
             help = "shorten training.sequence, or bring more text"

@@ -9,9 +9,9 @@ from ..run.locks import release
 from ..spec import ExecutionConfig
 from . import workers
 from .machine import Machine
-from .plan import Planned
+from .plan import PlannedRun
 from .scheduler import Job, Policy
-from .workers import Exit
+from .workers import WorkerExit
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class LocalEngine:
     policy: Policy = Policy()
     worker: tuple[str, ...] = workers.WORKER
 
-    def engine(self, runs: Sequence[Planned]) -> LocalEngine:
+    def engine(self, runs: Sequence[PlannedRun]) -> LocalEngine:
         """This machine itself: every run can be done here."""
         return self
 
@@ -80,12 +80,12 @@ class LocalEngine:
         run = job.run
         gpus = self._gpus(run.order.how, [gpu for other in working for gpu in other.worker.gpus])
         job.worker = _LocalSlot(
-            workers.start(run.folder, run.order.how, self.worker, gpus or None), gpus
+            workers.start_worker(run.folder, run.order.how, self.worker, gpus or None), gpus
         )
 
-    def exit(self, job: Job) -> Exit | None:
+    def exit(self, job: Job) -> WorkerExit | None:
         """How the worker of a run ended; None while it is active."""
-        status: Exit | None = job.worker.worker.exit()
+        status: WorkerExit | None = job.worker.worker.exit()
         return status
 
     def send_signal(self, job: Job, number: int) -> None:

@@ -17,14 +17,14 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..run import costs, streams
-from ..run.disk import free
+from ..run.disk import free_bytes
 from ..spec import RunOrder
 from .grid import folder_of
 from .inputs import SweepInputs
 from .machine import Machine
-from .run_folders import State, others, state
+from .run_folders import RunState, read_state, unexpected_folders
 from .sweep import Sweep
-from .warnings import model_warnings, too_little_room
+from .warnings import disk_space_problems, model_warnings
 
 CORE = 35e9  # FLOP/s of a core: models of 0.2M to 3M parameters reached 30 to 55e9 in float32
 GPU = 100e12  # of a GPU whose peak is not known
@@ -34,7 +34,7 @@ MAX_RUNS_LISTED = 5  # runs that are named in one message
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """A run of the plan.
 
     Attributes:
@@ -48,7 +48,7 @@ class Planned:
 
     order: RunOrder
     folder: Path
-    state: State
+    state: RunState
     tokens: int
     flops: float
     seconds: float
@@ -60,7 +60,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Supply:
+class CorpusDemand:
     """What the runs need of a corpus, at most, in rows of their length.
 
     Attributes:
@@ -98,8 +98,8 @@ class Plan:
 
     name: str
     folder: Path
-    runs: tuple[Planned, ...]
-    supplies: tuple[Supply, ...]
+    runs: tuple[PlannedRun, ...]
+    supplies: tuple[CorpusDemand, ...]
     others: tuple[Path, ...]
     jobs: int
     rate: str
@@ -109,7 +109,7 @@ class Plan:
     warnings: tuple[Diagnostic, ...] = ()
 
     @property
-    def to_do(self) -> list[Planned]:
+    def to_do(self) -> list[PlannedRun]:
         """The runs that are not done, the longest first, which keeps the end of the sweep short."""
         unfinished = [run for run in self.runs if not run.state.final]
         return sorted(unfinished, key=lambda run: (-run.seconds, run.label))
@@ -166,16 +166,18 @@ def plan_of(
             certainly write more than the free space (R0119).
     """
     folders = [folder_of(sweep, order) for order in orders]
-    states = [state(folder) for folder in folders]
-    speeds, rate = _speeds(inputs, orders, states, machine)
+    states = [read_state(folder) for folder in folders]
+    speeds, rate = _estimated_speeds(inputs, orders, states, machine)
     runs = tuple(
-        _planned(order, folder, run_state, inputs, speeds)
+        _plan_run(order, folder, run_state, inputs, speeds)
         for order, folder, run_state in zip(orders, folders, states, strict=True)
     )
     unfinished = [run for run in runs if not run.state.final]
-    needed, available = _disk(unfinished, inputs, jobs), free(sweep.folder)
-    room = too_little_room(needed, _certain(unfinished, inputs), available, str(sweep.folder))
-    supplies = _supplies(sweep, inputs, orders)
+    needed, available = _estimated_bytes(unfinished, inputs, jobs), free_bytes(sweep.folder)
+    room = disk_space_problems(
+        needed, _certain_bytes(unfinished, inputs), available, str(sweep.folder)
+    )
+    supplies = _corpus_demands(sweep, inputs, orders)
     if room and room.severity == "error":
         raise LawdslError(room)
     return Plan(
@@ -183,7 +185,7 @@ def plan_of(
         folder=sweep.folder,
         runs=runs,
         supplies=supplies,
-        others=tuple(others(sweep.folder, folders)),
+        others=tuple(unexpected_folders(sweep.folder, folders)),
         jobs=jobs,
         rate=rate,
         seconds=_makespan(sorted((run.seconds for run in unfinished), reverse=True), jobs),
@@ -193,13 +195,13 @@ def plan_of(
     )
 
 
-def _planned(
+def _plan_run(
     order: RunOrder,
     folder: Path,
-    run_state: State,
+    run_state: RunState,
     inputs: SweepInputs,
     speeds: Mapping[str, float],
-) -> Planned:
+) -> PlannedRun:
     training, model = order.run.training, order.run.model.name
     a_step = training.batch * training.sequence
     per_token = inputs.models[model].flops_per_token(training.sequence)
@@ -210,11 +212,11 @@ def _planned(
     flops = per_token * (trained + measured / 3)  # a forward pass is a third of an update
     fraction_left = 0.0 if run_state.final else 1 - run_state.step / training.steps
     seconds = fraction_left * flops / speeds[model] + START * (fraction_left > 0)
-    return Planned(order, folder, run_state, trained, flops, seconds)
+    return PlannedRun(order, folder, run_state, trained, flops, seconds)
 
 
-def _speeds(
-    inputs: SweepInputs, orders: Sequence[RunOrder], states: Sequence[State], machine: Machine
+def _estimated_speeds(
+    inputs: SweepInputs, orders: Sequence[RunOrder], states: Sequence[RunState], machine: Machine
 ) -> tuple[dict[str, float], str]:
     """Model -> FLOP/s of its runs, and the source of the estimate.
 
@@ -229,7 +231,7 @@ def _speeds(
         if run_state.rate and (run_state.device != "cpu") == gpu:
             measured[name].append(run_state.rate * inputs.models[name].flops_per_token(sequence))
         if gpu:
-            peaks = [costs.peak(kind) for kind in machine.gpus.values()]
+            peaks = [costs.peak_flops(kind) for kind in machine.gpus.values()]
             one = min((PART * peak for peak in peaks if peak), default=GPU)
         else:
             one = CORE * order.how.threads
@@ -245,19 +247,23 @@ def _speeds(
     return rough, f"a rough guess, {fastest:.2g} FLOP/s a run: no run has been measured here yet"
 
 
-def _supplies(sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder]) -> tuple[Supply, ...]:
+def _corpus_demands(
+    sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder]
+) -> tuple[CorpusDemand, ...]:
     """What is needed of each corpus that is used, if it has that much."""
-    most: dict[str, Supply] = {}
+    most: dict[str, CorpusDemand] = {}
     short: dict[str, list[RunOrder]] = {}
     for order in orders:
         run, training = order.run, order.run.training
         windows = {name: inputs.corpora[name].windows(training.sequence) for name in run.corpora}
         mix = streams.mixture_of(run, windows)
-        rows = dict(zip(mix.names, streams.drawn(mix, training.steps), strict=True))
+        rows = dict(zip(mix.names, streams.rows_drawn(mix, training.steps), strict=True))
         for name, source in run.corpora.items():
             epochs = rows[name] / windows[name]
             needed = rows[name] * training.sequence
-            supply = Supply(name, inputs.corpora[name].tokens, needed, epochs, source.max_epochs)
+            supply = CorpusDemand(
+                name, inputs.corpora[name].tokens, needed, epochs, source.max_epochs
+            )
             if name not in most or epochs > most[name].epochs:
                 most[name] = supply
             if epochs > source.max_epochs:
@@ -267,7 +273,7 @@ def _supplies(sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder]) -> 
     return tuple(most[name] for name in inputs.corpora if name in most)
 
 
-def _too_small(sweep: Sweep, supply: Supply, orders: Sequence[RunOrder]) -> Diagnostic:
+def _too_small(sweep: Sweep, supply: CorpusDemand, orders: Sequence[RunOrder]) -> Diagnostic:
     """The error for a corpus that is too small for some runs, with the sizes that suffice."""
     name = supply.corpus
     labels = [order.label for order in orders]
@@ -299,7 +305,7 @@ def _makespan(seconds: Iterable[float], jobs: int) -> float:
     return max(busy)
 
 
-def _disk(unfinished: Sequence[Planned], inputs: SweepInputs, jobs: int) -> int:
+def _estimated_bytes(unfinished: Sequence[PlannedRun], inputs: SweepInputs, jobs: int) -> int:
     """Bytes: three checkpoints of every active run, and the model of each that is done."""
     sizes = [inputs.models[run.order.run.model.name].parameters for run in unfinished]
     working = sum(sorted(sizes, reverse=True)[:jobs])
@@ -309,7 +315,7 @@ def _disk(unfinished: Sequence[Planned], inputs: SweepInputs, jobs: int) -> int:
     return 3 * costs.checkpoint_bytes(working) + 4 * final_models
 
 
-def _certain(unfinished: Sequence[Planned], inputs: SweepInputs) -> int:
+def _certain_bytes(unfinished: Sequence[PlannedRun], inputs: SweepInputs) -> int:
     """The bytes that are needed in any case: all final models, and the checkpoints of the last run
     beside them, or of an earlier run if these are larger."""
     saved, final_models = [], 0

@@ -19,11 +19,11 @@ from ray.exceptions import ActorUnavailableError, RayError, RayTaskError
 from ..run.locks import named, release
 from . import workers
 from .machine import Machine
-from .plan import Planned
+from .plan import PlannedRun
 from .ray_cluster import ClusterNode, Resources, capacity, check, needs_of, nodes, pinned
 from .ray_nodes import Watch
 from .scheduler import Job, Policy
-from .workers import Exit
+from .workers import WorkerExit
 
 NODE_PATIENCE = 600.0  # seconds that runs wait for a node that they fit on, when the last is lost
 GRACE = 90.0  # that a lost worker has to let go; a node whose cluster is gone ends after 60
@@ -85,7 +85,7 @@ class RayEngine:
     patience: float = NODE_PATIENCE
     grace: float = GRACE
 
-    def engine(self, runs: Sequence[Planned]) -> _Cluster:
+    def engine(self, runs: Sequence[PlannedRun]) -> _Cluster:
         """The nodes, after a check that those which can do the runs see their folders.
 
         Args:
@@ -156,7 +156,7 @@ class _Cluster:
         exit = slot.watch.execute.remote(job.run.folder, job.run.order.how, self.engine.worker)
         job.worker = _RemoteWorker(slot, exit)
 
-    def exit(self, job: Job) -> Exit | None:
+    def exit(self, job: Job) -> WorkerExit | None:
         remote: _RemoteWorker = job.worker
         slot = remote.slot
         try:
@@ -165,14 +165,14 @@ class _Cluster:
                 slot.node, slot.host = ray.get(slot.location)
             if not _is_ready(remote.exit):
                 return None
-            status: Exit = ray.get(remote.exit)
+            status: WorkerExit = ray.get(remote.exit)
         except RayTaskError as error:  # the worker could not be started
-            status = Exit(None, f"on {slot.host}: {_last_line(error)}")
+            status = WorkerExit(None, f"on {slot.host}: {_last_line(error)}")
         except RayError as error:
             ray.kill(slot.watch)  # it may live, and only not be reached
             self._nodes_checked_at, remote.lost_since = 0.0, time.monotonic()
             self._pending = [other for other in self._pending if other is not slot]
-            return Exit(None, f"{slot.host or 'the node'} was lost: {_cause(error)}")
+            return WorkerExit(None, f"{slot.host or 'the node'} was lost: {_cause(error)}")
         self._idle.append(slot)
         if self._pending:
             self._release_idle()

@@ -24,7 +24,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..spec import ExecutionConfig
 from .machine import Machine, this_machine
-from .plan import Planned
+from .plan import PlannedRun
 from .ray_nodes import NodeReport, node_report
 
 REACH = 10  # seconds that an address has to answer in
@@ -81,7 +81,7 @@ def joined(address: str) -> Iterator[None]:
         LawdslError: no cluster is there (R0113).
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports home
-    _reach(address)
+    _check_reachable(address)
     more: dict[str, Any] = {}
     if address == "local":
         os.environ.setdefault("RAY_memory_monitor_refresh_ms", "0")  # it kills what others fill
@@ -189,7 +189,7 @@ def at_once(
     return min(jobs, most) if jobs else most
 
 
-def check(able: Iterable[ClusterNode], runs: Sequence[Planned]) -> bool:
+def check(able: Iterable[ClusterNode], runs: Sequence[PlannedRun]) -> bool:
     """Raise an error for nodes that cannot execute runs; nodes that are lost meanwhile are ignored.
 
     Args:
@@ -228,7 +228,7 @@ def check(able: Iterable[ClusterNode], runs: Sequence[Planned]) -> bool:
         for n, report in answers.items()
         if isinstance(report, NodeReport) or n.id in living
     }
-    wrong = [d for node, report in answers.items() for d in _wrong(node, report)]
+    wrong = [d for node, report in answers.items() for d in _node_problem(node, report)]
     if wrong:
         raise LawdslError(wrong)
     return all(isinstance(report, NodeReport) and report.locks for report in answers.values())
@@ -254,7 +254,7 @@ def _answer(answer: Any) -> NodeReport | str:
         return str(error).strip().split("\n")[-1]
 
 
-def _wrong(node: ClusterNode, report: NodeReport | str) -> Iterator[Diagnostic]:
+def _node_problem(node: ClusterNode, report: NodeReport | str) -> Iterator[Diagnostic]:
     if isinstance(report, str):
         help = "install lawdsl[ray] there as here, or remove the node"
         message = f"the node {node.host} cannot do runs"
@@ -272,7 +272,7 @@ def _wrong(node: ClusterNode, report: NodeReport | str) -> Iterator[Diagnostic]:
         yield Diagnostic("R0115", message, help="pip install 'lawdsl[ray]' there")
 
 
-def _reach(address: str) -> None:
+def _check_reachable(address: str) -> None:
     """Raise an error for an address at which no process listens; Ray would try for minutes and end
     the process.
     """

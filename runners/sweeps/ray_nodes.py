@@ -19,7 +19,7 @@ from lawdsl.core.optional_packages import missing
 
 from ..spec import ExecutionConfig
 from . import workers
-from .workers import Exit
+from .workers import WorkerExit
 
 POLL = 0.1  # seconds between looks at a worker
 PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")
@@ -80,7 +80,7 @@ class Watch:
         """Send a signal to the worker, as soon as there is one."""
         self.signal_count = number
 
-    def execute(self, folder: Path, how: ExecutionConfig, command: Sequence[str]) -> Exit:
+    def execute(self, folder: Path, how: ExecutionConfig, command: Sequence[str]) -> WorkerExit:
         """Execute the run in a folder, with the GPUs that Ray has assigned.
 
         Where the node goes down before the worker ends, the worker is asked to save: only the
@@ -98,7 +98,7 @@ class Watch:
             OSError: no process could be started.
         """
         gpus = ray.get_runtime_context().get_accelerator_ids().get("GPU", [])
-        worker = workers.start(folder, how, (sys.executable, *command[1:]), gpus)
+        worker = workers.start_worker(folder, how, (sys.executable, *command[1:]), gpus)
         passed = 0
         while (status := worker.exit()) is None:
             if self.signal_count != passed:

@@ -27,7 +27,7 @@ MAX_METRICS_ROW_BYTES = 2**16  # bytes of a row
 
 
 @dataclass(frozen=True)
-class State:
+class RunState:
     """How far a run is.
 
     Attributes:
@@ -54,11 +54,11 @@ class State:
         return self.status in FINAL
 
 
-def state(folder: Path) -> State:
+def read_state(folder: Path) -> RunState:
     """The progress of the run in a folder; new where the folder has no run."""
-    last, done = last_row(folder), ended(folder)
+    last, done = last_row(folder), end_record(folder)
     begun = "begun" if last or (folder / ORDER).exists() else "new"
-    return State(
+    return RunState(
         status=str(done.get("status", begun)),
         step=int(done.get("step") or last.get("step", 0)),
         tokens=int(last.get("tokens", 0)),
@@ -81,7 +81,7 @@ def last_row(folder: Path) -> dict[str, Any]:
     return row if isinstance(row, dict) else {}
 
 
-def ended(folder: Path) -> dict[str, Any]:
+def end_record(folder: Path) -> dict[str, Any]:
     """The record of how a run ended; empty where it has not ended."""
     try:
         document = json.loads((folder / FINISHED).read_bytes())
@@ -90,7 +90,7 @@ def ended(folder: Path) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def stamp(folder: Path) -> tuple[int, int]:
+def end_stamp(folder: Path) -> tuple[int, int]:
     """What changes whenever the end of a run is written, be it with the same words."""
     with suppress(OSError):
         status = (folder / FINISHED).stat()
@@ -137,7 +137,7 @@ def fail(folder: Path, message: str, log: Sequence[str]) -> None:
     write_end(folder, done)
 
 
-def note(folder: Path, text: str) -> None:
+def append_to_log(folder: Path, text: str) -> None:
     """Add a line to a run's log; errors of the system are ignored.
 
     Args:
@@ -148,7 +148,7 @@ def note(folder: Path, text: str) -> None:
         log.write(text + "\n")
 
 
-def tail(folder: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
+def log_tail(folder: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
     """Give the last lines of a run's log.
 
     Args:
@@ -167,7 +167,7 @@ def tail(folder: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
 
 
-def others(folder: Path, expected: Iterable[Path]) -> list[Path]:
+def unexpected_folders(folder: Path, expected: Iterable[Path]) -> list[Path]:
     """List the run folders below a sweep's folder that are not expected.
 
     Args:

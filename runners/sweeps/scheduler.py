@@ -19,9 +19,9 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..run.exit_status import WRONG, stopped
 from ..run.metrics_log import POINTS
-from .plan import Planned
-from .run_folders import fail, last_row, note, prepare, state
-from .workers import Exit
+from .plan import PlannedRun
+from .run_folders import append_to_log, fail, last_row, prepare, read_state
+from .workers import WorkerExit
 
 POLL = 0.1  # seconds between looks at the workers
 HELD = (
@@ -41,7 +41,7 @@ class Outcome:
         log: the last lines of its log, where it failed.
     """
 
-    run: Planned
+    run: PlannedRun
     status: str
     message: str = ""
     log: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class Job:
         signals_sent: the number of signals that its worker has received.
     """
 
-    run: Planned
+    run: PlannedRun
     attempts: int = 0
     halved: bool = False
     worker: Any = None
@@ -179,7 +179,7 @@ class Engine(Protocol):
             working: the active runs.
         """
 
-    def exit(self, job: Job) -> Exit | None:
+    def exit(self, job: Job) -> WorkerExit | None:
         """How the worker ended; None while it is active."""
 
     def send_signal(self, job: Job, number: int) -> None:
@@ -194,7 +194,7 @@ class Engine(Protocol):
 class Machines(Protocol):
     """What runs may be done on: this machine, or a cluster."""
 
-    def engine(self, runs: Sequence[Planned]) -> Engine:
+    def engine(self, runs: Sequence[PlannedRun]) -> Engine:
         """What does some runs, after a check that it can.
 
         Args:
@@ -205,9 +205,9 @@ class Machines(Protocol):
         """
 
 
-def carry_out(
+def run_jobs(
     machines: Machines,
-    runs: Sequence[Planned],
+    runs: Sequence[PlannedRun],
     stop: StopRequest,
     ended: Callable[[Outcome], None] = lambda outcome: None,
     progress: Callable[[int, int], None] = lambda tokens, at_work: None,
@@ -250,7 +250,7 @@ def carry_out(
                 if stop.count or not engine.ready(job, working):
                     continue
                 waiting.remove(job)
-                outcome = _begin(engine, job, working)
+                outcome = _start_run(engine, job, working)
                 if outcome is None:
                     working.append(job)
                 else:
@@ -278,10 +278,10 @@ def carry_out(
     return outcomes + [Outcome(job.run, "left", why) for job in waiting]
 
 
-def _begin(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
+def _start_run(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
     """Start the worker of a run, unless another sweep has completed the run or is executing it."""
     run = job.run
-    now = state(run.folder)
+    now = read_state(run.folder)
     if now.final:
         job.tokens = run.tokens
         return Outcome(run, now.status, now.message)
@@ -306,7 +306,7 @@ def _forward_signals(engine: Engine, working: Sequence[Job], stop: StopRequest) 
             engine.send_signal(job, signal.SIGTERM if job.signals_sent == 1 else signal.SIGKILL)
 
 
-def _outcome_of(engine: Engine, job: Job, exit: Exit, stop: StopRequest) -> Outcome | None:
+def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -> Outcome | None:
     """What became of a run whose worker has ended; None where it is to be tried again."""
     run = job.run
     status, message = str(exit.end.get("status", "")), str(exit.end.get("message") or "")
@@ -325,9 +325,9 @@ def _outcome_of(engine: Engine, job: Job, exit: Exit, stop: StopRequest) -> Outc
     wrong = exit.code == WRONG
     last_error = next((line for line in reversed(exit.log) if line.startswith("error[")), "")
     if wrong and last_error.startswith(HELD):
-        return Outcome(run, "held", state(run.folder).held_by or "another process")
+        return Outcome(run, "held", read_state(run.folder).held_by or "another process")
     if not wrong and job.attempts <= engine.policy.retries:
-        note(run.folder, f"{exit.why}; the run is taken up again")
+        append_to_log(run.folder, f"{exit.why}; the run is taken up again")
         return None
     why = last_error if wrong and last_error else exit.why
     try:
@@ -337,7 +337,7 @@ def _outcome_of(engine: Engine, job: Job, exit: Exit, stop: StopRequest) -> Outc
     return Outcome(run, "failed", why, exit.log)
 
 
-def _half_micro_batch(job: Job) -> Planned | None:
+def _half_micro_batch(job: Job) -> PlannedRun | None:
     """The run with half the micro-batch and an equal batch; None where that is impossible."""
     how, batch = job.run.order.how, job.run.order.run.training.batch
     micro = min(how.micro_batch or batch, -(-batch // how.processes))

@@ -16,14 +16,21 @@ from ..run import schedules
 from ..run.evaluation_steps import Schedule, steps
 from ..spec import ExecutionConfig, Training
 from .file import Also, Columns, CorpusEntry, Grid, ModelEntry
-from .file_errors import Problems, per_model, read_toml, refuse, sections, wrong
+from .file_errors import (
+    Problems,
+    model_sections,
+    raise_mistakes,
+    read_toml,
+    sweep_diagnostic,
+    valid_sections,
+)
 
 Shares = Mapping[str, Fraction]
 Written = Mapping[str, str]  # shares before they are numbers
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridRun:
     """One run of the grid.
 
     Attributes:
@@ -62,13 +69,13 @@ class Sweep:
     corpora: Mapping[str, CorpusEntry]
     validation: Mapping[str, str]
     models: Mapping[str, ModelEntry]
-    cells: tuple[Cell, ...]
+    cells: tuple[GridRun, ...]
     training: Mapping[str, Training]
     how: Mapping[str, ExecutionConfig]
     evaluate: Mapping[str, tuple[int, ...]]
     domain: str | None
     general: str | None
-    dlc: tuple[Cell, int] | None
+    dlc: tuple[GridRun, int] | None
     export: str | None
 
 
@@ -80,32 +87,34 @@ def read_sweep(path: Path) -> Sweep:
             (R0102), and every undefined name in it (R0104).
     """
     raw = read_toml(path)
-    file, problems = sections(raw)
-    training, how, more = per_model(raw)
+    file, problems = valid_sections(raw)
+    training, how, more = model_sections(raw)
     problems += more
     problems += _models(file, how)
     problems += _names(raw)
     evaluate, more = _evaluations(file.get("evaluation"), training)
     # a grid can be checked only where its names and tables are valid
-    refuse(path, problems + more)
-    cells, problems = _cells(file)
+    raise_mistakes(path, problems + more)
+    cells, problems = _grid_runs(file)
     table: Columns = file["table"]
     domain, general = _domains(file, table)
     dlc, more = _reference(table, file["grid"], cells)
     problems += more
     problems += _exports(file["export"], cells, how)
-    refuse(path, problems)
+    raise_mistakes(path, problems)
     return Sweep(
         path=path,
         name=file["name"],
-        folder=Path(_below(path, file["folder"])),
+        folder=Path(_relative_path(path, file["folder"])),
         corpora={
-            name: corpus.model_copy(update={"folder": _below(path, corpus.folder)})
+            name: corpus.model_copy(update={"folder": _relative_path(path, corpus.folder)})
             for name, corpus in file["corpora"].items()
         },
-        validation={name: _below(path, folder) for name, folder in file["validation"].items()},
+        validation={
+            name: _relative_path(path, folder) for name, folder in file["validation"].items()
+        },
         models={
-            m.name: m.model_copy(update={"folder": m.folder and _below(path, m.folder)})
+            m.name: m.model_copy(update={"folder": m.folder and _relative_path(path, m.folder)})
             for m in file["models"]
         },
         cells=cells,
@@ -115,11 +124,11 @@ def read_sweep(path: Path) -> Sweep:
         domain=domain,
         general=general,
         dlc=dlc,
-        export=file["export"] and _below(path, file["export"]),
+        export=file["export"] and _relative_path(path, file["export"]),
     )
 
 
-def _below(path: Path, folder: str) -> str:
+def _relative_path(path: Path, folder: str) -> str:
     """The path of a folder, relative to that of the file."""
     # abspath, not resolve: a link stays the path that was written
     return os.path.abspath(path.parent / os.path.expanduser(folder))
@@ -132,11 +141,13 @@ def _models(file: Mapping[str, Any], how: Mapping[str, ExecutionConfig]) -> Prob
         location = f"models[{number}]"
         if (model.folder is None) == (model.config is None):
             help = "give the folder of a model, or a configuration whose weights are drawn"
-            problems.append(wrong(location, f"{location} has one of `folder` and `config`", help))
+            problems.append(
+                sweep_diagnostic(location, f"{location} has one of `folder` and `config`", help)
+            )
         elif model.config is not None and model.initialization is None:
             help = 'width-scaled for models narrower than some hundred, else "transformers"'
             message = f"{location}.initialization is missing: how are the weights drawn?"
-            problems.append(wrong(location, message, help))
+            problems.append(sweep_diagnostic(location, message, help))
     return problems
 
 
@@ -163,7 +174,9 @@ def _names(raw: Mapping[str, Any]) -> Problems:
     for location, name, valid_names, kind in used:
         if valid_names and isinstance(name, str) and name not in valid_names:
             help = did_you_mean(name, valid_names, f"there are {', '.join(valid_names)}")
-            problems.append(wrong(location, f"there is no {kind} `{name}`", help, "R0104"))
+            problems.append(
+                sweep_diagnostic(location, f"there is no {kind} `{name}`", help, "R0104")
+            )
     return problems
 
 
@@ -183,7 +196,7 @@ def _evaluations(
     problems: Problems = []
     for model, requested in training.items():
         try:
-            schedules.check(requested)
+            schedules.check_schedule(requested)
         except LawdslError as error:
             problems += error.diagnostics
         try:
@@ -193,22 +206,22 @@ def _evaluations(
     return by_model, problems
 
 
-def _cells(file: Mapping[str, Any]) -> tuple[tuple[Cell, ...], Problems]:
+def _grid_runs(file: Mapping[str, Any]) -> tuple[tuple[GridRun, ...], Problems]:
     """The distinct runs of the grid and of the further tables."""
     grid: Grid = file["grid"]
     problems: Problems = []
     for location, written in _mixtures(file):
         if why := _not_a_mixture(written, grid.rest):
-            problems.append(wrong(location, f"{location}: {why}"))
+            problems.append(sweep_diagnostic(location, f"{location}: {why}"))
     if problems:
         return (), problems
     everyone = tuple(model.name for model in file["models"])
-    cells: dict[tuple[object, ...], Cell] = {}
+    cells: dict[tuple[object, ...], GridRun] = {}
     for part in (Also(), *file["also"]):
         for name in part.models or everyone:
             for written in part.shares or grid.shares:
                 for seed in part.seeds or grid.seeds:
-                    cell = _cell(name, written, grid.rest, seed)
+                    cell = _grid_run(name, written, grid.rest, seed)
                     # by mixture, not by the shares as written, which may leave the rest out
                     key = (name, frozenset(cell.mixture.items()), seed)
                     cells.setdefault(key, cell)
@@ -237,13 +250,13 @@ def _not_a_mixture(written: Written, rest: str | None) -> str:
     return ""
 
 
-def _cell(model: str, written: Written, rest: str | None, seed: int) -> Cell:
+def _grid_run(model: str, written: Written, rest: str | None, seed: int) -> GridRun:
     # exact: 0.1 + 0.2 + 0.7 is 1
     shares = {name: Fraction(share) for name, share in written.items()}
     mixture = dict(shares)
     if rest is not None:
         mixture[rest] = 1 - sum(shares.values(), Fraction(0))
-    return Cell(
+    return GridRun(
         model, shares, {name: mixture[name] for name in sorted(mixture) if mixture[name]}, seed
     )
 
@@ -258,23 +271,25 @@ def _domains(file: Mapping[str, Any], table: Columns) -> tuple[str | None, str |
 
 
 def _reference(
-    table: Columns, grid: Grid, cells: Sequence[Cell]
-) -> tuple[tuple[Cell, int] | None, Problems]:
+    table: Columns, grid: Grid, cells: Sequence[GridRun]
+) -> tuple[tuple[GridRun, int] | None, Problems]:
     """The run that k1, k2 and k3 are measured on, which must be part of the sweep."""
     dlc = table.dlc
     if dlc is None:
         return None, []
-    reference = _cell(dlc.model, dlc.shares, grid.rest, dlc.seed or 0)
+    reference = _grid_run(dlc.model, dlc.shares, grid.rest, dlc.seed or 0)
     for cell in cells:
         same = cell.model == reference.model and cell.mixture == reference.mixture
         if same and dlc.seed in (None, cell.seed):
             return (cell, dlc.steps), []
     help = "name one that the grid has"
-    return None, [wrong("table.dlc", "no run of the grid has that model, mixture and seed", help)]
+    return None, [
+        sweep_diagnostic("table.dlc", "no run of the grid has that model, mixture and seed", help)
+    ]
 
 
 def _exports(
-    export: str | None, cells: Sequence[Cell], how: Mapping[str, ExecutionConfig]
+    export: str | None, cells: Sequence[GridRun], how: Mapping[str, ExecutionConfig]
 ) -> Problems:
     """Check that every exported model has a folder of its own."""
     if export is None:
@@ -284,10 +299,10 @@ def _exports(
     if len({export.replace("{model}", model) for model in models}) < len(cells):
         help = "export from a sweep with one run a model, to a folder with {model} in its name"
         problems.append(
-            wrong("export", "several runs would put their models into one folder", help)
+            sweep_diagnostic("export", "several runs would put their models into one folder", help)
         )
     for model in dict.fromkeys(models):
         if not how[model].save_final:
             message = f"the runs of {model} do not keep their model"
-            problems.append(wrong("export", message, "leave out save_final = false"))
+            problems.append(sweep_diagnostic("export", message, "leave out save_final = false"))
     return problems

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lawdsl.core.diagnostics import Diagnostic
 
-from ..run.disk import in_bytes
+from ..run.disk import bytes_text
 from ..run.model_facts import ModelFacts
 from .inputs import SweepInputs
 from .sweep import Sweep
@@ -67,7 +67,7 @@ def _experts(name: str, facts: ModelFacts, location: str) -> Diagnostic:
     )
 
 
-def too_little_room(needed: int, certain: int, free: int, location: str) -> Diagnostic | None:
+def disk_space_problems(needed: int, certain: int, free: int, location: str) -> Diagnostic | None:
     """Check the free space on the disk.
 
     Args:
@@ -83,10 +83,10 @@ def too_little_room(needed: int, certain: int, free: int, location: str) -> Diag
     if needed <= free:
         return None
     fails = certain > free
-    takes = f"{in_bytes(certain)} at least" if fails else f"up to {in_bytes(needed)}"
+    takes = f"{bytes_text(certain)} at least" if fails else f"up to {bytes_text(needed)}"
     return Diagnostic(
         "R0119",
-        f"the runs take {takes} of disk, {in_bytes(free)} are free",
+        f"the runs take {takes} of disk, {bytes_text(free)} are free",
         "error" if fails else "warning",
         place=location,
         help="make room, name another folder, lower --jobs, or do without models: save_final = false",

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..run.exit_status import LOST, SWEEP
 from ..spec import ExecutionConfig
-from .run_folders import LOG, ended, stamp, tail
+from .run_folders import LOG, end_record, end_stamp, log_tail
 
 WORKER = (sys.executable, "-m", "lawdsl.runners.cpt")
 # seconds that the other processes of a run have to end when one has failed
@@ -45,7 +45,7 @@ class Worker:
     code: int = 0
     since: float | None = None
 
-    def exit(self) -> Exit | None:
+    def exit(self) -> WorkerExit | None:
         """How it ended; None while it is active. A worker that has lost a process is ended."""
         codes = [process.poll() for process in self.processes]
         failed = [code for code in codes if code]
@@ -60,8 +60,8 @@ class Worker:
         code = self.code or next(iter(failed), 0)
         if self.port is not None:
             self.port.close()
-        end = ended(self.folder) if stamp(self.folder) != self.before else {}
-        return Exit(code, _exit_reason(code), end, tuple(tail(self.folder)))
+        end = end_record(self.folder) if end_stamp(self.folder) != self.before else {}
+        return WorkerExit(code, _exit_reason(code), end, tuple(log_tail(self.folder)))
 
     def send_signal(self, number: int) -> None:
         """Ask it to save and end, by SIGTERM; any other signal is for all that it has started."""
@@ -74,7 +74,7 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Exit:
+class WorkerExit:
     """How a worker ended.
 
     Attributes:
@@ -90,7 +90,7 @@ class Exit:
     log: tuple[str, ...] = ()
 
 
-def start(
+def start_worker(
     folder: Path, how: ExecutionConfig, command: Sequence[str], gpus: Sequence[str] | None = None
 ) -> Worker:
     """Start the processes of a worker.
@@ -108,7 +108,7 @@ def start(
         OSError: the log cannot be written, or no process started.
     """
     # the stamp tells an end that this worker writes from one that lay there before
-    before, port = stamp(folder), _port() if how.processes > 1 else None
+    before, port = end_stamp(folder), _port() if how.processes > 1 else None
     worker = Worker(folder, [], before, port)
     try:
         with (folder / LOG).open("ab") as log:

@@ -19,7 +19,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.formats import RUN_TABLE_SCHEMA
 
-from .run_set import Gathered, gather
+from .run_set import GatheredRun, gather_runs
 
 LOT = 0.2e9  # tokens: what the CMR laws count in
 FIRST = ("run", "label", "sweep", "domain", "model", "seed", "status", "N", "N_total", "D", "step")
@@ -94,7 +94,7 @@ def collect(
         LawdslError: no run or no row is there (R0801), something cannot be read, or runs that are
             not of one kind (R0803).
     """
-    runs, warnings = gather(sources)
+    runs, warnings = gather_runs(sources)
     by_identity = {run.identity: run for run in runs}
     rows = [row for run in runs for row in _rows(run, _learnability(run, by_identity))]
     selected = [row for row in rows if _finite(row) and (step_0 or row["step"] > 0)]
@@ -124,13 +124,13 @@ def collect(
     return RunsTable(columns, all_notes, len(runs), tuple(warnings))
 
 
-def _rows(run: Gathered, learnability: Row) -> list[Row]:
+def _rows(run: GatheredRun, learnability: Row) -> list[Row]:
     """The evaluations of a run, a row each."""
     before = run.points[0]["losses"] if run.points and run.points[0]["step"] == 0 else {}
     return [_row(run, point, before) | learnability for point in run.points]
 
 
-def _row(run: Gathered, point: Mapping[str, Any], before: Mapping[str, Any]) -> Row:
+def _row(run: GatheredRun, point: Mapping[str, Any], before: Mapping[str, Any]) -> Row:
     """One evaluation; `before` are the losses of step 0."""
     of, training, declared = run.order.run, run.order.run.training, run.order.columns
     row: Row = {name: value for name, value in declared.items() if not name.startswith("dlc_")}
@@ -164,7 +164,7 @@ def _row(run: Gathered, point: Mapping[str, Any], before: Mapping[str, Any]) -> 
     return row
 
 
-def _learnability(run: Gathered, by_identity: Mapping[str, Gathered]) -> Row:
+def _learnability(run: GatheredRun, by_identity: Mapping[str, GatheredRun]) -> Row:
     """k1, k2 and k3 of the run's domain; None where a loss that they take was not measured.
 
     D-CPT (2406.01375), appendix H, with u steps in place of 1000: k1 = L(u), k2 = L(0) - L(5u), and

@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import write_bytes
 from lawdsl.data.formats import FORMATS, WRITTEN, Format, choice
 
-from ..run.disk import room
+from ..run.disk import room_text
 from .collect import RunsTable
 
 
@@ -36,7 +36,7 @@ def write_table(path: Path, table: RunsTable) -> None:
     except OSError as error:
         message = f"the table cannot be written: {error.strerror}"
         help = "make room, or write it elsewhere; a table that was there is as it was"
-        notes = (room(path.parent, len(content)),)
+        notes = (room_text(path.parent, len(content)),)
         diagnostic = Diagnostic("R0805", message, place=str(path), notes=notes, help=help)
         raise LawdslError(diagnostic) from None
 

@@ -10,9 +10,9 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..run.metrics_log import POINTS, read
-from ..spec import ORDER, RunOrder, canonical, read_order
-from ..sweeps.run_folders import state
-from ..sweeps.sweep import Cell, Sweep, read_sweep
+from ..spec import ORDER, RunOrder, canonical_json, read_order
+from ..sweeps.run_folders import read_state
+from ..sweeps.sweep import GridRun, Sweep, read_sweep
 
 MAX_RUNS_LISTED = 5  # runs that are named in one message
 ENDS = {
@@ -25,7 +25,7 @@ ENDS = {
 
 
 @dataclass(frozen=True)
-class Gathered:
+class GatheredRun:
     """A run as a table sees it.
 
     Attributes:
@@ -55,14 +55,14 @@ class Gathered:
         return self.order.label
 
 
-def gather(sources: Iterable[Path]) -> tuple[list[Gathered], list[Diagnostic]]:
+def gather_runs(sources: Iterable[Path]) -> tuple[list[GatheredRun], list[Diagnostic]]:
     """The runs of some folders and sweeps, each once, by size, mixture and seed; and what is odd.
 
     Raises:
         LawdslError: no run is there (R0801), its order or rows cannot be read, or runs that are
             not of one kind (R0803).
     """
-    gathered: list[Gathered] = []
+    gathered: list[GatheredRun] = []
     warnings: list[Diagnostic] = []
     for source in sources:
         if source.suffix == ".toml":
@@ -76,7 +76,7 @@ def gather(sources: Iterable[Path]) -> tuple[list[Gathered], list[Diagnostic]]:
     return runs, [*warnings, *_ends(runs), *_schedules(runs)]
 
 
-def _below(folder: Path) -> list[Gathered]:
+def _below(folder: Path) -> list[GatheredRun]:
     """The runs in a folder, or the run whose folder it is."""
     is_run = (folder / ORDER).exists()
     folders = [folder] if is_run else [path.parent for path in folder.glob(f"*/{ORDER}")]
@@ -84,14 +84,14 @@ def _below(folder: Path) -> list[Gathered]:
         message = "no run lies in this folder" if folder.is_dir() else "there is no such folder"
         help = "give the `folder` of a sweep, or its sweep.toml"
         raise LawdslError(Diagnostic("R0801", message, place=str(folder), help=help))
-    return [_gathered(run) for run in folders]
+    return [_gather_run(run) for run in folders]
 
 
-def _gathered(folder: Path) -> Gathered:
+def _gather_run(folder: Path) -> GatheredRun:
     """One run, with the entries of its order for the table."""
-    order, now = read_order(folder), state(folder)
+    order, now = read_order(folder), read_state(folder)
     domain, run, unit = (order.columns.get(name) for name in ("domain", "dlc_run", "dlc_steps"))
-    return Gathered(
+    return GatheredRun(
         folder=folder,
         order=order,
         status="unfinished" if now.status in ("new", "begun") else now.status,
@@ -101,7 +101,7 @@ def _gathered(folder: Path) -> Gathered:
     )
 
 
-def _of_sweep(path: Path) -> tuple[list[Gathered], list[Diagnostic]]:
+def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     """The runs in a sweep's folder that its file specifies, and a warning if some are missing.
 
     They are identified by the content of its file. Whether the corpora and the weights are still
@@ -109,7 +109,7 @@ def _of_sweep(path: Path) -> tuple[list[Gathered], list[Diagnostic]]:
     """
     sweep = read_sweep(path)
     expected = {_described(sweep, cell) for cell in sweep.cells}
-    gathered: dict[str, Gathered] = {}
+    gathered: dict[str, GatheredRun] = {}
     for run in _below(sweep.folder):
         what = _description(run.order)
         if what in gathered:
@@ -133,10 +133,10 @@ def _of_sweep(path: Path) -> tuple[list[Gathered], list[Diagnostic]]:
     return runs, [Diagnostic("R0802", message, "warning", place=str(path), help=help)]
 
 
-def _described(sweep: Sweep, cell: Cell) -> str:
+def _described(sweep: Sweep, cell: GridRun) -> str:
     """A run as a sweep describes it, without what its files hold."""
     model = sweep.models[cell.model]
-    return canonical(
+    return canonical_json(
         {
             "model": [cell.model, model.initialization or "loaded"],
             "mixture": {name: str(share) for name, share in cell.mixture.items()},
@@ -151,7 +151,7 @@ def _described(sweep: Sweep, cell: Cell) -> str:
 def _description(order: RunOrder) -> str:
     """The description of a run from its order."""
     run = order.run
-    return canonical(
+    return canonical_json(
         {
             "model": [run.model.name, run.model.initialization],
             "mixture": {name: source.share for name, source in run.corpora.items()},
@@ -163,12 +163,12 @@ def _description(order: RunOrder) -> str:
     )
 
 
-def _each_once(runs: Sequence[Gathered]) -> list[Gathered]:
+def _each_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
     """Of copies of a run, keep the one that is furthest ahead.
 
     A run without any domain data may be part of the sweeps of several domains: it is each's.
     """
-    unique: dict[tuple[str, str | None], Gathered] = {}
+    unique: dict[tuple[str, str | None], GatheredRun] = {}
     for run in runs:
         key = (run.identity, run.domain)
         if key not in unique or len(run.points) > len(unique[key].points):
@@ -176,11 +176,11 @@ def _each_once(runs: Sequence[Gathered]) -> list[Gathered]:
     return list(unique.values())
 
 
-def _in_order(runs: Sequence[Gathered]) -> list[Gathered]:
+def _in_order(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
     """By size, mixture and seed, as people look for them."""
     corpora = sorted({name for run in runs for name in run.order.run.corpora})
 
-    def place(run: Gathered) -> tuple[Any, ...]:
+    def place(run: GatheredRun) -> tuple[Any, ...]:
         of = run.order.run
         shares = [of.corpora[name].fraction if name in of.corpora else 0 for name in corpora]
         return (run.order.columns.get("N") or 0, of.model.name, shares, of.seed, run.identity)
@@ -188,20 +188,20 @@ def _in_order(runs: Sequence[Gathered]) -> list[Gathered]:
     return sorted(runs, key=place)
 
 
-def _check_alike(runs: Sequence[Gathered]) -> None:
+def _check_alike(runs: Sequence[GatheredRun]) -> None:
     """Refuse runs in which one name denotes different things, whose losses cannot be compared.
 
     Raises:
         LawdslError: with every such name; R0803.
     """
-    kinds: dict[str, Callable[[Gathered], Mapping[str, str]]] = {
+    kinds: dict[str, Callable[[GatheredRun], Mapping[str, str]]] = {
         "validation sets": lambda run: run.order.run.validation,
         "corpora": lambda run: {n: s.fingerprint for n, s in run.order.run.corpora.items()},
         "models": lambda run: {run.order.run.model.name: run.order.run.model.fingerprint},
     }
     problems = []
     for kind, of in kinds.items():
-        first_by_value: dict[str, dict[str, Gathered]] = {}
+        first_by_value: dict[str, dict[str, GatheredRun]] = {}
         for run in runs:
             for name, fingerprint in of(run).items():
                 first_by_value.setdefault(name, {}).setdefault(fingerprint, run)
@@ -217,7 +217,7 @@ def _check_alike(runs: Sequence[Gathered]) -> None:
         raise LawdslError(problems)
 
 
-def _ends(runs: Sequence[Gathered]) -> list[Diagnostic]:
+def _ends(runs: Sequence[GatheredRun]) -> list[Diagnostic]:
     """Warnings about unfinished runs, whose rows are in the table nevertheless."""
     ends = []
     for status, words in ENDS.items():
@@ -241,7 +241,7 @@ def _ends(runs: Sequence[Gathered]) -> list[Diagnostic]:
     return ends
 
 
-def _schedules(runs: Sequence[Gathered]) -> list[Diagnostic]:
+def _schedules(runs: Sequence[GatheredRun]) -> list[Diagnostic]:
     """A warning where learning rates fall over runs of different lengths.
 
     The loss on the way down a long schedule is not that of a shorter one at its end.

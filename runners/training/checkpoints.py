@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..run.disk import discard, room, sync
-from ..spec import canonical
+from ..run.disk import discard, room_text, sync
+from ..spec import canonical_json
 
 if TYPE_CHECKING:
     import torch
@@ -199,14 +199,14 @@ def _fill(
     names = [f"{name}{SUFFIX}" for name in tensors]
     for name, named in zip(names, tensors.values(), strict=True):
         save_file(_apart(named), folder / name)
-    (folder / STATE).write_text(canonical(state), encoding="utf-8")
+    (folder / STATE).write_text(canonical_json(state), encoding="utf-8")
     for name in (*names, STATE):
         # data before the manifest that vouches for it, the manifest before the name of the
         # checkpoint
         sync(folder / name)
     files = {name: _described(folder / name) for name in (*names, STATE)}
     manifest = {"schema": CHECKPOINT_SCHEMA, "step": step, "files": files}
-    (folder / MANIFEST).write_text(canonical(manifest), encoding="utf-8")
+    (folder / MANIFEST).write_text(canonical_json(manifest), encoding="utf-8")
     sync(folder / MANIFEST)
     sync(folder)
 
@@ -336,7 +336,7 @@ def _unwritten(folder: Path, step: int, needed: int, error: Exception) -> Diagno
         "R0403",
         f"the checkpoint of step {step} cannot be written: {why}",
         place=str(folder),
-        notes=(room(folder, needed), "the checkpoints from before are as they were"),
+        notes=(room_text(folder, needed), "the checkpoints from before are as they were"),
         help="make room or mend the permissions, then start the run again: it goes on",
     )
 

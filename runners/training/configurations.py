@@ -20,7 +20,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import read_json
 from lawdsl.language.keywords import did_you_mean
 
-from ..spec import canonical
+from ..spec import canonical_json
 from .distributed import out_of_memory
 
 CONFIG = "config.json"
@@ -165,7 +165,9 @@ def refused(code: str, source: Source, why: str, help: str | None = None) -> Law
     Returns:
         The error.
     """
-    name = source if isinstance(source, str) else f"configuration {canonical(dict(source))[:80]}"
+    name = (
+        source if isinstance(source, str) else f"configuration {canonical_json(dict(source))[:80]}"
+    )
     return LawdslError(Diagnostic(code, f"the model {name} cannot be used: {why}", help=help))
 
 

@@ -10,7 +10,7 @@ from ..corpora.corpus import Corpus, open_corpus
 from ..corpora.verification import verify
 from ..run import streams
 from ..run.model_facts import ModelFacts
-from ..run.schedules import check
+from ..run.schedules import check_schedule
 from ..spec import Run, RunOrder, Training
 from . import models
 
@@ -62,7 +62,7 @@ def inputs_of(order: RunOrder, world: int) -> RunInputs:
     verify((*corpora.values(), *validation.values()))
     windows = {name: corpus.windows(training.sequence) for name, corpus in corpora.items()}
     mixture = streams.mixture_of(run, windows)
-    check(training)
+    check_schedule(training)
     _check_supply(mixture, run)
     _check_rows(training, facts, world)
     return RunInputs(facts, corpora, validation, mixture)
@@ -115,7 +115,7 @@ def _opened(folder: str, fingerprint: str, facts: ModelFacts, training: Training
 
 def _check_supply(mixture: streams.Mixture, run: Run) -> None:
     """Refuse a run that would go through a corpus more often than it was allowed to."""
-    drawn = streams.drawn(mixture, run.training.steps)
+    drawn = streams.rows_drawn(mixture, run.training.steps)
     for name, needed, have in zip(mixture.names, drawn, mixture.windows, strict=True):
         allowed = run.corpora[name].max_epochs
         if needed > allowed * have:

@@ -21,7 +21,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 from ..run.model_facts import Experts, ModelFacts
-from ..spec import canonical
+from ..spec import canonical_json
 from .attention import keep_causal, sees_ahead, some_tokens
 from .configurations import Source, configuration, plain_of, refused, understood, without_randomness
 from .losses import chunked_loss, token_losses
@@ -200,7 +200,7 @@ def _fingerprint(source: Source, weights: Weights, random: dict[str, float]) -> 
     """
     digest = hashlib.blake2b(digest_size=16)
     plain = {name: value for name, value in plain_of(source).items() if name not in UNIMPORTANT}
-    digest.update(canonical(plain).encode())
+    digest.update(canonical_json(plain).encode())
     weights.hash(digest)
     if random:
         digest.update(b"no dropout unless asked for")

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..run import costs, streams
-from ..run.schedules import areas, learning_rate
+from ..run.schedules import learning_rate, schedule_areas
 from .distributed import all_of, peak_memory
 from .evaluation import ValidationLoss, measure
 from .setup import TrainingTask
@@ -74,14 +74,14 @@ def _losses(
 def _progress(task: TrainingTask, step: int) -> dict[str, Any]:
     """What follows from the step alone: tokens, the learning rate and its areas, the mixture."""
     mixture = task.inputs.mixture
-    s1, s2 = areas(task.training, step)
+    s1, s2 = schedule_areas(task.training, step)
     return {
         "step": step,
         "tokens": step * task.tokens,
         "learning_rate": learning_rate(task.training, max(step - 1, 0)),
         "S1": s1,
         "S2": s2,
-        "rows": dict(zip(mixture.names, streams.drawn(mixture, step), strict=True)),
+        "rows": dict(zip(mixture.names, streams.rows_drawn(mixture, step), strict=True)),
         "epochs": streams.epochs(mixture, step),
     }
 
@@ -91,7 +91,11 @@ def _speed(task: TrainingTask, rate: float | None) -> dict[str, Any]:
     parallel, flops = task.parallel, task.inputs.facts.flops_per_token(task.training.sequence)
     return {
         "tokens_per_second": rate,
-        "mfu": costs.mfu(rate, flops, costs.peak(parallel.name), parallel.world) if rate else None,
+        "mfu": costs.model_flops_utilisation(
+            rate, flops, costs.peak_flops(parallel.name), parallel.world
+        )
+        if rate
+        else None,
         "peak_memory_bytes": peak_memory(parallel),
         "device": parallel.name,
     }

@@ -17,7 +17,7 @@ from torch import Tensor
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.files import read_json
 
-from ..spec import canonical
+from ..spec import canonical_json
 from .configurations import inside, refused
 
 ENDING = ".safetensors"
@@ -56,7 +56,7 @@ class Weights:
             except OSError as error:
                 raise _refused(self.source, f"{path.name}: {error.strerror}") from None
         if self.weight_map is not None:
-            digest.update(canonical(self.weight_map).encode())
+            digest.update(canonical_json(self.weight_map).encode())
 
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor by name, memory-mapped from its file.

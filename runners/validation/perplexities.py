@@ -24,7 +24,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..corpora.corpus import file_hash
 from ..corpora.tokenizer import END_TOKENS, library_errors
-from ..spec import canonical
+from ..spec import canonical_json
 from ..training import models
 from ..training.distributed import ParallelContext
 from .score_log import JudgeScores
@@ -60,7 +60,7 @@ class Judge:
     def identity(self) -> str:
         """A hash of all that decides the perplexities of a sample."""
         what = [self.fingerprint, self.tokenizer, self.start, self.length, self.precision]
-        return hashlib.blake2b(canonical(what).encode(), digest_size=16).hexdigest()
+        return hashlib.blake2b(canonical_json(what).encode(), digest_size=16).hexdigest()
 
 
 def judge(folder: str | Path, name: str, length: int, parallel: ParallelContext) -> Judge:

@@ -119,7 +119,7 @@ def trainer(folder: Path, size: str, steps: int, arguments: argparse.Namespace) 
         {"text": 1}, {"text": windows}, {"text": corpus.fingerprint}, training.batch, 0
     )
 
-    chosen = [window for step in range(steps) for _, window in streams.rows(mix, step)]
+    chosen = [window for step in range(steps) for _, window in streams.rows_of_step(mix, step)]
 
     class Rows(torch.utils.data.Dataset):
         def __len__(self) -> int:

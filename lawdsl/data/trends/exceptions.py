@@ -82,7 +82,7 @@ def ranges(pairs: PairedDifferences, chosen: Mask, axes: Axes) -> tuple[Exceptio
             below, above = np.full_like(below, least), np.full_like(above, most)
         inside = (low >= least) & (high <= most)
         wrong = int(np.sum(chosen))
-        gain = float(_gain(wrong, int(np.sum(inside)), wrong, len(chosen)))
+        gain = float(_likelihood_gain(wrong, int(np.sum(inside)), wrong, len(chosen)))
         last = float(values[np.max(below)]) if len(below) else None
         next = float(values[np.min(above)]) if len(above) else None
         if last is not None or next is not None:
@@ -108,7 +108,7 @@ def split(kinds: Sequence[ComparedPairs], axes: Axes) -> Split | None:
     for kind in kinds:
         for i in range(len(axes.names)):
             if i != kind.through and len(kind.pairs):
-                gain, cut = _cut(kind.pairs.low[i], kind.against)
+                gain, cut = _best_cut(kind.pairs.low[i], kind.against)
                 # -i: of equal gains the variable that the law declares first
                 best = max(best, (gain, -i, cut))
     gain, i, cut = best[0], -best[1], best[2]
@@ -124,19 +124,26 @@ def split(kinds: Sequence[ComparedPairs], axes: Axes) -> Split | None:
             f"to {axes.text(i, *lower[-1:])}": lower,
             f"from {axes.text(i, *upper[:1])}": upper,
         }
-    rows = {text: tuple(_count(kind, i, which) for kind in kinds) for text, which in parts.items()}
+    rows = {
+        text: tuple(_exception_counts(kind, i, which) for kind in kinds)
+        for text, which in parts.items()
+    }
     return Split(axes.names[i], gain, rows)
 
 
-def _cut(code: Codes, against: Mask) -> tuple[float, int]:
+def _best_cut(code: Codes, against: Mask) -> tuple[float, int]:
     """The largest gain of parting at a value, and the last value below."""
     number, failed = np.bincount(code), np.bincount(code, weights=against)
-    gain = _gain(np.cumsum(failed)[:-1], np.cumsum(number)[:-1], np.sum(failed), len(code))
+    gain = _likelihood_gain(
+        np.cumsum(failed)[:-1], np.cumsum(number)[:-1], np.sum(failed), len(code)
+    )
     position = int(np.argmax(gain)) if len(gain) else 0
     return (float(gain[position]), position) if len(gain) else (0.0, 0)
 
 
-def _gain(failed: ArrayLike, number: ArrayLike, wrong: ArrayLike, total: ArrayLike) -> Array:
+def _likelihood_gain(
+    failed: ArrayLike, number: ArrayLike, wrong: ArrayLike, total: ArrayLike
+) -> Array:
     """The gain in log-likelihood from different shares inside (failed of number) and outside (the
     rest of wrong of total)."""
     outside = np.subtract(wrong, failed), np.subtract(total, number)
@@ -150,7 +157,7 @@ def _likelihood(failed: ArrayLike, number: ArrayLike) -> Array:
     return np.asarray(xlogy(failed, share) + xlogy(np.subtract(number, failed), 1 - share))
 
 
-def _count(kind: ComparedPairs, i: int, which: Codes) -> tuple[int, int] | None:
+def _exception_counts(kind: ComparedPairs, i: int, which: Codes) -> tuple[int, int] | None:
     """Exceptions, and differences, at some values; None where they lead from end to end."""
     inside = np.isin(kind.pairs.low[i], which)
     counts = int(np.sum(kind.against & inside)), int(np.sum(inside))

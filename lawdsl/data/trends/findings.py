@@ -10,7 +10,7 @@ from lawdsl.data.trends.result import MIN_LIKELIHOOD_GAIN, DifferenceSeries, Exc
 from lawdsl.law.law import Law
 
 
-def of_repeats(table_name: str, repeats: RepeatScatter) -> list[Diagnostic]:
+def repeat_findings(table_name: str, repeats: RepeatScatter) -> list[Diagnostic]:
     """A warning where rows at one point cannot be distinguished, so that they may not be repeats.
 
     Args:
@@ -24,7 +24,9 @@ def of_repeats(table_name: str, repeats: RepeatScatter) -> list[Diagnostic]:
     return [Diagnostic("F0304", message, "warning", place=table_name, help=help)]
 
 
-def of_trends(law: Law, table_name: str, unit: str, trends: Sequence[Trend]) -> list[Diagnostic]:
+def trend_findings(
+    law: Law, table_name: str, unit: str, trends: Sequence[Trend]
+) -> list[Diagnostic]:
     """Diagnostics about claims that the table contradicts, exceptions of unknown noise, and empty
     comparisons.
 
@@ -34,7 +36,9 @@ def of_trends(law: Law, table_name: str, unit: str, trends: Sequence[Trend]) -> 
         unit: the output's unit.
         trends: the results, one for each claim.
     """
-    diagnostics = [_contradicted(table_name, unit, trend) for trend in trends if not trend.ok]
+    diagnostics = [
+        _contradiction_finding(table_name, unit, trend) for trend in trends if not trend.ok
+    ]
     series = [s for trend in trends if trend.ok and trend.expect != "refuted" for s in trend.series]
     if any(s.against and not s.noise.source for s in series):
         message = "whether the differences against the law are noise is not known"
@@ -49,7 +53,7 @@ def of_trends(law: Law, table_name: str, unit: str, trends: Sequence[Trend]) -> 
     return diagnostics
 
 
-def _contradicted(table_name: str, unit: str, trend: Trend) -> Diagnostic:
+def _contradiction_finding(table_name: str, unit: str, trend: Trend) -> Diagnostic:
     """A claim that fails in the table: how often, by how much, and where."""
     notes = [
         f"{s.against:,} of {s.pairs:,} against; {'; '.join(exceptions(s, unit))}"
@@ -71,25 +75,25 @@ def exceptions(series: DifferenceSeries, unit: str) -> Iterator[str]:
         series: the differences of one kind.
         unit: the output's unit.
     """
-    text = f"{series.compared}: {_size(series.largest, series.largest_errors, unit)}"
+    text = f"{series.compared}: {_size_text(series.largest, series.largest_errors, unit)}"
     text += f" at {series.place}"
     if series.against > 1:
-        text += f"; median {_size(series.median, series.median_errors, unit)}"
+        text += f"; median {_size_text(series.median, series.median_errors, unit)}"
     yield text
-    common = _common(series.ranges) if series.against > 1 else ""
+    common = _common_range_text(series.ranges) if series.against > 1 else ""
     if common:
         yield f"all with {common}"
     if series.beyond_chance:
-        sure = _common(series.sure_ranges) if series.sure_ranges != series.ranges else ""
+        sure = _common_range_text(series.sure_ranges) if series.sure_ranges != series.ranges else ""
         yield f"{series.beyond_chance:,} beyond chance" + (f", all with {sure}" if sure else "")
 
 
-def _size(size: float | None, errors: float | None, unit: str) -> str:
+def _size_text(size: float | None, errors: float | None, unit: str) -> str:
     times = "" if errors is None else f" ({errors:.1f} s.e.)"
     return f"{size:.3g}{' ' + unit if unit else ''}{times}"
 
 
-def _common(ranges: Iterable[ExceptionRange]) -> str:
+def _common_range_text(ranges: Iterable[ExceptionRange]) -> str:
     """`r <= 0.1 (none from 0.2 on)`; empty where nothing telling is common to exceptions."""
     parts = []
     for r in ranges:

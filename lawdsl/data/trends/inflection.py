@@ -14,13 +14,18 @@ import numpy as np
 from lawdsl.data.binding import Runs
 from lawdsl.data.table import Table
 from lawdsl.data.trends.exceptions import Axes
-from lawdsl.data.trends.grid import labels_of, on_grid
+from lawdsl.data.trends.grid import measurements_on_grid, run_columns
 from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, why_untestable
 from lawdsl.data.trends.paired_differences import Array, Codes, PairedDifferences, RepeatScatter
 from lawdsl.data.trends.result import Crossing, Inflection
-from lawdsl.data.trends.significance import MIN_DF, DifferenceScale, limit, scale
+from lawdsl.data.trends.significance import (
+    MIN_DF,
+    DifferenceScale,
+    critical_value,
+    difference_scale,
+)
 from lawdsl.data.trends.slopes import slopes
-from lawdsl.data.trends.zero_crossing import Sureness, crossing
+from lawdsl.data.trends.zero_crossing import CriticalErrors, crossing
 from lawdsl.law.law import Law, Quantity
 
 LEVEL = 0.95
@@ -44,15 +49,15 @@ def inflections(law: Law, table: Table, runs: Runs, run: tuple[str, ...]) -> lis
         (claim, slope)
         for claim, slope in claims
         if claim.expect != "refuted"
-        and share_of(law, slope)
+        and only_share_variable(law, slope)
         and not why_untestable(law, slope, claim)
     ]
     if not testable or len(np.unique(table.rows)) < len(table):
         return []
     used = table.at(runs.rows)
-    labels = labels_of(law, table, runs.bound, run)
-    rows, axes = on_grid(law, used, runs, labels, np.full(len(used), np.nan))
-    measured = scale(rows, len(claims))
+    labels = run_columns(law, table, runs.bound, run)
+    rows, axes = measurements_on_grid(law, used, runs, labels, np.full(len(used), np.nan))
+    measured = difference_scale(rows, len(claims))
     results = (
         inflection(law, slope, rows.take(rows_of(law, claim, runs)), axes, measured)
         for claim, slope in testable
@@ -87,7 +92,7 @@ def inflection(
         None where the law does not have exactly one variable that is a share; or where the table
         shows no place at which the claim fails, as when its noise is unknown.
     """
-    share = share_of(law, slope)
+    share = only_share_variable(law, slope)
     if share is None or not len(rows):
         return None
     wrt, along = axes.names.index(slope.wrt[0]), axes.names.index(share.name)
@@ -96,18 +101,18 @@ def inflection(
     if noise is None:
         return None
     curves = replace(curves, value=-slope.sense * curves.value)  # above 0 where the claim fails
-    surely = limit(noise.df, scale.chance / len(curves))
+    surely = critical_value(noise.df, scale.chance / len(curves))
     if not np.any(curves.value > surely * noise.error):
         return None
-    sure = Sureness(limit(noise.df, TAIL), surely)
-    groups = list(_groups(curves, along, wrt))
+    sure = CriticalErrors(critical_value(noise.df, TAIL), surely)
+    groups = list(_share_curves(curves, along, wrt))
     names = [
-        _location(axes, (along, wrt), curves.take(members[:1]), label_cells or {})
+        _group_text(axes, (along, wrt), curves.take(members[:1]), label_cells or {})
         for members in groups
     ]
     shares = axes.levels[along][curves.low[along]]
 
-    def crossing_of(n: int, sure: Sureness) -> Crossing:
+    def crossing_of(n: int, sure: CriticalErrors) -> Crossing:
         members = groups[n]
         return crossing(
             names[n], shares[members], curves.value[members], noise.error[members], sure
@@ -116,8 +121,8 @@ def inflection(
     crossings = [crossing_of(n, sure) for n in range(len(groups))]
     # a place at which nothing shows must not widen what is known of the others
     failing = [n for n, one in enumerate(crossings) if one.fails and one.high is not None]
-    shared = Sureness(limit(noise.df, TAIL / max(len(failing), 1)), surely)
-    estimate, low, high = _largest(
+    shared = CriticalErrors(critical_value(noise.df, TAIL / max(len(failing), 1)), surely)
+    estimate, low, high = _largest_ratio(
         [crossings[n] for n in failing], [crossing_of(n, shared) for n in failing]
     )
     return Inflection(
@@ -134,7 +139,7 @@ def inflection(
     )
 
 
-def _largest(
+def _largest_ratio(
     failing: Sequence[Crossing], shared: Sequence[Crossing]
 ) -> tuple[float | None, float | None, float | None]:
     """The largest of some ratios, and the ends of its interval.
@@ -151,7 +156,7 @@ def _largest(
     return estimate, max(one.low or 0.0 for one in shared), max(highs)
 
 
-def share_of(law: Law, slope: Slope) -> Quantity | None:
+def only_share_variable(law: Law, slope: Slope) -> Quantity | None:
     """The only variable that is a share, other than that of a claim on a first derivative; else
     None.
 
@@ -199,12 +204,16 @@ def _noise(
         return None
     sizes = [max(np.sqrt(s.squares / s.df), scale.least) for _, s in sources]
     # compared with their quantiles: few degrees of freedom make an estimate less certain
-    best = int(np.argmax([x * limit(s.df, TAIL) for x, (_, s) in zip(sizes, sources, strict=True)]))
+    best = int(
+        np.argmax(
+            [x * critical_value(s.df, TAIL) for x, (_, s) in zip(sizes, sources, strict=True)]
+        )
+    )
     source, chosen = sources[best]
     return _Noise(sizes[best] * np.sqrt(curves.spread), source, chosen.df)
 
 
-def _groups(curves: PairedDifferences, along: int, wrt: int) -> Iterator[Codes]:
+def _share_curves(curves: PairedDifferences, along: int, wrt: int) -> Iterator[Codes]:
     """Curves that differ in the share alone, by rising share."""
     others = np.delete(curves.low, [along, wrt], axis=0)
     # the row of zeros: `unique` needs a key even where the share is all that varies
@@ -215,7 +224,7 @@ def _groups(curves: PairedDifferences, along: int, wrt: int) -> Iterator[Codes]:
         yield members[np.argsort(curves.low[along, members])].astype(np.int64)
 
 
-def _location(
+def _group_text(
     axes: Axes,
     moving: Sequence[int],
     one: PairedDifferences,

@@ -66,7 +66,7 @@ class RepeatScatter:
         return RepeatScatter(self.squares + other.squares, self.df + other.df)
 
 
-def numbered(values: Array) -> tuple[Codes, Array]:
+def distinct_codes(values: Array) -> tuple[Codes, Array]:
     """The code of each value among the distinct ones, and the distinct values in ascending order.
 
     Values within LEVEL_RTOL of each other (LEVEL_ATOL near 0) count as equal.
@@ -107,19 +107,19 @@ def paired_differences(
     pairs, scatter = rows, RepeatScatter()
     # repeats are averaged before each difference, so that they do not multiply the pairs
     for step, i in enumerate(dict.fromkeys(order)):
-        pairs, more = merged(pairs, varying(pairs, i))
+        pairs, more = merge_repeats(pairs, varies_within_labels(pairs, i))
         scatter += more
-        pairs, line = in_lines(pairs, i)
+        pairs, line = sort_into_lines(pairs, i)
         if len(order) == 2 and order[0] == order[1]:
             pairs = _second_differences(pairs, line, i, levels[i])
         else:
-            ends_of_pairs = _ends(line) if ends and step == 0 else _neighbours(line)
-            pairs = _combined(pairs, ends_of_pairs, np.array([[-1.0], [1.0]]))
-    pairs, more = merged(pairs)
+            ends_of_pairs = _end_indices(line) if ends and step == 0 else _neighbour_indices(line)
+            pairs = _weighted_sums(pairs, ends_of_pairs, np.array([[-1.0], [1.0]]))
+    pairs, more = merge_repeats(pairs)
     return pairs, scatter + more
 
 
-def merged(
+def merge_repeats(
     pairs: PairedDifferences, kept_labels: Mask | None = None
 ) -> tuple[PairedDifferences, RepeatScatter]:
     """The means of all measurements at one place, and their scatter about these.
@@ -137,7 +137,7 @@ def merged(
         return pairs, RepeatScatter()
     keys = np.concatenate([pairs.low, pairs.high, pairs.labels])
     order = np.lexsort(keys)
-    pairs, first = pairs.take(order), np.flatnonzero(_changes(keys[:, order]))
+    pairs, first = pairs.take(order), np.flatnonzero(_is_new_value(keys[:, order]))
     count = np.diff(np.append(first, len(pairs)))
     sums = (np.add.reduceat(x, first) for x in (pairs.value, pairs.spread, pairs.error))
     # the variance of a mean of n independent values is their sum divided by n^2
@@ -147,7 +147,7 @@ def merged(
     return means, RepeatScatter(float(np.sum(rest)), len(pairs) - len(first))
 
 
-def varying(pairs: PairedDifferences, i: int) -> Mask:
+def varies_within_labels(pairs: PairedDifferences, i: int) -> Mask:
     """The mask of the labels within which a variable varies, shape (labels,).
 
     Args:
@@ -162,7 +162,7 @@ def varying(pairs: PairedDifferences, i: int) -> Mask:
     return np.array(varies, dtype=bool)
 
 
-def in_lines(pairs: PairedDifferences, i: int) -> tuple[PairedDifferences, Codes]:
+def sort_into_lines(pairs: PairedDifferences, i: int) -> tuple[PairedDifferences, Codes]:
     """The measurements sorted by all other variables, then by one, and the line of each, shape
     (n,).
 
@@ -173,21 +173,21 @@ def in_lines(pairs: PairedDifferences, i: int) -> tuple[PairedDifferences, Codes
     others = [np.delete(pairs.low, i, axis=0), np.delete(pairs.high, i, axis=0), pairs.labels]
     keys = np.concatenate(others)
     order = np.lexsort((pairs.low[i], *keys))
-    return pairs.take(order), np.cumsum(_changes(keys[:, order]), dtype=np.int64)
+    return pairs.take(order), np.cumsum(_is_new_value(keys[:, order]), dtype=np.int64)
 
 
-def _changes(keys: Codes) -> Mask:
+def _is_new_value(keys: Codes) -> Mask:
     """Where a column differs from the one before it; the first does."""
     differ = np.any(np.diff(keys, axis=1) != 0, axis=0)
     return np.concatenate([[True], differ])[: keys.shape[1]]
 
 
-def _neighbours(line: Codes) -> Codes:
+def _neighbour_indices(line: Codes) -> Codes:
     first = np.flatnonzero(np.diff(line) == 0)
     return np.array([first, first + 1])
 
 
-def _ends(line: Codes) -> Codes:
+def _end_indices(line: Codes) -> Codes:
     """The first and the last of each line of three values at least."""
     _, first, count = np.unique(line, return_index=True, return_counts=True)
     return np.array([first, first + count - 1])[:, count >= 3]
@@ -201,10 +201,10 @@ def _second_differences(
     triples = np.array([middle - 1, middle + 1, middle])
     lower, upper, x = levels[pairs.low[i][triples]]
     share = (upper - x) / (upper - lower)
-    return _combined(pairs, triples, np.array([share, 1 - share, -np.ones(len(middle))]))
+    return _weighted_sums(pairs, triples, np.array([share, 1 - share, -np.ones(len(middle))]))
 
 
-def _combined(pairs: PairedDifferences, index: Codes, weights: Array) -> PairedDifferences:
+def _weighted_sums(pairs: PairedDifferences, index: Codes, weights: Array) -> PairedDifferences:
     """Weighted sums of values; `index[0]` is their lower end and `index[1]` the upper one."""
     return replace(
         pairs.take(index[0]),

@@ -22,7 +22,7 @@ from lawdsl.data.trends.paired_differences import (
     Mask,
     PairedDifferences,
     RepeatScatter,
-    merged,
+    merge_repeats,
 )
 from lawdsl.data.trends.result import DifferenceNoise, DifferenceSeries
 
@@ -50,7 +50,7 @@ class DifferenceScale:
     chance: float
 
 
-def scale(rows: PairedDifferences, claims: int) -> DifferenceScale:
+def difference_scale(rows: PairedDifferences, claims: int) -> DifferenceScale:
     """The scale of a table, for the given number of claims, each of which is tested in two ways.
 
     Args:
@@ -58,7 +58,9 @@ def scale(rows: PairedDifferences, claims: int) -> DifferenceScale:
         claims: the number of claims.
     """
     least = ROUNDING_RTOL * float(np.max(np.abs(rows.value)))
-    return DifferenceScale(merged(rows)[1], least, FAMILYWISE_ERROR_RATE / max(1, 2 * claims))
+    return DifferenceScale(
+        merge_repeats(rows)[1], least, FAMILYWISE_ERROR_RATE / max(1, 2 * claims)
+    )
 
 
 def difference_series(
@@ -85,7 +87,7 @@ def difference_series(
     times = np.zeros(len(pairs)) if noise.limit is None else as_claimed / error
     large_enough = (np.abs(as_claimed) > scale.least) & (np.abs(times) >= (noise.limit or 0.0))
     against = large_enough & (as_claimed < 0)
-    sure = against & (-times > limit(noise.df, scale.chance / len(pairs)))
+    sure = against & (-times > critical_value(noise.df, scale.chance / len(pairs)))
     some, has_errors = bool(against.any()), bool(against.any()) and noise.limit is not None
     series = DifferenceSeries(
         compared=compared,
@@ -102,7 +104,7 @@ def difference_series(
         noise=noise,
         ranges=ranges(pairs, against, axes),
         sure_ranges=ranges(pairs, sure, axes),
-        contradicts=bool(sure.any()) or _outnumbered(pairs, as_claimed, scale.least),
+        contradicts=bool(sure.any()) or _fails_sign_test(pairs, as_claimed, scale.least),
     )
     return series, against
 
@@ -113,19 +115,19 @@ def _noise(
     """The standard error of each difference, shape (n,), and where it is known from."""
     if not np.isnan(pairs.error).any():
         error = np.sqrt(pairs.error)
-        return error, DifferenceNoise("column", float(np.median(error)), None, limit(None))
+        return error, DifferenceNoise("column", float(np.median(error)), None, critical_value(None))
     for source, scatter in (("repeats", repeats), ("repeated rows", scale.rows)):
         if (
             scatter.df >= MIN_DF and scatter.squares > scatter.df * scale.least**2
         ):  # exact copies are not repeats
             error = np.sqrt(scatter.squares / scatter.df * pairs.spread)
             return error, DifferenceNoise(
-                source, float(np.median(error)), scatter.df, limit(scatter.df)
+                source, float(np.median(error)), scatter.df, critical_value(scatter.df)
             )
     return np.full(len(pairs), np.nan), DifferenceNoise()
 
 
-def limit(df: int | None, tail: float = float(ndtr(-MIN_STANDARD_ERRORS))) -> float:
+def critical_value(df: int | None, tail: float = float(ndtr(-MIN_STANDARD_ERRORS))) -> float:
     """The number of standard errors that a difference exceeds by chance with a given probability.
 
     Args:
@@ -135,7 +137,7 @@ def limit(df: int | None, tail: float = float(ndtr(-MIN_STANDARD_ERRORS))) -> fl
     return -float(ndtri(tail) if df is None else stdtrit(df, tail))
 
 
-def _outnumbered(pairs: PairedDifferences, as_claimed: Array, least: float) -> bool:
+def _fails_sign_test(pairs: PairedDifferences, as_claimed: Array, least: float) -> bool:
     """Whether the differences against a claim outnumber the others beyond chance, by the sign test.
 
     mean(sign against the claim) > 3/sqrt(n), where n is the smallest number of differences counted

@@ -17,9 +17,9 @@ from lawdsl.data.trends.paired_differences import (
     Array,
     PairedDifferences,
     RepeatScatter,
-    in_lines,
-    merged,
-    varying,
+    merge_repeats,
+    sort_into_lines,
+    varies_within_labels,
 )
 
 MAX_CURVE_DEGREE = (
@@ -47,7 +47,7 @@ def slopes(
         measurements about smooth curves.
     """
     positive = rows.take(levels[rows.low[i]] > 0)  # 0 tokens have no logarithm
-    pairs, line = in_lines(merged(positive, varying(positive, i))[0], i)
+    pairs, line = sort_into_lines(merge_repeats(positive, varies_within_labels(positive, i))[0], i)
     several = np.bincount(line, minlength=1)[line] > 1
     pairs, line = pairs.take(several), line[several]
     if not len(pairs):
@@ -82,7 +82,7 @@ def slopes(
     )
     # degrees of freedom: the points of a curve less the coefficients of its polynomial
     spare = np.maximum(count - 1 - np.clip(count - 2, 1, MAX_CURVE_DEGREE), 0)
-    mean_slopes, repeats = merged(curves)
+    mean_slopes, repeats = merge_repeats(curves)
     return (
         mean_slopes,
         repeats,

@@ -16,19 +16,19 @@ from lawdsl.data.melt import refuse_indices
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.data.trends.exceptions import Axes, ComparedPairs, split
-from lawdsl.data.trends.findings import of_repeats, of_trends
-from lawdsl.data.trends.grid import cells, labels_of, on_grid
+from lawdsl.data.trends.findings import repeat_findings, trend_findings
+from lawdsl.data.trends.grid import distinct_cells, measurements_on_grid, run_columns
 from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, why_untestable
 from lawdsl.data.trends.inflection import inflection
 from lawdsl.data.trends.paired_differences import (
     Array,
     PairedDifferences,
-    merged,
+    merge_repeats,
     paired_differences,
-    varying,
+    varies_within_labels,
 )
 from lawdsl.data.trends.result import DifferenceSeries, Trend, Trends
-from lawdsl.data.trends.significance import DifferenceScale, difference_series, scale
+from lawdsl.data.trends.significance import DifferenceScale, difference_scale, difference_series
 from lawdsl.data.weights_and_runs import check_columns
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.symbols import Claim
@@ -101,7 +101,7 @@ def trends(
         (names,) if isinstance(names, str) else tuple(names) for names in (where, by, run)
     )
     bound = {**(columns or {}), **named_columns}
-    run_names = tuple(labels_of(law, read, bound, run_names))
+    run_names = tuple(run_columns(law, read, bound, run_names))
     by = tuple(dict.fromkeys(by))
     labels = tuple(dict.fromkeys((*by, *run_names)))
     unreadable = 0
@@ -109,7 +109,7 @@ def trends(
         check_columns(read, [se], "standard errors")
         read, unreadable = readable_rows(read, [se]) if drop_bad else (read, 0)
     runs = bind(law, read, bound, where=where, drop_bad=drop_bad, positive=False, run=labels)
-    task = _task(law, read.at(runs.rows), runs, se, len(by))
+    task = _trend_task(law, read.at(runs.rows), runs, se, len(by))
     results = tuple(t for claim in law.claims if (t := _trend(task, claim)) is not None)
     unit = unit_text(law.declarations.output.unit.factors) if law.declarations.output.unit else ""
     return Trends(
@@ -127,8 +127,10 @@ def trends(
         trends=results,
         diagnostics=(
             *runs.warnings,
-            *of_repeats(runs.name, merged(task.rows, np.ones(len(labels), dtype=bool))[1]),
-            *of_trends(law, runs.name, unit, results),
+            *repeat_findings(
+                runs.name, merge_repeats(task.rows, np.ones(len(labels), dtype=bool))[1]
+            ),
+            *trend_findings(law, runs.name, unit, results),
         ),
     )
 
@@ -145,13 +147,13 @@ class _TrendTask:
     label_cells: Mapping[str, Sequence[str]]
 
 
-def _task(law: Law, table: Table, runs: Runs, se: str | None, unaveraged: int) -> _TrendTask:
+def _trend_task(law: Law, table: Table, runs: Runs, se: str | None, unaveraged: int) -> _TrendTask:
     """The rows at cells of a grid; the first labels mean more than a repetition."""
     error = np.full(len(table), np.nan) if se is None else _errors(law, table, se) ** 2
-    rows, axes = on_grid(law, table, runs, runs.run_columns, error, unaveraged)
+    rows, axes = measurements_on_grid(law, table, runs, runs.run_columns, error, unaveraged)
     claims = sum(slope_of(law, claim.claim) is not None for claim in law.claims)
-    label_cells = {name: cells(table, name) for name in runs.run_columns[:unaveraged]}
-    return _TrendTask(law, runs, axes, rows, scale(rows, claims), label_cells)
+    label_cells = {name: distinct_cells(table, name) for name in runs.run_columns[:unaveraged]}
+    return _TrendTask(law, runs, axes, rows, difference_scale(rows, claims), label_cells)
 
 
 def _errors(law: Law, table: Table, se: str) -> Array:
@@ -182,18 +184,20 @@ def _trend(task: _TrendTask, claim: Claim) -> Trend | None:
     rows = task.rows.take(rows_of(task.law, claim, task.runs))
     # first the variable that varies within more labels: the one along runs
     numbers = [task.axes.names.index(name) for name in slope.wrt]
-    order = sorted(numbers, key=lambda i: -int(np.sum(varying(task.rows, i))))
+    order = sorted(numbers, key=lambda i: -int(np.sum(varies_within_labels(task.rows, i))))
     looked_at: list[tuple[DifferenceSeries, ComparedPairs]] = []
     for ends in (False, True) if len(set(order)) == len(order) else (False,):
         pairs, scatter = paired_differences(rows, order, task.axes.levels, ends=ends)
         if len(pairs):
-            title = _title([task.axes.names[i] for i in order], ends)
+            title = _comparison_title([task.axes.names[i] for i in order], ends)
             one, against = difference_series(
                 title, pairs, slope.sense, scatter, task.scale, task.axes
             )
             looked_at.append((one, ComparedPairs(pairs, against, order[0] if ends else -1)))
     if not looked_at:
-        return Trend(text, claim.expect, "nothing to compare", _why(task, slope, rows))
+        return Trend(
+            text, claim.expect, "nothing to compare", _untestable_reason(task, slope, rows)
+        )
     series = tuple(one for one, _ in looked_at)
     where = split([kind for _, kind in looked_at], task.axes)
     share = inflection(task.law, slope, rows, task.axes, task.scale, task.label_cells)
@@ -208,7 +212,7 @@ def _verdict(all_series: Sequence[DifferenceSeries]) -> str:
     return "holds" if any(series.as_claimed for series in all_series) else "too small to tell"
 
 
-def _title(names: Sequence[str], ends: bool) -> str:
+def _comparison_title(names: Sequence[str], ends: bool) -> str:
     """The kind of comparison as text."""
     first, *more = names
     if more == [first]:
@@ -218,7 +222,7 @@ def _title(names: Sequence[str], ends: bool) -> str:
     return f"neighbours in {' and '.join(names)}"
 
 
-def _why(task: _TrendTask, slope: Slope, rows: PairedDifferences) -> str:
+def _untestable_reason(task: _TrendTask, slope: Slope, rows: PairedDifferences) -> str:
     """Why there is nothing to compare."""
     for name in slope.wrt if len(rows) else ():
         i = task.axes.names.index(name)

@@ -20,14 +20,16 @@ STEPS_BETWEEN_SHARES = 200  # grid points between two measured shares
 
 
 @dataclass(frozen=True)
-class Sureness:
+class CriticalErrors:
     """The critical numbers of standard errors for one slope, and for all slopes simultaneously."""
 
     one: float
     any: float
 
 
-def crossing(location: str, shares: Array, slope: Array, error: Array, sure: Sureness) -> Crossing:
+def crossing(
+    location: str, shares: Array, slope: Array, error: Array, sure: CriticalErrors
+) -> Crossing:
     """The share at which slopes that are positive at small shares become negative.
 
     The estimate is the zero of the piecewise linear interpolant of the slopes after isotonic
@@ -78,7 +80,7 @@ def _interval(shares: Array, slope: Array, error: Array, times: float) -> tuple[
     curvatures = _second_derivatives(shares, slope, error)
     for k in range(len(shares) - 1):
         near = slice(k, k + 2)
-        upper_weight = _steps(slope[k], slope[k + 1])
+        upper_weight = _examined_shares(slope[k], slope[k + 1])
         lower_weight = 1 - upper_weight
         line = lower_weight * slope[k] + upper_weight * slope[k + 1]
         off = np.hypot(lower_weight * room[k], upper_weight * room[k + 1])
@@ -92,7 +94,7 @@ def _interval(shares: Array, slope: Array, error: Array, times: float) -> tuple[
     return float(min(may)), float(max(may))
 
 
-def _steps(top: float, bottom: float) -> Array:
+def _examined_shares(top: float, bottom: float) -> Array:
     """Where it is looked, from one measured share to the next: evenly, and where a line is 0."""
     steps = np.linspace(0, 1, STEPS_BETWEEN_SHARES + 1)
     return np.union1d(steps, [top / (top - bottom)]) if top * bottom < 0 else steps

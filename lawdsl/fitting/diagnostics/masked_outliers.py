@@ -21,7 +21,7 @@ from lawdsl.fitting.diagnostics.outliers import (
 from lawdsl.fitting.diagnostics.residuals import ResidualView, residual_view
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.refit import refitted
+from lawdsl.fitting.refit import refit
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -59,7 +59,7 @@ def find_masked_outliers(
     size = int(np.sum(core))
     # the law itself takes turns with its linearisation, which may be poor far from the first fit
     for _ in range(REFITS):
-        estimate, squares = refitted(tested.subset(np.flatnonzero(core)), estimate)
+        estimate, squares = refit(tested.subset(np.flatnonzero(core)), estimate)
         if not np.isfinite(squares):
             return None
         distances = _absolute_residuals(tested, estimate)
@@ -68,9 +68,9 @@ def find_masked_outliers(
     chosen = distances > CANDIDATE_DISTANCE * spread
     if not chosen.any() or np.sum(chosen) > MAX_OUTLIER_SHARE * len(view):
         return None
-    estimate, _ = refitted(tested.subset(np.flatnonzero(~chosen)), estimate)
+    estimate, _ = refit(tested.subset(np.flatnonzero(~chosen)), estimate)
     trimmed_view = residual_view(law, problem, estimate, view.rows)
-    _, all_squares = refitted(tested, theta)
+    _, all_squares = refit(tested, theta)
     outliers = find_outliers(trimmed_view, total, chosen, all_squares)
     # without a gap the trimmed rows are merely the largest residuals of ordinary noise
     return None if outliers is None or not outliers.is_separated else (trimmed_view, outliers)

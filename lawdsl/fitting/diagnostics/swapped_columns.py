@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.refit import squares_of
+from lawdsl.fitting.refit import least_squares_near
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -115,5 +115,5 @@ def _squares_ratio(problem: Problem, theta: Array, rows: Mask, i: int, k: int) -
     columns = model.columns.copy()
     columns[i, rows], columns[k, rows] = model.columns[k, rows], model.columns[i, rows]
     exchanged = replace(problem, model=model.on(columns))
-    before = squares_of(problem, theta)
-    return squares_of(exchanged, theta) / before if before > 0 else np.inf
+    before = least_squares_near(problem, theta)
+    return least_squares_near(exchanged, theta) / before if before > 0 else np.inf

@@ -113,10 +113,10 @@ def compile_law(law: Law, log: bool) -> CompiledLaw:
         law: the law.
         log: whether residuals are those of logarithms.
     """
-    if on_arrays(law):
-        no_rows = array_model(law, np.zeros((len(law.variables), 0)))
+    if is_computed_on_arrays(law):
+        no_rows = compile_array_model(law, np.zeros((len(law.variables), 0)))
         return CompiledLaw(no_rows.on, transforms_of(law))
-    rests = rest_shares(law)
+    rests = remaining_shares(law)
     return _compiled(law, compared_expression(law, log, tuple(rests)), rests)
 
 
@@ -141,7 +141,7 @@ def solved_factors(law: Law) -> SolvedFactors | None:
     )
 
 
-def of_logarithms(
+def problem_of_logarithms(
     law: Law, forms: Callable[[bool], CompiledLaw], problem: Problem
 ) -> Problem | None:
     """Build the fit of the logarithm of the law to that of the data.
@@ -177,14 +177,16 @@ def _compiled(
         variables.append(law.symbols[name])
     parts = parts_of(expression, variables, parameters, list(settings), linear)
     values = [v for v in settings.values() if v is not None]
-    one, two, three = (_fixed(t, len(variables) + len(parameters), values) for t in parts.tapes)
+    one, two, three = (
+        _with_constant_inputs(t, len(variables) + len(parameters), values) for t in parts.tapes
+    )
     parts = replace(parts, tapes=(one, two, three))
     return CompiledLaw(
         partial(Model, parts), transforms_of(law), exponential, count, tuple(numbers)
     )
 
 
-def rest_shares(law: Law) -> dict[str, list[str]]:
+def remaining_shares(law: Law) -> dict[str, list[str]]:
     """Map each share that is 1 minus others to the names of these others."""
     schema, instance = law.declarations.schema, law.declarations.instance
     if schema is None or instance is None:
@@ -198,7 +200,7 @@ def rest_shares(law: Law) -> dict[str, list[str]]:
     return rests
 
 
-def on_arrays(law: Law) -> bool:
+def is_computed_on_arrays(law: Law) -> bool:
     """Whether a law with index sets is computed on arrays, with an axis for each index. One with
     few parameters is written out instead, which gives it second derivatives."""
     return law.declarations.schema is not None and len(law.parameters) > WRITTEN_OUT
@@ -209,7 +211,7 @@ def is_large(law: Law) -> bool:
     return law.declarations.schema is not None and len(law.parameters) > MAX_HESSIAN_PARAMETERS
 
 
-def array_model(law: Law, columns: Array) -> ArrayModel:
+def compile_array_model(law: Law, columns: Array) -> ArrayModel:
     """Compile a law with index sets on the rows of a table.
 
     Args:
@@ -228,7 +230,7 @@ def array_model(law: Law, columns: Array) -> ArrayModel:
     return ArrayModel(Indexed(leaves), columns, linear_on_arrays(leaves))
 
 
-def _fixed(tape: Tape, count: int, values: list[float]) -> Tape:
+def _with_constant_inputs(tape: Tape, count: int, values: list[float]) -> Tape:
     """A tape whose inputs from `count` on have become constants."""
     steps = []
     for step in tape.instructions:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.preparation.build_problem import (
     compile_law,
+    is_computed_on_arrays,
     is_large,
-    of_logarithms,
-    on_arrays,
+    problem_of_logarithms,
     solved_factors,
 )
 from lawdsl.fitting.preparation.start_draws import draw_values
@@ -62,11 +62,11 @@ def prepare(law: Law) -> PreparedLaw:
             for q in law.parameters
         ),
         variables=tuple(Variable(q.name, q.unit) for q in law.variables),
-        on_arrays=on_arrays(law),
+        on_arrays=is_computed_on_arrays(law),
         is_large=is_large(law),
         problem=problem,
         with_solved_factors=with_solved_factors,
-        of_logarithms=partial(of_logarithms, law, forms),
+        of_logarithms=partial(problem_of_logarithms, law, forms),
         draw=partial(draw_values, law),
         declared_points=partial(declared_points, law),
         placed=lambda values: values_at_start(

@@ -6,8 +6,8 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.fitting.preparation.build_problem import on_arrays
-from lawdsl.fitting.preparation.start_scales import in_terms
+from lawdsl.fitting.preparation.build_problem import is_computed_on_arrays
+from lawdsl.fitting.preparation.start_scales import draw_scaled_to_terms
 from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
@@ -26,12 +26,12 @@ def draw_values(law: Law, columns: Array, draws: int, seed: int, rng: np.random.
     Returns:
         Shape (draws, parameters), or twice as many where the terms of the law set scales.
     """
-    if on_arrays(law):
-        return _families(law, draws, rng)
+    if is_computed_on_arrays(law):
+        return _draw_families(law, draws, rng)
     near = [np.abs(c[c != 0]) for c in columns if np.any(c != 0)]
     near += [1 / column for column in near]
     theta = np.stack([_draw(law, q, near, draws, rng) for q in law.parameters], axis=1)
-    scaled = in_terms(law, columns, theta, np.random.default_rng((seed, 1)))
+    scaled = draw_scaled_to_terms(law, columns, theta, np.random.default_rng((seed, 1)))
     return theta if scaled is None else np.concatenate([theta, scaled])
 
 
@@ -53,7 +53,7 @@ def _draw(law: Law, q: Quantity, near: list[Array], draws: int, rng: np.random.G
     return size * rng.choice([-1.0, 1.0], draws)
 
 
-def _families(law: Law, draws: int, rng: np.random.Generator) -> Array:
+def _draw_families(law: Law, draws: int, rng: np.random.Generator) -> Array:
     """Draw the elements of index sets: in each draw those of one family are of one size, since the
     effects of all domains add up."""
     sizes: dict[str, Array] = {}
@@ -62,11 +62,11 @@ def _families(law: Law, draws: int, rng: np.random.Generator) -> Array:
         family = q.name.partition("[")[0]
         if family not in sizes:
             sizes[family] = np.exp(rng.uniform(np.log(0.1), np.log(10.0), draws))
-        families.append(_within(q, sizes[family] * rng.normal(size=draws), rng))
+        families.append(_map_into_domain(q, sizes[family] * rng.normal(size=draws), rng))
     return np.stack(families, axis=1)
 
 
-def _within(q: Quantity, value: Array, rng: np.random.Generator) -> Array:
+def _map_into_domain(q: Quantity, value: Array, rng: np.random.Generator) -> Array:
     """Map values of any sign into a domain, on the sides on which numbers bound it."""
     lower = [float(b.limit) for b in q.bounds if b.lower and b.limit.is_number]
     upper = [float(b.limit) for b in q.bounds if not b.lower and b.limit.is_number]

@@ -29,7 +29,9 @@ ALIKE = 1e-9  # relative: sums of terms that vary less are rounding and are not 
 CENTRE = 3.5  # the centre of an exponent is drawn within ± this: exp(3.5) is about 33
 
 
-def in_terms(law: Law, columns: Array, values: Array, rng: np.random.Generator) -> Array | None:
+def draw_scaled_to_terms(
+    law: Law, columns: Array, values: Array, rng: np.random.Generator
+) -> Array | None:
     """Draw values of the parameters, scaled to the terms of the law.
 
     Args:
@@ -43,16 +45,16 @@ def in_terms(law: Law, columns: Array, values: Array, rng: np.random.Generator) 
         Values, shape (draws, parameters); None where the expression sets no scale at all.
     """
     signed = frozenset(q.symbol for q in law.parameters if not q.bounds)
-    if not _tells(law.expression, frozenset(q.symbol for q in law.parameters), signed):
+    if not _sets_a_scale(law.expression, frozenset(q.symbol for q in law.parameters), signed):
         return None
     rows = rng.permutation(columns.shape[1])[:ROWS]
-    reading = _Reading(law, columns[:, rows], values.copy(), rng)
+    reading = _ExpressionTraversal(law, columns[:, rows], values.copy(), rng)
     reading.visit(law.expression)
     return reading.values if reading.settled else None
 
 
 @lru_cache(maxsize=256)
-def _tells(
+def _sets_a_scale(
     expression: sp.Expr, parameters: frozenset[sp.Symbol], signed: frozenset[sp.Symbol]
 ) -> bool:
     """Whether an expression sets the scale of any parameter: inside a function, in an exponent that
@@ -69,7 +71,7 @@ def _tells(
     return False
 
 
-class _Reading:
+class _ExpressionTraversal:
     """A traversal of an expression from the inside out, with the values drawn so far."""
 
     def __init__(self, law: Law, columns: Array, values: Array, rng: np.random.Generator) -> None:
@@ -112,7 +114,7 @@ class _Reading:
                 continue
             self.visit(term)
             if self._is_function_of_data(term):
-                functions[symbol_of(term, self.numbers)] = term
+                functions[only_parameter(term, self.numbers)] = term
             else:
                 self._coefficient(term)
         self._together(functions)
@@ -204,13 +206,13 @@ class _Reading:
     def _settle(self, symbol: sp.Symbol, value: Array) -> None:
         """Set a parameter to the drawn values that lie in its domain."""
         number = self.numbers[symbol]
-        value = _mirrored(self.quantities[number], value)
-        usable = np.isfinite(value) & _inside(self.quantities[number], value)
+        value = _with_sign_of_domain(self.quantities[number], value)
+        usable = np.isfinite(value) & _in_domain(self.quantities[number], value)
         self.values[usable, number] = value[usable]
         self.settled.add(symbol)
 
 
-def symbol_of(term: sp.Expr, parameters: Mapping[sp.Symbol, int]) -> sp.Symbol:
+def only_parameter(term: sp.Expr, parameters: Mapping[sp.Symbol, int]) -> sp.Symbol:
     """Return the one parameter in a term.
 
     Args:
@@ -221,7 +223,7 @@ def symbol_of(term: sp.Expr, parameters: Mapping[sp.Symbol, int]) -> sp.Symbol:
     return symbol
 
 
-def _mirrored(q: Quantity, value: Array) -> Array:
+def _with_sign_of_domain(q: Quantity, value: Array) -> Array:
     """Values with the sign of the domain, where that is one-sided."""
     if any(b.lower and b.limit.is_nonnegative for b in q.bounds):
         return np.abs(value)
@@ -230,7 +232,7 @@ def _mirrored(q: Quantity, value: Array) -> Array:
     return value
 
 
-def _inside(q: Quantity, value: Array) -> NDArray[np.bool_]:
+def _in_domain(q: Quantity, value: Array) -> NDArray[np.bool_]:
     inside = np.ones(len(value), dtype=bool)
     for b in q.bounds:
         if b.limit.is_number:

@@ -12,7 +12,7 @@ import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import size_and_dimension
-from lawdsl.fitting.preparation.build_problem import rest_shares
+from lawdsl.fitting.preparation.build_problem import remaining_shares
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.storage import altered
@@ -86,7 +86,7 @@ class FitSource:
     @cached_property
     def rests(self) -> tuple[str, ...]:
         """Shares that the law writes as 1 minus the others; a question has names for them too."""
-        return tuple(rest_shares(self.law))
+        return tuple(remaining_shares(self.law))
 
     def expression(self, variables: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
         """The law at values of its variables, and of the shares that are 1 minus the others."""
