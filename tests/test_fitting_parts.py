@@ -334,8 +334,6 @@ def test_a_fit_compiles_each_form_of_its_law_once(monkeypatch: pytest.MonkeyPatc
         return parts_of(expression, *given)
 
     monkeypatch.setattr(build_problem, "parts_of", recorded)
-    table = PLANTED["dcpt.share"].table()
-    table["L"][5] *= 3  # a row that the fit is judged without
-    fit = lawdsl.fit("dcpt.share", table, starts=4, claims=False)
-    assert any(d.code == "F0115" for d in fit.diagnostics)
+    table = PLANTED["chinchilla"].table()
+    lawdsl.fit("chinchilla", table, starts=4, claims=False)  # predicts where no row is, too
     assert compiled and len(compiled) == len(set(compiled))
