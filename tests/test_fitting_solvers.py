@@ -22,7 +22,7 @@ from lawdsl.fitting.solvers.descent import descend
 from lawdsl.fitting.solvers.irls import irls
 from lawdsl.fitting.solvers.multistart import optimum
 from lawdsl.fitting.solvers.newton import newton
-from lawdsl.fitting.solvers.reduced_problem import ReducedProblem, project
+from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, project
 from lawdsl.fitting.solvers.solver import (
     GIVEN_UP,
     MINIMUM,
@@ -100,7 +100,7 @@ SOLVERS: dict[str, Solver] = {"newton": newton, "trust region": trust_region, "i
 NEARLY = {"newton": 1e-9, "trust region": 1e-9, "irls": 2e-2}
 
 
-FORMS: dict[str, Callable[[Problem], Problem | ReducedProblem]] = {
+FORMS: dict[str, Callable[[Problem], Problem | ProjectedProblem]] = {
     "all parameters": lambda problem: problem,
     "nonlinear parameters": project,
 }

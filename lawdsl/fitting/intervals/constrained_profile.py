@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
-from lawdsl.fitting.solvers.reduced_problem import project
+from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.transforms import Transform, Transforms, room, to_free, to_parameters
 
 Array = NDArray[np.float64]

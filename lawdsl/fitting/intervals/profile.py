@@ -20,7 +20,7 @@ from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
-from lawdsl.fitting.solvers.reduced_problem import project
+from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.transforms import room, to_free, to_parameters
 
 Array = NDArray[np.float64]

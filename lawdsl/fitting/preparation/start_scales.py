@@ -22,7 +22,7 @@ from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
 
-ROWS = 64  # on which terms are measured
+MEASURED_ROWS = 64  # on which terms are measured
 SMALL, LARGE = 0.03, 30.0  # spread of a term inside a function, over the rows
 MANY = 5.0  # the largest spread of a sum of many terms
 ALIKE = 1e-9  # relative: sums of terms that vary less are rounding and are not scaled
@@ -47,7 +47,7 @@ def draw_scaled_to_terms(
     signed = frozenset(q.symbol for q in law.parameters if not q.bounds)
     if not _sets_a_scale(law.expression, frozenset(q.symbol for q in law.parameters), signed):
         return None
-    rows = rng.permutation(columns.shape[1])[:ROWS]
+    rows = rng.permutation(columns.shape[1])[:MEASURED_ROWS]
     reading = _ExpressionTraversal(law, columns[:, rows], values.copy(), rng)
     reading.visit(law.expression)
     return reading.values if reading.settled else None

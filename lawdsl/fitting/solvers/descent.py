@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.irls import NEAR, irls, longest, widen_delta
 from lawdsl.fitting.solvers.newton import newton
-from lawdsl.fitting.solvers.reduced_problem import project
+from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.solver import GIVEN_UP, Solution, Solver, SolverOptions
 
 Array = NDArray[np.float64]
@@ -49,7 +49,7 @@ def descend(
         predictions are in one basin and share one solution.
     """
     coarse, fine = solvers
-    reduced = project(problem)
+    projected = project(problem)
     objectives = [
         SolverOptions(objective, gradient=False)
         for objective in (widen_delta(problem, free), problem.objective)
@@ -62,7 +62,7 @@ def descend(
             some = np.arange(first + number, last, 2)
             if not len(some):
                 continue
-            for row, solution in zip(some, coarse(reduced, free[some], search), strict=True):
+            for row, solution in zip(some, coarse(projected, free[some], search), strict=True):
                 rough[row], losses[row] = solution.point, solution.loss
         if progress is not None:
             progress(last, len(free))
@@ -72,7 +72,7 @@ def descend(
     basins = _basins(problem, rough, losses)
     if basins:
         near_minima = _lifted(problem, rough[[basin[0] for basin in basins]])
-        ends = fine(reduced, near_minima, SolverOptions(gradient=False))
+        ends = fine(projected, near_minima, SolverOptions(gradient=False))
         for basin, end in zip(basins, ends, strict=True):
             for k in basin:
                 solutions[k] = end

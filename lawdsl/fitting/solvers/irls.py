@@ -1,8 +1,8 @@
 """Problem + starts -> points near local minima: the first stage of a search.
 
-The search moves only the parameters in which the law is nonlinear, and solves for the linear ones
-at every step (variable projection; Ruhe and Wedin (1980), SIAM Review 22). The step of the others
-is that of damped Gauss-Newton on reweighted squares,
+Of a projected problem the search moves only the parameters in which the law is nonlinear, and
+solves for the linear ones at every step (variable projection; Ruhe and Wedin (1980), SIAM Review
+22). The step of the others is that of damped Gauss-Newton on reweighted squares,
 
     (D⁻¹ JᵀWJ D⁻¹ + damping·I)·(D·s) = -D⁻¹ g,    W = diag(w_i·psi(r_i)/r_i),    D² = diag(JᵀWJ),
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.losses import curvature_of
 from lawdsl.fitting.problem import Problem, ResidualState
-from lawdsl.fitting.solvers.reduced_problem import ReducedPoint, ReducedProblem, reduced
+from lawdsl.fitting.solvers.projected_problem import ProjectedPoint, ProjectedProblem, as_projected
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
     GIVEN_UP,
@@ -69,7 +69,7 @@ def widen_delta(problem: Problem, free: Array) -> Objective:
 
 
 def irls(
-    problem: Problem | ReducedProblem, starts: Array, options: SolverOptions = DEFAULTS
+    problem: Problem | ProjectedProblem, starts: Array, options: SolverOptions = DEFAULTS
 ) -> list[Solution]:
     """Move starts near the minima by damped steps of reweighted least squares; see `Solver`.
 
@@ -77,7 +77,7 @@ def irls(
     the options. Starts that cannot reach the best one are given up.
 
     Args:
-        problem: the fit, or its reduction.
+        problem: the fit, or its projection.
         starts: free numbers, shape (starts, parameters).
         options: of the search.
 
@@ -86,16 +86,16 @@ def irls(
     """
     if options.fixed is not None:
         raise ValueError("reweighted least squares move all free numbers")
-    reduction = reduced(problem)
+    projected = as_projected(problem)
     enough = ROUGH if options.tolerance is None else options.tolerance
     with np.errstate(all="ignore"):
-        search = _Irls(reduction, starts, options.objective or reduction.problem.objective, enough)
+        search = _Irls(projected, starts, options.objective or projected.problem.objective, enough)
         for number in range(STEPS if options.evaluations is None else options.evaluations - 1):
             if not search.step(number):
                 break
     running = np.zeros(len(starts), dtype=bool)
     running[search.going] = True
-    norms = gradient_norms(reduction.problem, search.free, options)
+    norms = gradient_norms(projected.problem, search.free, options)
     return [
         Solution(
             search.free[k],
@@ -114,12 +114,12 @@ class _Irls:
     only."""
 
     def __init__(
-        self, reduced: ReducedProblem, free: Array, objective: Objective, enough: float = ROUGH
+        self, projected: ProjectedProblem, free: Array, objective: Objective, enough: float = ROUGH
     ) -> None:
-        self.reduced, self.objective, self.enough = reduced, objective, enough
+        self.projected, self.objective, self.enough = projected, objective, enough
         self.evaluations = np.ones(len(free), dtype=np.int64)
-        self.moving = reduced.moving
-        self.longest = longest(reduced.problem)
+        self.moving = projected.moving
+        self.longest = longest(projected.problem)
         self.free = free.copy()
         self.losses = np.full(len(free), np.inf)
         self.damping = np.resize(DAMPING, len(free))
@@ -127,7 +127,7 @@ class _Irls:
         self._begin()
 
     def _begin(self) -> None:
-        point = self.reduced.by_least_squares(self.free, None, self.objective)
+        point = self.projected.by_least_squares(self.free, None, self.objective)
         self.free = point.free
         self.losses = point.state.loss
         self.weights = self._reweighted(point.state)
@@ -144,7 +144,7 @@ class _Irls:
             return False
         trial = self.free[going] + self._step(self.damping[going])
         self.evaluations[going] += 1
-        point = self.reduced.by_least_squares(trial, self.weights, self.objective)
+        point = self.projected.by_least_squares(trial, self.weights, self.objective)
         fall = self.losses[going] - point.state.loss
         better = fall > 0
         if better.any():
@@ -154,7 +154,7 @@ class _Irls:
         self._stop(better, number)
         return True
 
-    def _take(self, better: Mask, point: ReducedPoint, fall: Array) -> None:
+    def _take(self, better: Mask, point: ProjectedPoint, fall: Array) -> None:
         """Move to the points with a lower loss."""
         weights, on_bound, model = (
             self._reweighted(point.state),
@@ -186,7 +186,7 @@ class _Irls:
         # steps this short change the loss by rounding only
         settled |= ~better & (damping > 1e6)
         # an exact fit: further decreases are rounding
-        settled |= loss <= self.reduced.problem.exact
+        settled |= loss <= self.projected.problem.exact
         hopeless = np.zeros_like(settled)
         if number >= PATIENCE and len(self.losses) > 1:
             best = np.min(self.losses)
@@ -205,7 +205,7 @@ class _Irls:
             self.gradient[remaining],
             self.hessian[remaining],
         )
-        self.reduced = self.reduced.of_starts(remaining)
+        self.projected = self.projected.of_starts(remaining)
 
     def _step(self, damping: Array) -> Array:
         """The damped step of the nonlinear parameters; the linear ones follow afterwards."""
@@ -232,12 +232,12 @@ class _Irls:
         return np.where(self.moving, -step, 0.0)
 
     def _reweighted(self, state: ResidualState) -> Array | None:
-        if self.objective.row.quadratic or not self.reduced.linear:
+        if self.objective.row.quadratic or not self.projected.linear:
             return None
         return curvature_of(state.residual, state.slope, self.objective, exact=False)
 
 
-def _on_bound(point: ReducedPoint) -> Mask:
+def _on_bound(point: ProjectedPoint) -> Mask:
     assert point.excluded is not None
     return point.excluded
 

@@ -21,7 +21,7 @@ from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
 from lawdsl.fitting.solvers.descent import POLISHED, SOLVERS, descend, polish
 from lawdsl.fitting.solvers.newton import newton_batch
-from lawdsl.fitting.solvers.reduced_problem import project
+from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.solver import Solution, Solver, SolverOptions
 from lawdsl.fitting.solvers.starts import chosen_starts, declared_starts, given_start
 from lawdsl.fitting.solvers.trust_region import trust_region

@@ -1,8 +1,9 @@
 """Problem + points near minima -> minima to the last digit: the second stage of a search.
 
 Newton's method with exact second derivatives, H·s = -g with the modified Hessian of `newton_step`.
-After every step the linear parameters are solved for exactly: the valleys of these objectives are
-curved in them, and the kinks of a Huber loss stop a step that does not follow the curve.
+Of a projected problem the linear parameters are solved for exactly after every step: the valleys of
+these objectives are curved in them, and the kinks of a Huber loss stop a step that does not follow
+the curve.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.problem import LocalModel, Problem
 from lawdsl.fitting.solvers.irls import ROUGH, longest
-from lawdsl.fitting.solvers.reduced_problem import ReducedPoint, ReducedProblem, reduced
+from lawdsl.fitting.solvers.projected_problem import ProjectedPoint, ProjectedProblem, as_projected
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
     MINIMUM,
@@ -42,20 +43,20 @@ NOISE = 1e-14  # relative: of an objective summed from rounded residuals
 
 
 def newton(
-    problem: Problem | ReducedProblem, starts: Array, options: SolverOptions = DEFAULTS
+    problem: Problem | ProjectedProblem, starts: Array, options: SolverOptions = DEFAULTS
 ) -> list[Solution]:
     """Move starts from near the minima to the minima; see `Solver`.
 
     Args:
-        problem: the fit, or its reduction.
+        problem: the fit, or its projection.
         starts: free numbers near minima, shape (starts, parameters).
         options: of the search; the tolerance is relative to the loss.
     """
-    reduction = searched(problem, options)
-    problem = reduction.problem
+    projected = searched(problem, options)
+    problem = projected.problem
     tolerance = SETTLED if options.tolerance is None else options.tolerance
     limit = STEPS if options.evaluations is None else options.evaluations - 1
-    points, _, settled, steps = newton_batch(reduction, starts, options.fixed, tolerance, limit)
+    points, _, settled, steps = newton_batch(projected, starts, options.fixed, tolerance, limit)
     return [
         Solution(
             point, float(loss), bool(done and np.isfinite(loss)), ENDS[bool(done)], norm, count
@@ -75,7 +76,7 @@ ENDS = {True: MINIMUM, False: OUT_OF_STEPS}
 
 
 def newton_batch(
-    problem: Problem | ReducedProblem,
+    problem: Problem | ProjectedProblem,
     free: Array,
     fixed: Mask | None = None,
     settled_at: float = SETTLED,
@@ -84,7 +85,7 @@ def newton_batch(
     """Run `newton` on arrays.
 
     Args:
-        problem: the fit, or its reduction.
+        problem: the fit, or its projection.
         free: starts near minima, shape (starts, parameters).
         fixed: free numbers that are not changed, of the same shape.
         settled_at: the relative decrease of the loss below which a start has converged.
@@ -96,11 +97,11 @@ def newton_batch(
         its number of evaluations, each of shape (starts,).
     """
     fixed = np.zeros(free.shape, dtype=bool) if fixed is None else fixed
-    reduction = reduced(problem)
-    objective = reduction.problem.objective
+    projected = as_projected(problem)
+    objective = projected.problem.objective
     with np.errstate(all="ignore"):
         free, losses, settled, steps = _by_newton(
-            reduction, free, objective, fixed, settled_at, limit
+            projected, free, objective, fixed, settled_at, limit
         )
         # without a parameter a loss cannot be widened: another round is a plain restart without
         # damping
@@ -112,7 +113,7 @@ def newton_batch(
             # a step from kink to kink of a narrow Huber loss is short; a wider delta smooths them
             wide = replace(objective, delta=objective.delta * WIDENED)
             points, loss, done, more = _by_newton(
-                reduction.of_starts(unsettled),
+                projected.of_starts(unsettled),
                 free[unsettled],
                 wide,
                 fixed[unsettled],
@@ -127,10 +128,15 @@ def newton_batch(
 
 
 def _by_newton(
-    reduced: ReducedProblem, free: Array, now: Objective, fixed: Mask, settled_at: float, limit: int
+    projected: ProjectedProblem,
+    free: Array,
+    now: Objective,
+    fixed: Mask,
+    settled_at: float,
+    limit: int,
 ) -> tuple[Array, Array, Mask, NDArray[np.int64]]:
     """Newton's method, with Huber's delta narrowing from a wide one to that of the problem."""
-    search = _Newton(reduced, free, now, fixed, settled_at)
+    search = _Newton(projected, free, now, fixed, settled_at)
     for _ in range(limit):
         if not search.step():
             break
@@ -141,17 +147,24 @@ class _Newton:
     """The state of the second stage, one row per start; derivatives of active starts only."""
 
     def __init__(
-        self, reduced: ReducedProblem, free: Array, now: Objective, fixed: Mask, settled_at: float
+        self,
+        projected: ProjectedProblem,
+        free: Array,
+        now: Objective,
+        fixed: Mask,
+        settled_at: float,
     ) -> None:
-        self.reduced, self.now, self.settled_at = reduced, now, settled_at
-        self.moving, self.longest = reduced.moving, longest(reduced.problem)
+        self.projected, self.now, self.settled_at = projected, now, settled_at
+        self.moving, self.longest = projected.moving, longest(projected.problem)
         self.fixed = fixed if fixed.any() else None
         self.damping, self.settled = np.zeros(len(free)), np.zeros(len(free), dtype=bool)
         self.going = np.arange(len(free))
         self.evaluations = np.ones(len(free), dtype=np.int64)
-        self._begin_at(reduced.refined(free, self.fixed, now, np.zeros(len(free)), ROUGH * ENOUGH))
+        self._begin_at(
+            projected.refined(free, self.fixed, now, np.zeros(len(free)), ROUGH * ENOUGH)
+        )
 
-    def _begin_at(self, point: ReducedPoint) -> None:
+    def _begin_at(self, point: ProjectedPoint) -> None:
         self.free, self.losses = point.free, point.state.loss
         self.state, self.local_model = point.state, _local_model(point)
 
@@ -160,18 +173,20 @@ class _Newton:
         step, foreseen = newton_step(
             self.local_model, self.damping[self.going], self.longest, self.moving
         )
-        narrowing = self.now.delta > self.reduced.problem.objective.delta
+        narrowing = self.now.delta > self.projected.problem.objective.delta
         # the minimum of a widened loss is not an end of the search
         if not narrowing:
             loss = self.local_model.loss
-            tiny = foreseen <= self.settled_at * loss + EXACTLY_SETTLED * self.reduced.problem.exact
+            tiny = (
+                foreseen <= self.settled_at * loss + EXACTLY_SETTLED * self.projected.problem.exact
+            )
             if tiny.any():
                 self._settle(tiny, step)
                 step, foreseen = step[~tiny], foreseen[~tiny]
         going = self.going
         if not len(going):
             return False
-        iterate = self.reduced.refined(
+        iterate = self.projected.refined(
             self.free[going] + step, self.fixed, self.now, ENOUGH * foreseen, before=self.state
         )
         self.evaluations[going] += 1
@@ -207,19 +222,19 @@ class _Newton:
         far = np.max(np.abs(step), axis=1) > NEARBY
         if far.any():
             to = self.free[done[far]] + step[far]
-            loss = self.reduced.problem.of_starts(np.flatnonzero(tiny)[far]).losses(to, self.now)
+            loss = self.projected.problem.of_starts(np.flatnonzero(tiny)[far]).losses(to, self.now)
             step[far] *= (loss <= self.losses[done[far]])[:, None]
         self.free[done] += step
         self._go_on(~tiny)
 
     def _narrow(self) -> None:
         """Narrow Huber's delta towards that of the problem."""
-        delta = max(self.now.delta * NARROWED, self.reduced.problem.objective.delta)
+        delta = max(self.now.delta * NARROWED, self.projected.problem.objective.delta)
         self.now = replace(self.now, delta=delta)
         # the damping was that of another objective
         self.damping[:] = 0.0
         self._begin_at(
-            self.reduced.refined(self.free, self.fixed, self.now, np.zeros(len(self.free)))
+            self.projected.refined(self.free, self.fixed, self.now, np.zeros(len(self.free)))
         )
 
     def _go_on(self, remaining: Mask) -> None:
@@ -227,11 +242,11 @@ class _Newton:
             return
         self.going, self.local_model = self.going[remaining], self.local_model.of(remaining)
         self.state = self.state.at(remaining)
-        self.reduced = self.reduced.of_starts(remaining)
+        self.projected = self.projected.of_starts(remaining)
         self.fixed = None if self.fixed is None else self.fixed[remaining]
 
 
-def _local_model(point: ReducedPoint) -> LocalModel:
+def _local_model(point: ProjectedPoint) -> LocalModel:
     """The objective near points, for steps that leave out fixed parameters and those on a bound."""
     model = point.local_model()
     return model if point.excluded is None else model.without(point.excluded)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.reduced_problem import ReducedProblem, reduced
+from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, as_projected
 from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
@@ -68,18 +68,18 @@ class Solution:
     evaluations: int = 0
 
 
-Solver = Callable[[Problem | ReducedProblem, Array, SolverOptions], Sequence[Solution]]
-"""A fit, or its reduction to the parameters in which its law is not linear; starts as free numbers, shape (starts, parameters) -> a solution for each, in their order."""
+Solver = Callable[[Problem | ProjectedProblem, Array, SolverOptions], Sequence[Solution]]
+"""A fit, or its projection to the parameters in which its law is not linear; starts as free numbers, shape (starts, parameters) -> a solution for each, in their order."""
 
 
-def searched(problem: Problem | ReducedProblem, options: SolverOptions) -> ReducedProblem:
+def searched(problem: Problem | ProjectedProblem, options: SolverOptions) -> ProjectedProblem:
     """Return what a solver searches, with the objective of the options, if they have one.
 
     Args:
-        problem: the fit, or its reduction.
+        problem: the fit, or its projection.
         options: of the search.
     """
-    search, objective = reduced(problem), options.objective
+    search, objective = as_projected(problem), options.objective
     if objective is None:
         return search
     return replace(search, problem=replace(search.problem, objective=objective))

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 DRAWS = 10  # candidates for each start kept
 FEWEST = 20  # candidates
-ROWS = 1000  # rows on which candidates are compared
+COMPARED_ROWS = 1000  # rows on which candidates are compared
 
 
 def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> Array:
@@ -40,7 +40,7 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
         the last quarter, which is drawn from all candidates.
     """
     rng = np.random.default_rng(seed)
-    problem = problem.sample(ROWS, seed)
+    problem = problem.sample(COMPARED_ROWS, seed)
     draws = max(FEWEST, DRAWS * count)
     theta = law.draw(problem.columns, draws, seed, rng)
     if problem.linear:

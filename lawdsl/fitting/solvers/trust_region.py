@@ -15,7 +15,7 @@ from scipy.optimize import least_squares
 from lawdsl.fitting.losses import least_squares_loss
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
-from lawdsl.fitting.solvers.reduced_problem import ReducedProblem, project
+from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, project
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
     MINIMUM,
@@ -34,12 +34,12 @@ ROUNDING = 1e-15  # relative: of the objective, the step and the gradient
 
 
 def trust_region(
-    problem: Problem | ReducedProblem, starts: Array, options: SolverOptions = DEFAULTS
+    problem: Problem | ProjectedProblem, starts: Array, options: SolverOptions = DEFAULTS
 ) -> list[Solution]:
     """Follow each start downhill by a trust region; see `Solver`.
 
     Args:
-        problem: the fit, or its reduction.
+        problem: the fit, or its projection.
         starts: free numbers, shape (starts, parameters).
         options: of the search.
 
@@ -51,29 +51,29 @@ def trust_region(
     return [_from_one(searched(problem, options), start, options) for start in starts]
 
 
-def _from_one(reduced: ReducedProblem, start: Array, options: SolverOptions) -> Solution:
-    problem = reduced.problem
-    if not reduced.moving.any():  # a linear law: its parameters are solved for
-        return _polished(problem, reduced.recover(start[:0], start), False, 0, options)
+def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions) -> Solution:
+    problem = projected.problem
+    if not projected.moving.any():  # a linear law: its parameters are solved for
+        return _polished(problem, projected.recover(start[:0], start), False, 0, options)
     row = problem.objective.row
     weights = np.sqrt(problem.weights if problem.weights is not None else np.ones(problem.rows))
     exactly = ROUNDING if options.tolerance is None else options.tolerance
 
     def residuals(moving: Array) -> Array:
-        values = reduced.residuals(moving, start)
+        values = projected.residuals(moving, start)
         # least_squares refuses a start with residuals that are not finite; the square of 1e30 is
         # finite
         return np.nan_to_num(values, nan=1e30, posinf=1e30, neginf=-1e30)
 
     def slopes(moving: Array) -> Array:
-        jacobian = reduced.slopes(moving, start)
+        jacobian = projected.slopes(moving, start)
         return np.nan_to_num(jacobian, nan=0.0, posinf=0.0, neginf=0.0)
 
     try:
         with np.errstate(all="ignore"):
             search = least_squares(
                 lambda moving: weights * residuals(moving),
-                start[reduced.moving],
+                start[projected.moving],
                 lambda moving: weights[:, None] * slopes(moving),
                 method="trf",
                 x_scale="jac",
@@ -87,7 +87,7 @@ def _from_one(reduced: ReducedProblem, start: Array, options: SolverOptions) -> 
             )
     except (ValueError, np.linalg.LinAlgError):
         return Solution(start, np.inf, False, NO_VALUE)
-    end = reduced.recover(search.x, start)
+    end = projected.recover(search.x, start)
     # status 0: the limit of evaluations was reached
     return _polished(problem, end, search.status > 0, int(search.nfev), options)
 

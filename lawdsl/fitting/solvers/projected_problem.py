@@ -1,4 +1,4 @@
-"""Problem -> ReducedProblem: a fit in the parameters in which its law is not linear.
+"""Problem -> ProjectedProblem: a fit in the parameters in which its law is not linear.
 
 The others are functions of them: the linear parameters that minimise the objective for given
 nonlinear ones (variable projection; Golub and Pereyra (1973), SIAM Journal on Numerical Analysis
@@ -25,12 +25,12 @@ from lawdsl.language.symbols import Objective
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-NO_EFFECT = 1e-12  # relative to the goal: a linear parameter of less effect lies on its bound
-MAX_REFINEMENTS = 20  # searches for the linear parameters of one point, each of some Newton steps
+MIN_COLUMN_RTOL = 1e-12  # relative to the goal: a linear parameter of less effect lies on its bound
+MAX_INNER_SEARCHES = 20  # for the linear parameters of one point, each of some Newton steps
 
 
 @dataclass(frozen=True)
-class ReducedProblem:
+class ProjectedProblem:
     """A fit in which a solver moves some parameters, and the others minimise the objective.
 
     Attributes:
@@ -46,7 +46,7 @@ class ReducedProblem:
         """Which parameters a solver moves, shape (parameters,)."""
         return ~np.isin(np.arange(self.problem.parameters), self.linear)
 
-    def of_starts(self, chosen: NDArray[Any]) -> ReducedProblem:
+    def of_starts(self, chosen: NDArray[Any]) -> ProjectedProblem:
         """Restrict weights that differ between starts to some starts, given by number or mask."""
         return replace(self, problem=self.problem.of_starts(chosen))
 
@@ -92,7 +92,7 @@ class ReducedProblem:
         point = self._at(moving, near)
         columns = self.problem.residuals_and_slopes(point.free)[1][0]
         length = np.linalg.norm(columns, axis=0)
-        on_bound = ~(length > NO_EFFECT * np.linalg.norm(self.problem.goal))
+        on_bound = ~(length > MIN_COLUMN_RTOL * np.linalg.norm(self.problem.goal))
         following = ~self.moving & ~on_bound
         linear = columns[:, following] / length[following]
         state, problem = point.state, self.problem
@@ -108,7 +108,7 @@ class ReducedProblem:
 
     def by_least_squares(
         self, free: Array, weights: Array | None, objective: Objective
-    ) -> ReducedPoint:
+    ) -> ProjectedPoint:
         """Points with the linear parameters at their weighted least-squares values.
 
         Floating-point errors are not suppressed here: the caller does that.
@@ -134,7 +134,7 @@ class ReducedProblem:
                 if out.any():  # the loss is that of the parameters which the free numbers stand for
                     theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
         state = problem.residual_state(evaluation.value(theta), objective)
-        return ReducedPoint(problem, free, theta, turn, evaluation, state, on_bound, exact=False)
+        return ProjectedPoint(problem, free, theta, turn, evaluation, state, on_bound, exact=False)
 
     def refined(
         self,
@@ -144,7 +144,7 @@ class ReducedProblem:
         enough: Array,
         share: float = 0.0,
         before: ResidualState | None = None,
-    ) -> ReducedPoint:
+    ) -> ProjectedPoint:
         """Points with the linear parameters at the minimum of the objective itself.
 
         Floating-point errors are not suppressed here: the caller does that.
@@ -163,7 +163,7 @@ class ReducedProblem:
         evaluation = Evaluation(problem, theta, 2 if exact else 1)
         if not linear:
             state = problem.residual_state(evaluation.value(theta), objective)
-            return ReducedPoint(problem, free, theta, turn, evaluation, state, fixed, exact)
+            return ProjectedPoint(problem, free, theta, turn, evaluation, state, fixed, exact)
         fixed_linear = None if fixed is None else fixed[:, linear]
         theta, on_bound, state = refined(
             problem, evaluation, theta, objective, enough, fixed_linear, share, before
@@ -186,16 +186,16 @@ class ReducedProblem:
                 theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
                 state = problem.residual_state(evaluation.value(theta), objective)
             problem.transforms.turn_again(turn, theta, linear)
-        return ReducedPoint(problem, free, theta, turn, evaluation, state, excluded, exact)
+        return ProjectedPoint(problem, free, theta, turn, evaluation, state, excluded, exact)
 
-    def _at(self, moving: Array, near: Array) -> ReducedPoint:
+    def _at(self, moving: Array, near: Array) -> ProjectedPoint:
         """The point at some moving free numbers."""
         free = near.copy()
         free[self.moving] = moving
         objective = self.problem.objective
         with np.errstate(all="ignore"):
             point = self.by_least_squares(free[None], None, objective)
-            for _ in range(MAX_REFINEMENTS):
+            for _ in range(MAX_INNER_SEARCHES):
                 start = point.free.copy()
                 start[:, self.moving] = moving
                 before, point = point, self.refined(start, None, objective, np.zeros(1))
@@ -205,7 +205,7 @@ class ReducedProblem:
 
 
 @dataclass(frozen=True)
-class ReducedPoint:
+class ProjectedPoint:
     """Points of a search, and what the derivatives there are computed from.
 
     Attributes:
@@ -236,15 +236,15 @@ class ReducedPoint:
         )
 
 
-def project(problem: Problem) -> ReducedProblem:
+def project(problem: Problem) -> ProjectedProblem:
     """Reduce a fit to the parameters in which its law is not linear.
 
     Args:
         problem: the fit.
     """
-    return ReducedProblem(problem, problem.linear)
+    return ProjectedProblem(problem, problem.linear)
 
 
-def reduced(problem: Problem | ReducedProblem) -> ReducedProblem:
-    """Return what a solver searches: of a problem that is not reduced, all parameters."""
-    return problem if isinstance(problem, ReducedProblem) else ReducedProblem(problem, ())
+def as_projected(problem: Problem | ProjectedProblem) -> ProjectedProblem:
+    """Return what a solver searches: of a problem that is not projected, all parameters."""
+    return problem if isinstance(problem, ProjectedProblem) else ProjectedProblem(problem, ())
