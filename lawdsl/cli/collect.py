@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from lawdsl.cli.options import as_json, finish
+from lawdsl.core.enumerations import disjunction
 from lawdsl.core.optional_packages import needs
-from lawdsl.data.formats import FORMATS, choice
+from lawdsl.data.formats import FORMATS
 
 
 @click.command("collect")
@@ -18,7 +19,7 @@ from lawdsl.data.formats import FORMATS, choice
     "--output",
     required=True,
     metavar="FILE",
-    help=f"Where to write the table: {choice(form.written[0] for form in FORMATS if form.written)}.",
+    help=f"Where to write the table: {disjunction(form.written[0] for form in FORMATS if form.written)}.",
 )
 @click.option(
     "--with-step-0",

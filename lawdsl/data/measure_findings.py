@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.enumerations import abridged, conjunction
 from lawdsl.data.evaluations import Codes, Mask
 from lawdsl.data.means import Means, Point, Read
 from lawdsl.data.measure_rows import Rows
@@ -42,7 +43,7 @@ def unread_labels(
         own_runs = set(runs[mine].tolist())
         first = next((call for call, by_run in read.items() if not own_runs & by_run.keys()), None)
         if first is None:
-            what = _joined_names([print_formula(call) for call in read])
+            what = conjunction([print_formula(call) for call in read])
             note = "rows are of one run where they agree in the variables that do not grow along it"
             help = "measure them in one run; --run names the columns that tell runs apart"
         else:
@@ -53,7 +54,7 @@ def unread_labels(
     return [
         Diagnostic(
             "D0132",
-            f"no run of {_joined_names(labels)} has {what}",
+            f"no run of {conjunction(labels)} has {what}",
             place=rows.table.name,
             notes=(note,),
             help=help,
@@ -74,7 +75,7 @@ def no_common_point(rows: Rows, points: Mapping[str, Sequence[Point]]) -> Diagno
         f"`{label}` has runs at {listed_points(label_points)}"
         for label, label_points in points.items()
     ][:MAX_LISTED]
-    names = _joined_names(list(next(iter(points.values()))[0]))
+    names = conjunction(list(next(iter(points.values()))[0]))
     help = f"measure all labels at one {names}, or give the values in columns"
     table_name = rows.table.name
     return Diagnostic("D0133", message, place=table_name, notes=tuple(notes), help=help)
@@ -127,8 +128,7 @@ def _nearest(rows: Rows, mine: Mask, reading: Reading) -> tuple[str, str]:
 def listed_points(points: Iterable[Point]) -> str:
     """Points in a message: `N = 0.5, r = 1; N = 1.8, r = 1 and 16 more`."""
     texts = [", ".join(f"{name} = {x:g}" for name, x in point.items()) for point in points]
-    more = f" and {len(texts) - MAX_LISTED} more" if len(texts) > MAX_LISTED else ""
-    return "; ".join(texts[:MAX_LISTED]) + more
+    return abridged(texts, MAX_LISTED, "; ")
 
 
 def _numbers_text(numbers: Sequence[float]) -> str:
@@ -149,7 +149,7 @@ def averaging_warnings(means: Sequence[Means], table_name: str) -> list[Diagnost
     for (points, lacking), group in _variables_by_points(means):
         if len(points) < 2 and not lacking:
             continue
-        names = _joined_names([f"`{m.measure.name}`" for m in group])
+        names = conjunction([f"`{m.measure.name}`" for m in group])
         ranges = (
             f"{name} = {_numbers_text(sorted({point[name] for point in points}))}"
             for name in points[0]
@@ -186,10 +186,6 @@ def _variables_by_points(means: Sequence[Means]) -> list[tuple[PointGroup, list[
     return groups
 
 
-def _joined_names(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def interpolation_warnings(means: Sequence[Means], table_name: str) -> list[Diagnostic]:
     """The warning that values were interpolated between evaluations.
 
@@ -204,10 +200,10 @@ def interpolation_warnings(means: Sequence[Means], table_name: str) -> list[Diag
             lines.setdefault(line, dict.fromkeys(labels)).update(dict.fromkeys(labels))
     if not lines:
         return []
-    names = _joined_names([f"`{one.measure.name}`" for one in means if one.between])
+    names = conjunction([f"`{one.measure.name}`" for one in means if one.between])
     message = f"{names}: not every reading was evaluated; some are interpolated along a line"
     notes = [
-        f"{line} in {_joined_names([f'`{n}`' for n in labels])}" for line, labels in lines.items()
+        f"{line} in {conjunction([f'`{n}`' for n in labels])}" for line, labels in lines.items()
     ]
     more = (f"and {len(notes) - MAX_LISTED} more",) if len(notes) > MAX_LISTED else ()
     help = "evaluate there, or read where there are evaluations"

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import disjunction
 from lawdsl.data import size_limits
 from lawdsl.data.columns import arrow_column, table_from_arrow
-from lawdsl.data.formats import FORMATS, READ, RUN_TABLE_SCHEMA, choice, format_of, unreadable
+from lawdsl.data.formats import FORMATS, READ, RUN_TABLE_SCHEMA, format_of, unreadable
 from lawdsl.data.table import Table as Table
 
 RUN_TABLE_NOTE = re.compile(r"lawdsl runs, schema (\d{1,9}):")
@@ -50,7 +51,7 @@ def _read_file(path: Path) -> Table:
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise unreadable("this is neither a file nor a pipe", name)
         if suffix not in READ:
-            endings = choice(sorted(form.suffixes[0] for form in FORMATS))
+            endings = disjunction(sorted(form.suffixes[0] for form in FORMATS))
             message = f"tables end in {endings}, not {path.suffix}"
             raise unreadable(message, name)
         with path.open("rb") as file:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import abridged
 from lawdsl.core.units import SPELLINGS
 
 MAX_ROWS_NAMED = 5  # bad rows named in one message
@@ -135,9 +136,9 @@ def bad_rows(
         message: the problem.
         help: what to do about it.
     """
-    lines = [str(table.rows[i]) for i in rows[:MAX_ROWS_NAMED]]
-    more = f" and {len(rows) - MAX_ROWS_NAMED:,} more" if len(rows) > MAX_ROWS_NAMED else ""
-    notes = (f"rows {', '.join(lines)}{more}",) if len(rows) > 1 else ()
+    lines = table.rows[rows[:MAX_ROWS_NAMED]].tolist()
+    listed = abridged(lines, MAX_ROWS_NAMED, count=len(rows))
+    notes = (f"rows {listed}",) if len(rows) > 1 else ()
     first_place = f"{table.name}:{lines[0]} column {column}"
     return Diagnostic(code, message, place=first_place, notes=notes, help=help)
 

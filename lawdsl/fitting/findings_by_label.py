@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.enumerations import abridged
 from lawdsl.fitting.result import Fit
 from lawdsl.language.printer import with_subscripts
 
@@ -97,5 +98,4 @@ def listed_labels(labels: Sequence[str], parts: int) -> str:
     """
     if len(labels) == parts > 1:
         return f"all {parts} labels"
-    more = f" and {len(labels) - LISTED} more" if len(labels) > LISTED else ""
-    return ", ".join(labels[:LISTED]) + more
+    return abridged(labels, LISTED)

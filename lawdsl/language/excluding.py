@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from lawdsl.core.enumerations import conjunction
 from lawdsl.language.constants import TooLarge
 from lawdsl.language.differences import contradiction, stated
 from lawdsl.language.formula_signs import KnownSigns
@@ -30,7 +31,7 @@ def check_together(scope: Scope, base: Declarations | None) -> None:
     inherited = {n: set(s.bounds) for n, s in base.symbols.items()} if base else {}
     declared_here = [p for p in parts if p[1] not in inherited.get(p[0].name, ())]
     _, (_, last) = max(declared_here or parts, key=lambda part: part[1][1].span.start)
-    message = f"{', '.join(texts[:-1])} and {texts[-1]} exclude each other"
+    message = f"{conjunction(texts)} exclude each other"
     help = "nothing lies in this domain: change one of these bounds, or leave it out"
     scope.say("L0406", message, last.span, help)
 

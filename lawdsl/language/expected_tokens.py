@@ -8,6 +8,8 @@ from itertools import pairwise
 
 from lark import Token
 
+from lawdsl.core.enumerations import disjunction
+
 EXPECTED = {
     "NAME": "a name",
     "NUMBER": "a number",
@@ -95,9 +97,4 @@ class ParseFailure:
         }
         if "a formula" in descriptions:
             descriptions -= {"a name", "a number", "`(`"}
-        return listed(sorted(descriptions, key=lambda word: (word.startswith("`"), word)))
-
-
-def listed(words: Sequence[str]) -> str:
-    """Words as an enumeration: `a, b or c`."""
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
+        return disjunction(sorted(descriptions, key=lambda word: (word.startswith("`"), word)))

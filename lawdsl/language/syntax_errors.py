@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from lark import Token
 
 from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.core.enumerations import disjunction
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.expected_tokens import ParseFailure, listed
+from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.keywords import KEYWORDS, LEADING, PLACED, STATEMENTS, TRENDS, nearest
 
 Explanation = tuple[str, str, str, tuple[Token, ...]]  # code, message, help, the words to point at
@@ -80,7 +81,7 @@ def _no_statement(p: ParseFailure) -> Explanation | None:
 
 
 def _statements() -> str:
-    return f"begin with {listed(STATEMENTS[3:])}, or write `NAME = formula`"
+    return f"begin with {disjunction(STATEMENTS[3:])}, or write `NAME = formula`"
 
 
 def _ended(p: ParseFailure) -> Explanation | None:
@@ -280,7 +281,7 @@ def _other_bracket(p: ParseFailure) -> Explanation | None:
     expected = [bracket for bracket in closer if closer[bracket] in p.accepted]
     if p.token.value in closer and expected:
         message = f"`{p.token}` closes a bracket of another kind"
-        help = f"close it with {listed([f'`{bracket}`' for bracket in expected])}"
+        help = f"close it with {disjunction([f'`{bracket}`' for bracket in expected])}"
         return "L0201", message, help, (p.token,)
     return None
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import sympy as sp
 
+from lawdsl.core.enumerations import conjunction
 from lawdsl.language.differences import ZERO, Difference, contradiction, implied
 from lawdsl.law.quantities import Bound
 from lawdsl.law.text import text
@@ -103,4 +104,4 @@ def _as_bound(symbol: sp.Symbol, relation: Relation) -> Bound:
 
 def _exclusion_text(bounds: list[tuple[sp.Symbol, Bound]]) -> str:
     relations = [f"{s} {b.relation} {b.text}" for s, b in bounds]
-    return f"{', '.join(relations[:-1])} and {relations[-1]} exclude each other"
+    return f"{conjunction(relations)} exclude each other"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import abridged
 
 from ..run import costs, streams
 from ..run.disk import free_bytes
@@ -277,8 +278,6 @@ def _too_small(sweep: Sweep, supply: CorpusDemand, orders: Sequence[RunOrder]) -
     """The error for a corpus that is too small for some runs, with the sizes that suffice."""
     name = supply.corpus
     labels = [order.label for order in orders]
-    listed = ", ".join(labels[:MAX_RUNS_LISTED])
-    more = f" and {len(labels) - MAX_RUNS_LISTED} more" if len(labels) > MAX_RUNS_LISTED else ""
     steps = max(order.run.training.steps for order in orders)
     fewer = int(steps * supply.allowed / supply.epochs)
     # rounded first: an exact number of tenths must not go up by the error of a product
@@ -292,7 +291,7 @@ def _too_small(sweep: Sweep, supply: CorpusDemand, orders: Sequence[RunOrder]) -
         f"the corpus {name} has {supply.tokens:,} tokens, a run needs {supply.needed:,}:"
         f" {supply.epochs:.3g} passes, and {supply.allowed:g} allowed",
         place=f"{sweep.path}: corpora.{name}",
-        notes=(f"too small for {listed}{more}",),
+        notes=(f"too small for {abridged(labels, MAX_RUNS_LISTED)}",),
         help=help,
     )
 

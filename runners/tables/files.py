@@ -9,8 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import disjunction
 from lawdsl.core.files import write_bytes
-from lawdsl.data.formats import FORMATS, WRITTEN, Format, choice
+from lawdsl.data.formats import FORMATS, WRITTEN, Format
 
 from ..run.disk import room_text
 from .collect import RunsTable
@@ -50,6 +51,6 @@ def written_format(path: Path) -> Format:
     suffix = path.suffix.lower()
     if suffix not in WRITTEN:
         message = f"tables end in {', '.join(WRITTEN)}, not {path.suffix or 'nothing'}"
-        usual = choice(f"runs{form.written[0]}" for form in FORMATS if form.written)
+        usual = disjunction(f"runs{form.written[0]}" for form in FORMATS if form.written)
         raise LawdslError(Diagnostic("R0805", message, place=str(path), help=f"name it {usual}"))
     return WRITTEN[suffix]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import abridged
 
 from ..run.metrics_log import POINTS, read
 from ..spec import ORDER, RunOrder, canonical_json, read_order
@@ -223,18 +224,13 @@ def _ends(runs: Sequence[GatheredRun]) -> list[Diagnostic]:
     for status, words in ENDS.items():
         labels = [run.label for run in runs if run.status == status]
         if labels:
-            more = (
-                f" and {len(labels) - MAX_RUNS_LISTED} more"
-                if len(labels) > MAX_RUNS_LISTED
-                else ""
-            )
             several = f"{len(labels)} run{'s' if len(labels) > 1 else ''}"
             ends.append(
                 Diagnostic(
                     "R0802",
                     f"{several} {words}: the rows until then are in the table",
                     "warning",
-                    notes=(", ".join(labels[:MAX_RUNS_LISTED]) + more,),
+                    notes=(abridged(labels, MAX_RUNS_LISTED),),
                     help="leave them out of a fit with --where 'status = done'",
                 )
             )

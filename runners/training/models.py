@@ -20,6 +20,8 @@ from torch.nn import functional as F
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
+from lawdsl.core.enumerations import abridged
+
 from ..run.model_facts import Experts, ModelFacts
 from ..spec import canonical_json
 from .attention import keep_causal, sees_ahead, some_tokens
@@ -172,20 +174,15 @@ def _from_weights(source: Source, config: Any, weights: Weights) -> PreTrainedMo
             output_loading_info=True,
         )
     if missing := sorted(loading_info["missing_keys"]):
-        raise refused("R0303", source, f"its files lack the weights {_some(missing)}")
+        raise refused("R0303", source, f"its files lack the weights {abridged(missing, 1)}")
     if unexpected := sorted(loading_info["unexpected_keys"]):
-        why = f"its configuration has no place for the weights {_some(unexpected)}"
+        why = f"its configuration has no place for the weights {abridged(unexpected, 1)}"
         raise refused("R0303", source, why, help="give the configuration they were trained with")
     # transformers unties a head that differs from the embedding without an error
     if _count(model) != _count(expected):
         why = "its head and its input embedding are tied in the configuration, and differ"
         raise refused("R0303", source, why, help="set tie_word_embeddings as it was trained")
     return model
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{names[0]}{more}"
 
 
 def _count(model: nn.Module) -> int:

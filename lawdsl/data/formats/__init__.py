@@ -7,12 +7,13 @@ A format is a module of this package and its row in FORMATS. The module has
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import disjunction
 
 if TYPE_CHECKING:
     from lawdsl.data.table import Table
@@ -105,16 +106,6 @@ def format_of(suffix: str, content: bytes) -> Format:
     return next(by_content, READ[suffix])
 
 
-def choice(options: Iterable[str]) -> str:
-    """Options in a message: `.csv, .parquet or .sqlite`.
-
-    Args:
-        options: at least two.
-    """
-    *first, last = options
-    return f"{', '.join(first)} or {last}"
-
-
 def unreadable(message: str, name: str, help: str = "") -> LawdslError:
     """The error for a file that is not a readable table; D0101.
 
@@ -123,6 +114,6 @@ def unreadable(message: str, name: str, help: str = "") -> LawdslError:
         name: the file.
         help: what to do about it; by default, to give the path of a table.
     """
-    titles = choice(sorted(form.title for form in FORMATS))
+    titles = disjunction(sorted(form.title for form in FORMATS))
     advice = help or f"give the path of a table saved as {titles}"
     return LawdslError(Diagnostic("D0101", message, place=name, help=advice))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.enumerations import conjunction
 from lawdsl.fitting.diagnostics.design import (
     DesignCause,
     collinear_pairs,
@@ -356,14 +357,10 @@ def _finding(
     verb = "told apart from" if involved[1:] else "determined from"
     relevant = relevant_causes(law, involved, causes)
     why = f": {'; '.join(cause.short for cause in relevant)}" if relevant else ""
-    message = f"{_joined_names(involved)} cannot be {verb} these data{why}"
+    message = f"{conjunction(involved)} cannot be {verb} these data{why}"
     help = "measure where the law tells them apart, or fit a law without one of them"
     notes = (rank, *(cause.text for cause in relevant))
     return Diagnostic("F0101", message, notes=notes, help=help)
-
-
-def _joined_names(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
 
 
 def _output_deviation(problem: Problem) -> float:
@@ -395,7 +392,7 @@ def _collinear_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
         slopes = {name: law.symbols_of_merged_slope(name) for name in law.names}
         involved = [name for name, symbols in slopes.items() if symbols & pair]
         if len(involved) > 1:
-            message = f"only the form of the law tells {_joined_names(involved)} apart"
+            message = f"only the form of the law tells {conjunction(involved)} apart"
             help = "measure off that line: there the law is a guess"
             findings.append(Diagnostic("F0101", message, "warning", notes=(cause,), help=help))
     return findings

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.enumerations import abridged
 from lawdsl.core.units import size_and_dimension
 from lawdsl.data.binding import Runs
 from lawdsl.fitting.diagnostics.masked_outliers import find_masked_outliers
@@ -175,9 +176,8 @@ def _output_deviation(problem: Problem) -> float:
 def _outlier_finding(view: ResidualView, outliers: Outliers, runs: Runs) -> Diagnostic:
     numbers = [int(runs.rows[view.rows[i]]) for i in outliers.rows]
     parts = [f"row {n} by {abs(s):.3g}" for n, s in zip(numbers, outliers.sizes, strict=True)]
-    more = f" and {len(parts) - MAX_ROWS_LISTED:,} more" if len(parts) > MAX_ROWS_LISTED else ""
     subject = "1 row lies" if len(parts) == 1 else f"{len(parts):,} rows lie"
-    message = f"{subject} far from the law: {', '.join(parts[:MAX_ROWS_LISTED])}{more} standard deviations"
+    message = f"{subject} far from the law: {abridged(parts, MAX_ROWS_LISTED)} standard deviations"
     shifts = view.residual[outliers.rows]
     size_texts = ", ".join(view.size_text(x) for x in shifts[:MAX_ROWS_LISTED])
     notes = [f"measured against fitted: {size_texts}"]
@@ -190,12 +190,11 @@ def _outlier_finding(view: ResidualView, outliers: Outliers, runs: Runs) -> Diag
 
 def _exchange_finding(exchange: ExchangedRows, runs: Runs) -> Diagnostic:
     numbers = np.sort(runs.rows[exchange.rows])
-    listed = ", ".join(map(str, numbers[:MAX_ROWS_LISTED]))
-    more = f" and {len(numbers) - MAX_ROWS_LISTED:,} more" if len(numbers) > MAX_ROWS_LISTED else ""
+    listed = abridged(numbers.tolist(), MAX_ROWS_LISTED)
     one, other = (runs.bound[name] for name in exchange.names)
     which = f"row {listed} probably has"
     if len(numbers) > 1:
-        which = f"rows {listed}{more} probably have"
+        which = f"rows {listed} probably have"
     message = f"{which} columns {one} and {other} exchanged"
     notes = (
         "exchanged back, they match the design of the other rows, and the law fits as well or better",
@@ -236,8 +235,7 @@ def _cluster_finding(view: ResidualView, cluster: NDArray[np.bool_], runs: Runs)
         f"the residuals fall into two clouds: {len(numbers):,} of {len(view):,} rows lie "
         f"{view.size_text(distance)} from the others"
     )
-    more = f" and {len(numbers) - MAX_ROWS_LISTED:,} more" if len(numbers) > MAX_ROWS_LISTED else ""
-    notes = (f"rows {', '.join(map(str, numbers[:MAX_ROWS_LISTED]))}{more}",)
+    notes = (f"rows {abridged(numbers.tolist(), MAX_ROWS_LISTED)}",)
     help = "find what sets them apart, another unit or another kind of run, and fit one kind"
     location = f"{runs.name}:{numbers[0]}"
     return Diagnostic("F0115", message, "warning", place=location, notes=notes, help=help)

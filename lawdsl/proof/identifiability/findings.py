@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.core.enumerations import conjunction
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability.result import Freedom, Symmetry
 
@@ -56,8 +57,7 @@ def _message(law: Law, symmetry: Symmetry) -> str:
     names = list(symmetry.parameters)
     if not names[1:]:
         return f"{names[0]} has no effect on {law.output}: no data determine it"
-    listed = " and ".join([", ".join(names[:-1]), names[-1]])
-    message = f"no data can tell {listed} apart"
+    message = f"no data can tell {conjunction(names)} apart"
     if symmetry.transformation is None:
         return f"{message}: in one direction among them no prediction changes"
     return f"{message}: {symmetry.transformation} changes no prediction"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from lawdsl.core.enumerations import abridged
 from lawdsl.language.questions import Question
 from lawdsl.solving.formulate.problem import AlgebraicConstraint
 from lawdsl.solving.univariate.line_minimum import Candidate, LineMinimum
@@ -87,10 +88,7 @@ def describe_certainty(
         lines.append(f"{goal} {better} before it and {worse} behind it: the only optimum")
     elif line.stationary:
         count = len(line.stationary)
-        points_text = ", ".join(f"{x:.6g}" for x, _ in line.stationary[:MAX_LISTED_POINTS])
-        points_text += (
-            f" and {count - MAX_LISTED_POINTS:,} more" if count > MAX_LISTED_POINTS else ""
-        )
+        points_text = abridged([f"{x:.6g}" for x, _ in line.stationary], MAX_LISTED_POINTS)
         turns = "the only turning point" if count == 1 else "all turning points"
         best_of = "this is the best" if line.equal else "this is the best to rounding"
         lines.append(f"{turns}: {name} = {points_text}; none is missed, and {best_of}")
