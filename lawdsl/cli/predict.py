@@ -14,7 +14,7 @@ from lawdsl.cli.options import as_json, bindings, finish, print_message, value_i
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
-    from lawdsl.fitting.prediction_inputs import Wanted
+    from lawdsl.fitting.prediction_inputs import PredictionInputs
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
 
@@ -65,12 +65,12 @@ def predict(
     Warns where a value lies outside the range that was fitted.
     """
     from lawdsl.data.read import read_table
-    from lawdsl.fitting.prediction_inputs import wanted
+    from lawdsl.fitting.prediction_inputs import prediction_inputs
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.reporting.terminal import console, show_rows
 
     read = load_fit(fit)
-    inputs = wanted(read)
+    inputs = prediction_inputs(read)
     if runs and not inputs.measured:
         raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
     more = {"runs": runs} if runs else {}
@@ -142,10 +142,12 @@ def _predicted(
     return np.stack([band.values, band.low, band.high], axis=-1), band.warnings
 
 
-def _points(inputs: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict[str, list[Any]]:
+def _points(
+    inputs: PredictionInputs, pairs: Mapping[str, str], *, measured: bool
+) -> dict[str, list[Any]]:
     """Every combination of the requested values, a column each, in the law's units."""
     texts = {re.sub(r"\s*([\[\]])\s*", r"\1", name): text for name, text in pairs.items()}
-    sets = list(dict.fromkeys((*inputs.sets, *inputs.known)))
+    sets = list(dict.fromkeys((*inputs.sets, *inputs.measured_sets)))
     accepted = [*inputs.variables, *sets]
     for name in texts:
         if name not in accepted:
@@ -158,7 +160,7 @@ def _points(inputs: Wanted, pairs: Mapping[str, str], *, measured: bool) -> dict
         if any(name in texts for name in shares)
     ]
     spared = [names[0] for names in left_out if len(names) == 1]
-    is_measured = measured or any(over in texts for over in inputs.known)
+    is_measured = measured or any(over in texts for over in inputs.measured_sets)
     spared += inputs.measured if is_measured else ()
     missing = [name for name in inputs.variables if name not in {*texts, *spared}]
     if not inputs.outputs:

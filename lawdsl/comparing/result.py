@@ -8,7 +8,7 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
-from lawdsl.fitting.result_parts import Loss
+from lawdsl.fitting.result_parts import LossTotals
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class PredictionScores:
         mae: mean absolute error, in the output's unit.
     """
 
-    objective: Loss
-    huber: Loss
+    objective: LossTotals
+    huber: LossTotals
     r2: float
     r2_log: float
     mae: float

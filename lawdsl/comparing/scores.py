@@ -13,7 +13,7 @@ from lawdsl.comparing.result import PredictionScores
 from lawdsl.core.losses import HUBER
 from lawdsl.fitting.diagnostics.goodness import metrics_of, residuals, weighted_loss
 from lawdsl.fitting.problem import rho
-from lawdsl.fitting.result_parts import Loss
+from lawdsl.fitting.result_parts import LossTotals
 from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
@@ -55,9 +55,11 @@ def losses(measured: Array, predicted: Array, objective: Objective) -> Array:
 def mean_scores(fold_scores: list[PredictionScores]) -> PredictionScores:
     """The mean of each score over folds, as in the tables of papers."""
 
-    def loss(kind: str) -> Loss:
+    def loss(kind: str) -> LossTotals:
         losses_of_kind = [getattr(scores_, kind) for scores_ in fold_scores]
-        return Loss(_mean([x.sum for x in losses_of_kind]), _mean([x.mean for x in losses_of_kind]))
+        return LossTotals(
+            _mean([x.sum for x in losses_of_kind]), _mean([x.mean for x in losses_of_kind])
+        )
 
     return PredictionScores(
         loss("objective"),

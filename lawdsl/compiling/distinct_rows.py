@@ -20,7 +20,7 @@ MAX_CODES_PER_ROW = (
 EVERY_ROW = slice(None)
 
 
-class Table:
+class DistinctRowTable:
     """The rows of a table, with the distinct values of sets of variables.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.distinct_rows import EVERY_ROW, Index, Support, Table
+from lawdsl.compiling.distinct_rows import EVERY_ROW, DistinctRowTable, Index, Support
 from lawdsl.compiling.tape_on_table import Program
 from lawdsl.compiling.terms import NO_FACTOR, Parts, Sum
 
@@ -28,7 +28,7 @@ class Model:
 
     def __init__(self, parts: Parts, columns: Array) -> None:
         self.parts = parts
-        self.table = Table(columns)
+        self.table = DistinctRowTable(columns)
         self.count = len(parts.gradient)
         self.linear = list(parts.linear)
         self._programs: dict[int, Program] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import SLOPES, VALUES
-from lawdsl.compiling.distinct_rows import EVERY_ROW, Index, Support, Table
+from lawdsl.compiling.distinct_rows import EVERY_ROW, DistinctRowTable, Index, Support
 from lawdsl.compiling.tape import Instruction, Tape
 
 Array = NDArray[np.float64]
@@ -24,7 +24,7 @@ PAIRS: dict[str, Callable[..., Array]] = {
 
 
 @dataclass(frozen=True)
-class Step:
+class TapeStep:
     """One result, with one value for each distinct value of its support.
 
     Attributes:
@@ -43,9 +43,9 @@ class Step:
 class Program:
     """A tape prepared for one table."""
 
-    def __init__(self, tape: Tape, variables: int, table: Table) -> None:
+    def __init__(self, tape: Tape, variables: int, table: DistinctRowTable) -> None:
         self.table = table
-        self.steps: list[Step] = []
+        self.steps: list[TapeStep] = []
         positions: list[int] = []
         for instruction in tape.instructions:
             positions.append(self._step(instruction, positions, variables))
@@ -83,17 +83,18 @@ class Program:
     def _step(self, instruction: Instruction, positions: list[int], variables: int) -> int:
         value = instruction.value
         if instruction.op == "constant":
-            return self._add(Step(None, (), np.asarray(float(value)), frozenset()))  # type: ignore[arg-type]
+            number = np.asarray(float(value))  # type: ignore[arg-type]
+            return self._add(TapeStep(None, (), number, frozenset()))
         if instruction.op != "input":
             return self._operation(instruction.op, [positions[k] for k in instruction.arguments])
         assert isinstance(value, int)
         if value >= variables:
-            return self._add(Step(None, (), value - variables, frozenset()))
+            return self._add(TapeStep(None, (), value - variables, frozenset()))
         columns, index = self.table.distinct(frozenset({value}))
         support = None if index is None else frozenset({value})
-        return self._add(Step(None, (), columns[value], support))
+        return self._add(TapeStep(None, (), columns[value], support))
 
-    def _add(self, step: Step) -> int:
+    def _add(self, step: TapeStep) -> int:
         self.steps.append(step)
         return len(self.steps) - 1
 
@@ -123,7 +124,7 @@ class Program:
             support = support if self.table.distinct(support)[1] is not None else None
         indexed = tuple((k, self._index(self.steps[k].support, support)) for k in arguments)
         apply = PAIRS[op] if len(arguments) == 2 else (VALUES.get(op) or SLOPES[op])
-        return self._add(Step(apply, indexed, 0, support))
+        return self._add(TapeStep(apply, indexed, 0, support))
 
     def _index(self, support: Support, larger: Support) -> Index | None:
         return None if support == larger or not support else self.table.between(support, larger)

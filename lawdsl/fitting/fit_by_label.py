@@ -58,19 +58,21 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
     labelled_rows = labelled(law.declarations, rows, columns, drop_bad=options.drop_bad)
     labels_of_parts = list(label_groups(law, labelled_rows.instance))
     fits = []
-    for number, at in enumerate(labels_of_parts):
-        law_of_part = law.at_labels(replace(labelled_rows.instance, at=at))
+    for number, part_labels in enumerate(labels_of_parts):
+        law_of_part = law.at_labels(replace(labelled_rows.instance, at=part_labels))
         part = replace(
             options,
             columns=labelled_rows.columns,
             progress=scaled_progress(options.progress, number, len(labels_of_parts)),
         )
         try:
-            fits.append(fit_one(law_of_part, labelled_rows.keep(at), objective, part))
+            fits.append(fit_one(law_of_part, labelled_rows.keep(part_labels), objective, part))
         except LawdslError as error:
-            labels = [", ".join(other.values()) for other in labels_of_parts if other != at]
+            labels = [
+                ", ".join(other.values()) for other in labels_of_parts if other != part_labels
+            ]
             raise LawdslError(
-                [_with_label_as_place(d, at, labels) for d in error.diagnostics]
+                [_with_label_as_place(d, part_labels, labels) for d in error.diagnostics]
             ) from None
     return Fits(
         fitted_law(law),
@@ -136,7 +138,7 @@ def _with_label_as_place(
 ) -> Diagnostic:
     """A diagnostic with the label of its rows as place. A label with few rows may be misspelt."""
     label = ", ".join(labels_of_rows.values())
-    place = f"{diagnostic.place}, {label}" if diagnostic.place and label else diagnostic.place
+    location = f"{diagnostic.place}, {label}" if diagnostic.place and label else diagnostic.place
     alike = nearest(label, others) if diagnostic.code == "D0110" else None
     help = f"is `{label}` meant to be `{alike}`? else " if alike else ""
-    return replace(diagnostic, place=place or label, help=f"{help}{diagnostic.help}")
+    return replace(diagnostic, place=location or label, help=f"{help}{diagnostic.help}")

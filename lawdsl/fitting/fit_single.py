@@ -37,7 +37,7 @@ from lawdsl.fitting.diagnostics.robust_fit import (
 )
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
 from lawdsl.fitting.fixed_parameters import fixed_values
-from lawdsl.fitting.intervals.methods import Known
+from lawdsl.fitting.intervals.methods import IntervalEstimate
 from lawdsl.fitting.intervals.methods import intervals as intervals_of
 from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.preparation.build_problem import is_large
@@ -205,7 +205,7 @@ class _Diagnosis:
     bounds: Mapping[str, str]
     on_bound: NDArray[np.bool_]
     undetermined: frozenset[str]
-    determined: Known
+    determined: IntervalEstimate
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -276,7 +276,7 @@ def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
         held=_fixed_parameters(task, dict(zip(names, theta, strict=True))),
         optimality=optimality(problem, best.free, diagnosis.on_bound),
         intervals=diagnosis.determined.intervals,
-        spread=diagnosis.determined.spread,
+        spread=diagnosis.determined.covariance,
     )
 
 
@@ -285,7 +285,7 @@ def _determine(
     theta: Array,
     on_bound: NDArray[np.bool_],
     is_undetermined: NDArray[np.bool_],
-) -> Known:
+) -> IntervalEstimate:
     """The intervals and covariance of the parameters, with one that was chosen before the fit."""
     options, groups, first = task.options, task.runs.groups, task.first
     problem = task.problem if first is None else first.problem
@@ -310,7 +310,7 @@ def _determine(
         copied
         and not determined.intervals.ends
         and not determined.notes
-        and determined.spread is None
+        and determined.covariance is None
     ):
         message = "exact copies of rows leave too few measurements for intervals"
         help = "keep one of each, or measure more"
@@ -344,14 +344,14 @@ def _row_findings(task: _FitTask, best: Optimum, earlier: Sequence[Diagnostic]) 
 def _precision_findings(
     task: _FitTask,
     theta: Array,
-    determined: Known,
+    determined: IntervalEstimate,
     diagnostics: Sequence[Diagnostic],
     skipped: NDArray[np.bool_],
     on_bound: tuple[str, ...],
 ) -> list[Diagnostic]:
     """Findings about parameters and predictions that the rows do not determine; none where F0101
     reports it."""
-    if determined.spread is None or any(
+    if determined.covariance is None or any(
         d.code == "F0101" and d.severity == "error" for d in diagnostics
     ):
         return []
@@ -362,7 +362,7 @@ def _precision_findings(
     skipped_names = frozenset(
         name for name, is_skipped in zip(law.names, skipped, strict=True) if is_skipped
     )
-    fitted = PrecisionInputs(law, problem, theta, determined.spread, skipped_names, on_bound)
+    fitted = PrecisionInputs(law, problem, theta, determined.covariance, skipped_names, on_bound)
     # collinear variables: the warning of F0101 covers them
     tied = any(d.code == "F0101" for d in diagnostics)
     return [

@@ -56,15 +56,21 @@ class FitsRecord(StoredRecord):
     def _check_parts(self, law: Law) -> None:
         """Refuse parts that are not the law at each of the labels."""
         for part in self.parts:
-            own = replace(part.law, digest=self.law.digest, instance=None)
-            if part.law.instance is None or own != self.law:
+            law_of_part = replace(part.law, digest=self.law.digest, instance=None)
+            if part.law.instance is None or law_of_part != self.law:
                 raise altered("a part of it is of another law")
             if part.law.instance.labels != self.labels:
                 raise altered("a part of it has other labels")
-        at = [dict(part.law.instance.at) for part in self.parts if part.law.instance]
-        alone = [index for index in row_indices(law.declarations) if index in at[0]]
-        known = all(law.declarations.indices[index].over in self.labels for index in alone)
-        if not known or at != list(Instance(self.labels).assignments(law.declarations, alone)):
+        labels_of_parts = [dict(part.law.instance.at) for part in self.parts if part.law.instance]
+        part_indices = [
+            index for index in row_indices(law.declarations) if index in labels_of_parts[0]
+        ]
+        has_labels = all(
+            law.declarations.indices[index].over in self.labels for index in part_indices
+        )
+        if not has_labels or labels_of_parts != list(
+            Instance(self.labels).assignments(law.declarations, part_indices)
+        ):
             raise altered("its parts are not those of its labels")
 
     @property

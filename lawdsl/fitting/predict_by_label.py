@@ -24,11 +24,15 @@ from lawdsl.language.instances.instance import row_indices
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
-OF_PARTS = ("F0110", "F0126", "F0127")  # trust, errors, inflections; ranges are of the table
+PART_WARNING_CODES = (
+    "F0110",
+    "F0126",
+    "F0127",
+)  # trust, errors, inflections; ranges are of the table
 Predicted = tuple[Array, tuple[Diagnostic, ...]]  # the values, and warnings about them
 
 
-def predicted(
+def predict_rows(
     fits: FitsRecord, table: Any, runs: Any, columns: Mapping[str, str], level: float | None = None
 ) -> Predicted:
     """Predict the rows of a table by the fits of a law with index sets.
@@ -51,41 +55,49 @@ def predicted(
     law = fits.read_law()
     declared = law.declarations
     rows, _ = chosen_rows(read_table(table), (), drop_bad=False)
-    bound = {**_columns(fits, law, rows.columns), **columns}
+    bound = {**_fitted_columns(fits, law, rows.columns), **columns}
     more: tuple[Diagnostic, ...] = ()
     if fits.measured is not None:
-        values, more = _measured(fits, law, runs, columns)
+        values, more = _measured_values(fits, law, runs, columns)
         rows = with_columns(declared, rows, bound, values)
         bound = without_readings(declared, bound)
-    asked = fits.asked(law)
+    row_label_indices = fits.asked(law)
     free = {declared.indices[i].over for i in row_indices(declared)}
-    free -= {declared.indices[i].over for i in asked}
-    known = {over: labels for over, labels in fits.labels.items() if over not in free}
-    found = labelled(declared, rows, bound, target=False, fit_labels=known)
-    more = (*more, *_beyond(fits, found))
-    missing = [index for index in asked if index not in found.of_rows]
+    free -= {declared.indices[i].over for i in row_label_indices}
+    known_labels = {over: labels for over, labels in fits.labels.items() if over not in free}
+    labelled_rows = labelled(declared, rows, bound, target=False, fit_labels=known_labels)
+    more = (*more, *_remaining_share_warnings(fits, labelled_rows))
+    missing = [index for index in row_label_indices if index not in labelled_rows.of_rows]
     if not missing:
-        values_of_rows, warnings = _by_rows(fits, found, level)
+        values_of_rows, warnings = _predict_by_label_of_row(fits, labelled_rows, level)
         return values_of_rows, (*more, *warnings)
     if missing != list(declared.output.indices) or not fits.apart:
         raise LawdslError(no_labels(declared, missing[0], rows))
-    _check_spreads(fits.parts if level else ())
-    made = [_part(part, found, {}, level) for part in fits.parts]
-    said = tuple(dict.fromkeys(d for _, own in made for d in own))
-    return np.stack([values for values, _ in made], axis=2), (*more, *found.warnings, *said)
+    _check_covariances(fits.parts if level else ())
+    predictions = [_predict_part(part, labelled_rows, {}, level) for part in fits.parts]
+    part_warnings = tuple(
+        dict.fromkeys(d for _, warnings_of_part in predictions for d in warnings_of_part)
+    )
+    return np.stack([values for values, _ in predictions], axis=2), (
+        *more,
+        *labelled_rows.warnings,
+        *part_warnings,
+    )
 
 
-def _beyond(fits: FitsRecord, found: Labelled) -> list[Diagnostic]:
+def _remaining_share_warnings(fits: FitsRecord, labelled_rows: Labelled) -> list[Diagnostic]:
     """Warnings about shares that are 1 minus the others and leave the range of the fitted rows."""
     return [
         d
         for name, ends in fits.rests.items()
-        if name in found.table.columns
-        for d in beyond(name, found.table.numbers(name), ends)
+        if name in labelled_rows.table.columns
+        for d in beyond(name, labelled_rows.table.numbers(name), ends)
     ]
 
 
-def _columns(fits: FitsRecord, law: Law, columns_of_fit: Mapping[str, Any]) -> dict[str, str]:
+def _fitted_columns(
+    fits: FitsRecord, law: Law, columns_of_fit: Mapping[str, Any]
+) -> dict[str, str]:
     """The fitted columns that the table has."""
     columns = {}
     for name, column in fits.columns.items():
@@ -96,7 +108,7 @@ def _columns(fits: FitsRecord, law: Law, columns_of_fit: Mapping[str, Any]) -> d
     return columns
 
 
-def _measured(
+def _measured_values(
     fits: FitsRecord, law: Law, runs: Any, columns: Mapping[str, str]
 ) -> tuple[Mapping[str, Mapping[str, float]], tuple[Diagnostic, ...]]:
     """The measured properties of each fitted domain, or of the domains of further runs, at the same
@@ -105,54 +117,65 @@ def _measured(
     if runs is None:
         return fits.measured.values, ()
     table = read_table(runs)
-    there = {n: c for n, c in fits.columns.items() if c in table.columns}
+    fitted_columns = {n: c for n, c in fits.columns.items() if c in table.columns}
     points = fits.measured.points
-    found = measured(law.declarations, table, {**there, **columns}, points=points)
-    return found.values, found.warnings
+    measurement = measured(law.declarations, table, {**fitted_columns, **columns}, points=points)
+    return measurement.values, measurement.warnings
 
 
-def _by_rows(fits: FitsRecord, found: Labelled, level: float | None) -> Predicted:
+def _predict_by_label_of_row(
+    fits: FitsRecord, labelled_rows: Labelled, level: float | None
+) -> Predicted:
     """The prediction of each row by the part of its label."""
-    values = np.full((3 if level else 1, len(found.table)), np.nan)
-    warnings: list[Diagnostic] = list(found.warnings)
-    own = [(part, found.rows_with(_at(part))) for part in fits.parts]
-    own = [(part, mine) for part, mine in own if mine.any()]
-    _check_spreads([part for part, _ in own] if level else ())
-    for part, mine in own:
-        values[:, mine], more = _part(part, found, _at(part), level)
+    values = np.full((3 if level else 1, len(labelled_rows.table)), np.nan)
+    warnings: list[Diagnostic] = list(labelled_rows.warnings)
+    parts = [(part, labelled_rows.rows_with(_labels_of_part(part))) for part in fits.parts]
+    parts = [(part, has_label) for part, has_label in parts if has_label.any()]
+    _check_covariances([part for part, _ in parts] if level else ())
+    for part, has_label in parts:
+        values[:, has_label], more = _predict_part(
+            part, labelled_rows, _labels_of_part(part), level
+        )
         warnings += more
     return values, tuple(dict.fromkeys(warnings))
 
 
-def _at(part: Fit) -> Mapping[str, str]:
+def _labels_of_part(part: Fit) -> Mapping[str, str]:
     """The labels of the rows of a part."""
     assert part.law.instance is not None
     return part.law.instance.at
 
 
-def _part(part: Fit, found: Labelled, at: Mapping[str, str], level: float | None) -> Predicted:
+def _predict_part(
+    part: Fit, labelled_rows: Labelled, labels: Mapping[str, str], level: float | None
+) -> Predicted:
     """The prediction of the rows with some labels by one part."""
-    rows = found.keep(at)
+    rows = labelled_rows.keep(labels)
     if level is None:
-        values, warnings = part.predict_with_warnings(rows, **found.columns)
-        made = values[None]
+        values, warnings = part.predict_with_warnings(rows, **labelled_rows.columns)
+        predictions = values[None]
     else:
-        band = part.predict_with_errors(rows, level=level, **found.columns)
-        made, warnings = np.stack([band.values, band.low, band.high]), band.warnings
+        band = part.predict_with_errors(rows, level=level, **labelled_rows.columns)
+        predictions, warnings = np.stack([band.values, band.low, band.high]), band.warnings
     label = label_of(part)
-    return made, tuple(replace(d, place=label) if d.code in OF_PARTS else d for d in warnings)
+    return predictions, tuple(
+        replace(d, place=label) if d.code in PART_WARNING_CODES else d for d in warnings
+    )
 
 
-def _check_spreads(parts: Sequence[Fit]) -> None:
+def _check_covariances(parts: Sequence[Fit]) -> None:
     """Refuse intervals if parts lack a covariance, each reason once.
 
     Raises:
         LawdslError: F0125.
     """
-    without: dict[Diagnostic, list[str]] = {}
+    labels_without: dict[Diagnostic, list[str]] = {}
     for part in parts:
         if part.spread is None:
-            without.setdefault(missing_band_diagnostic(part), []).append(label_of(part))
-    if without:
-        told = [replace(d, place=listed_labels(own, len(parts))) for d, own in without.items()]
-        raise LawdslError(told)
+            labels_without.setdefault(missing_band_diagnostic(part), []).append(label_of(part))
+    if labels_without:
+        diagnostics = [
+            replace(d, place=listed_labels(labels, len(parts)))
+            for d, labels in labels_without.items()
+        ]
+        raise LawdslError(diagnostics)

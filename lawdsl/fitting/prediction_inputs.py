@@ -15,7 +15,7 @@ Factors = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PredictionInputs:
     """The inputs of the predictions of a fit.
 
     Attributes:
@@ -28,7 +28,7 @@ class Wanted:
             each row must have a label of every set.
         over: the set that these labels are of.
         measured: variables that need no value where a label, or further runs, determine them.
-        known: names of the sets for whose labels they are known.
+        measured_sets: names of the sets for whose labels they are measured.
     """
 
     law: str
@@ -39,10 +39,10 @@ class Wanted:
     outputs: tuple[str, ...] = ()
     over: str = ""
     measured: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    measured_sets: tuple[str, ...] = ()
 
 
-def wanted(fit: Fit | Fits) -> Wanted:
+def prediction_inputs(fit: Fit | Fits) -> PredictionInputs:
     """List the inputs that a prediction of a fit takes.
 
     Raises:
@@ -50,7 +50,7 @@ def wanted(fit: Fit | Fits) -> Wanted:
     """
     law = fit.read_law()
     if isinstance(fit, Fit):
-        return Wanted(law.name, law.output, {q.name: q.unit for q in law.variables})
+        return PredictionInputs(law.name, law.output, {q.name: q.unit for q in law.variables})
     declared, instance = law.declarations, fit.parts[0].law.instance
     assert instance is not None
     variables: dict[str, Factors | None] = {}
@@ -70,8 +70,8 @@ def wanted(fit: Fit | Fits) -> Wanted:
     columns = rows and fit.apart == rows == declared.output.indices
     outputs = tuple(fit.outputs) if columns else ()
     measures = tuple(declared.measures.values())
-    known = tuple(dict.fromkeys(binding_name(declared, m.index) for m in measures))
-    return Wanted(
+    measured_sets = tuple(dict.fromkeys(binding_name(declared, m.index) for m in measures))
+    return PredictionInputs(
         law.name,
         law.output,
         variables,
@@ -80,7 +80,7 @@ def wanted(fit: Fit | Fits) -> Wanted:
         outputs,
         ", ".join(sets),
         tuple(m.name for m in measures),
-        known,
+        measured_sets,
     )
 
 

@@ -16,7 +16,7 @@ from lawdsl.core.records import read, to_plain
 from lawdsl.fitting.findings_by_label import label_of, merge_findings
 from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.options import check_level
-from lawdsl.fitting.predict_by_label import predicted
+from lawdsl.fitting.predict_by_label import predict_rows
 from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FixedParameter, Parameter
@@ -116,7 +116,7 @@ class Fits(FitsRecord):
             LawdslError: a column that is missing, a label that was not fitted, a value outside the
                 law's domain.
         """
-        (values,), warnings = predicted(self, table, runs, columns)
+        (values,), warnings = predict_rows(self, table, runs, columns)
         return values, warnings
 
     def predict_with_errors(
@@ -140,7 +140,7 @@ class Fits(FitsRecord):
                 a `spread` (F0125).
         """
         check_level(level)
-        (values, low, high), warnings = predicted(self, table, runs, columns, level)
+        (values, low, high), warnings = predict_rows(self, table, runs, columns, level)
         return Band(values, low, high, level, warnings)
 
     @property

@@ -91,7 +91,7 @@ Held = FixedParameter
 
 
 @dataclass(frozen=True)
-class Loss:
+class LossTotals:
     """The sum of the losses of the rows, and its mean."""
 
     sum: OrNan
@@ -113,8 +113,8 @@ class ObjectiveValue:
     name: str
     sum: OrNan
     mean: OrNan
-    log: Loss
-    raw: Loss
+    log: LossTotals
+    raw: LossTotals
 
     @property
     def of_logs(self) -> bool:

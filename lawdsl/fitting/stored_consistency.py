@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 AT_BOUND = 1e-9  # relative: a fit on an open bound that is not 0 stores the bound itself, rounded
 SAME = 1e-6  # relative: two sums of the same residuals differ by less
-MOST_ROWS = 2**53  # whole numbers up to here are exact in float64
+MAX_EXACT_ROWS = 2**53  # whole numbers up to here are exact in float64
 EXACT = 1e-9  # relative: residuals of an exact fit are rounding, and so are their sums
 
 
@@ -39,32 +39,34 @@ def check_stored(fit: FitRecord, law: Law) -> None:
     Raises:
         LawdslError: F0108, with each contradiction.
     """
-    found = [
-        *_domains(fit, law),
-        *_held(fit, law),
-        *_sums(fit, law),
-        *_ends(fit),
-        *_level(fit),
+    contradictions = [
+        *_domain_contradictions(fit, law),
+        *_fixed_contradictions(fit, law),
+        *_sum_contradictions(fit, law),
+        *_interval_contradictions(fit),
+        *_level_contradictions(fit),
     ]
     # predictions are the costly check: only where nothing else is wrong
-    if not found:
-        found = [*_predictions(fit, law)]
-    if found:
-        raise LawdslError([d for why in found for d in altered(why).diagnostics])
+    if not contradictions:
+        contradictions = [*_prediction_contradictions(fit, law)]
+    if contradictions:
+        raise LawdslError(
+            [d for contradiction in contradictions for d in altered(contradiction).diagnostics]
+        )
 
 
-def _domains(fit: FitRecord, law: Law) -> Iterator[str]:
+def _domain_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
     """Parameters outside of the domains that the law declares."""
-    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    values = fit.values | {name: fixed.value for name, fixed in fit.held.items()}
     point = {s.symbol: s.value for s in law.settings if s.value is not None}
     point |= {law.symbols[name]: x for name, x in values.items() if name in law.symbols}
     for q in law.parameters:
         value = values[q.name]
         for bound in q.bounds:
             limit = _limit(bound, point)
-            if limit is not None and not _keeps(bound, value, limit):
-                shown = "" if bound.limit.is_number else f" = {limit:.6g}"
-                yield f"{q.name} = {value:.6g} lies outside the law's domain, {_text(q, bound)}{shown}"
+            if limit is not None and not _satisfies(bound, value, limit):
+                limit_text = "" if bound.limit.is_number else f" = {limit:.6g}"
+                yield f"{q.name} = {value:.6g} lies outside the law's domain, {_bound_text(q, bound)}{limit_text}"
 
 
 def _limit(bound: Bound, point: Mapping[sp.Symbol, float]) -> float | None:
@@ -76,7 +78,7 @@ def _limit(bound: Bound, point: Mapping[sp.Symbol, float]) -> float | None:
     return limit if math.isfinite(limit) else None
 
 
-def _keeps(bound: Bound, value: float, limit: float) -> bool:
+def _satisfies(bound: Bound, value: float, limit: float) -> bool:
     """Whether a value satisfies a bound, or lies on it up to rounding."""
     inwards = value - limit if bound.lower else limit - value
     # at 0 a relative tolerance is none: a rounded value keeps its sign
@@ -85,56 +87,56 @@ def _keeps(bound: Bound, value: float, limit: float) -> bool:
     return inwards >= -AT_BOUND * abs(limit)
 
 
-def _text(q: Quantity, bound: Bound) -> str:
+def _bound_text(q: Quantity, bound: Bound) -> str:
     return f"{q.name} {bound.relation} {bound.text}"
 
 
-def _held(fit: FitRecord, law: Law) -> Iterator[str]:
+def _fixed_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
     """Fixed and tied parameters with another value than the law gives them."""
     if is_large(law):
         return
-    for name, known in fixed_values(law, fit.values).items():
+    for name, expected in fixed_values(law, fit.values).items():
         stored = fit.held.get(name)
         if stored is None:
             yield f"it has no value of {name}, which the law holds"
-        elif not math.isclose(stored.value, known.value, rel_tol=SAME, abs_tol=1e-300):
-            yield f"{name} = {stored.value:.6g}, but the law holds it at {known.value:.6g}"
+        elif not math.isclose(stored.value, expected.value, rel_tol=SAME, abs_tol=1e-300):
+            yield f"{name} = {stored.value:.6g}, but the law holds it at {expected.value:.6g}"
 
 
-def _sums(fit: FitRecord, law: Law) -> Iterator[str]:
+def _sum_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
     """Sums and means of the residuals that contradict each other."""
     objective, data = fit.objective, fit.data
     for name, (low, high) in data.ranges.items():
         if low > high:
             yield f"the range of {name} is from {low:.6g} to {high:.6g}"
     if (
-        not 1 <= data.rows <= MOST_ROWS
+        not 1 <= data.rows <= MAX_EXACT_ROWS
         or data.dropped < 0
         or not 0 <= fit.agreement.agreed <= fit.agreement.starts
     ):
         yield "its counts of rows or starts are impossible"
     # refused already; a product with such a count may overflow
-    if data.rows > MOST_ROWS:
+    if data.rows > MAX_EXACT_ROWS:
         return
     totals = (objective, objective.log, objective.raw)
     if any(total.sum < 0 or total.mean < 0 for total in totals) or fit.metrics.mae < 0:
         yield "a sum of losses is below 0"
     if max(fit.metrics.r2, fit.metrics.r2_log, -math.inf) > 1 + EXACT:
         yield "an R² is above 1"
-    own = objective.log if objective.of_logs else objective.raw
-    least = _rounding(fit, law)
-    if not _same(own.sum, objective.sum, least):
+    compared = objective.log if objective.of_logs else objective.raw
+    rounding = _rounding_of_sums(fit, law)
+    if not _are_equal_sums(compared.sum, objective.sum, rounding):
         yield (
             f"the objective is {objective.sum:.6g}, but that of its parameters is stored as "
-            f"{own.sum:.6g}"
+            f"{compared.sum:.6g}"
         )
     if data.weights is None:
         for total in totals:
-            if not _same(total.mean * data.rows, total.sum, least):
+            if not _are_equal_sums(total.mean * data.rows, total.sum, rounding):
                 yield f"a mean of {total.mean:.6g} over {data.rows} rows contradicts a sum of {total.sum:.6g}"
 
 
-def _rounding(fit: FitRecord, law: Law) -> float:
+def _rounding_of_sums(fit: FitRecord, law: Law) -> float:
     """A sum of losses that rounding alone may cause: it depends on the size of the output, not on
     the units of the variables."""
     size = 1.0
@@ -143,33 +145,35 @@ def _rounding(fit: FitRecord, law: Law) -> float:
     return fit.data.rows * EXACT * max(size, size**2) * EXACT
 
 
-def _same(one: float, other: float, least: float) -> bool:
+def _are_equal_sums(one: float, other: float, least: float) -> bool:
     if not (math.isfinite(one) and math.isfinite(other)):
         return True  # a sum without a value contradicts none
     return abs(one - other) <= SAME * max(abs(one), abs(other)) + least
 
 
-def _ends(fit: FitRecord) -> Iterator[str]:
+def _interval_contradictions(fit: FitRecord) -> Iterator[str]:
     """Report intervals that do not contain their parameter, as only those of resamples may."""
-    known = fit.intervals
-    values = fit.values | {name: held.value for name, held in fit.held.items()}
-    for name, (low, high) in known.ends.items():
+    intervals = fit.intervals
+    values = fit.values | {name: fixed.value for name, fixed in fit.held.items()}
+    for name, (low, high) in intervals.ends.items():
         value = values.get(name)
         if value is None:
             yield f"it has an interval of {name}, which is not a parameter"
             continue
-        least = AT_BOUND * max(abs(value), abs(low) if math.isfinite(low) else 0.0)
-        if low > high or (known.method != "bootstrap" and not low - least <= value <= high + least):
+        tolerance = AT_BOUND * max(abs(value), abs(low) if math.isfinite(low) else 0.0)
+        if low > high or (
+            intervals.method != "bootstrap" and not low - tolerance <= value <= high + tolerance
+        ):
             yield f"{name} = {value:.6g} is not in its interval, {low:.6g} to {high:.6g}"
 
 
-def _level(fit: FitRecord) -> Iterator[str]:
+def _level_contradictions(fit: FitRecord) -> Iterator[str]:
     """Levels of intervals outside their limits."""
     if not 0 < fit.intervals.level < 1:
         yield f"{fit.intervals.level:g} is no level of an interval"
 
 
-def _predictions(fit: FitRecord, law: Law) -> Iterator[str]:
+def _prediction_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
     """Parameters that contradict the ranges of the rows and the mean absolute error.
 
     No residual exceeds the mean absolute error times the number of rows. There is a row at each end
@@ -178,39 +182,44 @@ def _predictions(fit: FitRecord, law: Law) -> Iterator[str]:
     box, by interval arithmetic, must meet the range of the output widened by that error.
     """
     data, names = fit.data, [q.name for q in law.variables]
-    known = law.output in data.ranges and math.isfinite(fit.metrics.mae)
-    if data.weights is not None or not names or not known or is_large(law):
+    has_range = law.output in data.ranges and math.isfinite(fit.metrics.mae)
+    if data.weights is not None or not names or not has_range or is_large(law):
         return
     if any("[" in name for name in names):
         return
     ends = [data.ranges[name] for name in names]
     low, high = data.ranges[law.output]
-    most = data.rows * fit.metrics.mae * (1 + SAME) + SAME * max(abs(low), abs(high))
+    tolerance = data.rows * fit.metrics.mae * (1 + SAME) + SAME * max(abs(low), abs(high))
     if len(names) == 1:
-        worst = max(_at_ends(fit, law, ends[0]), key=lambda y: max(low - y, y - high))
-        wrong, made = worst > high + most or worst < low - most, f"= {worst:.6g}"
+        worst = max(_end_predictions(fit, law, ends[0]), key=lambda y: max(low - y, y - high))
+        is_contradicted, predicted_text = (
+            worst > high + tolerance or worst < low - tolerance,
+            f"= {worst:.6g}",
+        )
     else:
-        least, largest = _bounds(fit, law, ends)
-        wrong = least > high + most or largest < low - most
-        made = f"from {least:.6g} to {largest:.6g}"
-    if wrong:
+        least, largest = _enclosure_on_box(fit, law, ends)
+        is_contradicted = least > high + tolerance or largest < low - tolerance
+        predicted_text = f"from {least:.6g} to {largest:.6g}"
+    if is_contradicted:
         yield (
-            f"its parameters give {law.output} {made} in the range of its rows, which have "
+            f"its parameters give {law.output} {predicted_text} in the range of its rows, which have "
             f"{low:.6g} to {high:.6g} and a mean absolute error of {fit.metrics.mae:.3g}"
         )
 
 
 @np.errstate(all="ignore")
-def _at_ends(fit: FitRecord, law: Law, ends: tuple[float, float]) -> list[float]:
+def _end_predictions(fit: FitRecord, law: Law, ends: tuple[float, float]) -> list[float]:
     """The predictions at both ends of the one variable, where they are finite."""
     theta = np.array([[fit.values[q.name] for q in law.parameters]])
     problem = problem_of(law, np.array([ends]), np.ones(2), law.objective)
-    found = [float(y) for y in problem.predictions(theta)[0]]
+    predicted = [float(y) for y in problem.predictions(theta)[0]]
     # every comparison with nan is false, so a law without a value accuses nobody
-    return found if all(map(math.isfinite, found)) else [math.nan]
+    return predicted if all(map(math.isfinite, predicted)) else [math.nan]
 
 
-def _bounds(fit: FitRecord, law: Law, ends: list[tuple[float, float]]) -> tuple[float, float]:
+def _enclosure_on_box(
+    fit: FitRecord, law: Law, ends: list[tuple[float, float]]
+) -> tuple[float, float]:
     """Bounds of the law on the box of its variables' ranges; infinite where none are known."""
     from flint import arb
 
@@ -225,8 +234,8 @@ def _bounds(fit: FitRecord, law: Law, ends: list[tuple[float, float]]) -> tuple[
     try:
         tape = compile_tape([law.expression], [*variables, *fixed])
         points = [Interval(arb(x), arb(x)) for x in fixed.values()]
-        known = dict(enumerate(points, start=len(variables)))
-        found = Prepared(tape, known).run([*boxes, *points])
+        constants = dict(enumerate(points, start=len(variables)))
+        enclosure = Prepared(tape, constants).run([*boxes, *points])
     except NoInterval:
         return -math.inf, math.inf
-    return float(found.low), float(found.high)
+    return float(enclosure.low), float(enclosure.high)

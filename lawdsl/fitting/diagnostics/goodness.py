@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem, rho
-from lawdsl.fitting.result_parts import Loss, Metrics, ObjectiveValue, Optimality
+from lawdsl.fitting.result_parts import LossTotals, Metrics, ObjectiveValue, Optimality
 
 Array = NDArray[np.float64]
 
@@ -52,10 +52,10 @@ def objective_value(
     """
     predicted, weights = problem.predictions(theta[None])[0], problem.weights
 
-    def of(log: bool) -> Loss:
+    def of(log: bool) -> LossTotals:
         losses = rho(residuals(problem.target, predicted, log), problem.objective)
         summed = weighted_loss(losses, weights)
-        return Loss(canonical_nan(summed.sum), canonical_nan(summed.mean))
+        return LossTotals(canonical_nan(summed.sum), canonical_nan(summed.mean))
 
     count = problem.rows if weights is None else float(np.sum(weights))
     name = problem.objective.text(law.output)
@@ -109,7 +109,7 @@ def residuals(measured: Array, predicted: Array, log: bool) -> Array:
         return np.log(predicted) - np.log(measured) if log else predicted - measured
 
 
-def weighted_loss(loss: Array, weights: Array | None = None) -> Loss:
+def weighted_loss(loss: Array, weights: Array | None = None) -> LossTotals:
     """The sum and the mean of losses, each times its weight.
 
     Args:
@@ -117,9 +117,9 @@ def weighted_loss(loss: Array, weights: Array | None = None) -> Loss:
         weights: shape (rows,).
     """
     if weights is None:
-        return Loss(float(np.sum(loss)), float(np.mean(loss)))
+        return LossTotals(float(np.sum(loss)), float(np.mean(loss)))
     summed = float(weights @ loss)
-    return Loss(summed, summed / float(np.sum(weights)))
+    return LossTotals(summed, summed / float(np.sum(weights)))
 
 
 def canonical_nan(value: float) -> float:

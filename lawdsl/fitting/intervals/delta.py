@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.intervals.covariance import column_norms, decompose_jacobian, leave_one_run_out
 from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of
-from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask, Scatter
+from lawdsl.fitting.intervals.method import (
+    IntervalEnds,
+    IntervalMethod,
+    IntervalTask,
+    LinearisedErrors,
+)
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
@@ -25,7 +30,7 @@ RUN_SHARE = 1e-2  # share of a direction below which a parameter does not take p
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
 def delta(
     problem: Problem, theta: Array, on_bound: NDArray[np.bool_], level: float, groups: Groups = None
-) -> Scatter:
+) -> LinearisedErrors:
     """Compute intervals that are symmetric in the free numbers: for A > 0 in log A.
 
     By rows the noise is taken to be alike on all of them; by runs nothing is assumed within a run.
@@ -67,7 +72,7 @@ def delta(
     _, jacobian = with_slopes(problem.transforms, free[None])
     errors = np.sqrt(np.diag(covariance)) * np.abs(np.diag(jacobian[0]))
     ends = np.sort(to_parameters(problem.transforms, np.stack([free - half, free + half])), axis=0)
-    return Scatter(
+    return LinearisedErrors(
         free, covariance, inflation, errors, *endless(ends[0], ends[1], theta), quantile, narrowest
     )
 

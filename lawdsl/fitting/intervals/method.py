@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Scatter:
+class LinearisedErrors:
     """Standard errors and intervals of the parameters, from the linearised fit.
 
     Attributes:
@@ -71,7 +71,7 @@ class IntervalTask:
     on_bound: Mask
     undetermined: Mask
     options: FitOptions
-    scatter: Scatter
+    scatter: LinearisedErrors
     groups: Groups = None
     first: Straightest | None = None
 

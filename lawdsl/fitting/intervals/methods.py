@@ -1,4 +1,4 @@
-"""Fit + options -> Known: intervals and covariance of its parameters by the method chosen."""
+"""Fit + options -> IntervalEstimate: intervals and covariance of its parameters by a method."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ from lawdsl.fitting.two_step import Straightest
 
 Array = NDArray[np.float64]
 
-NO_ROOM = 1e-100  # distance of an end from a bound below which the data do not determine that end
+END_ON_BOUND_DISTANCE = (
+    1e-100  # distance of an end from a bound below which the data do not determine that end
+)
 
 
 @dataclass(frozen=True)
-class Known:
+class IntervalEstimate:
     """How well the data determine the parameters of a fit.
 
     Attributes:
         intervals: of the parameters.
-        spread: the covariance of their errors; None where it cannot be computed.
+        covariance: the covariance of their errors; None where it cannot be computed.
         lower: parameters with a lower objective than the fit, if the search for intervals met some.
         notes: diagnostics.
     """
 
     intervals: Intervals
-    spread: Covariance | None
+    covariance: Covariance | None
     lower: Array | None
     notes: tuple[Diagnostic, ...]
 
@@ -49,7 +51,7 @@ def intervals(
     options: FitOptions,
     groups: Groups = None,
     first: Straightest | None = None,
-) -> Known:
+) -> IntervalEstimate:
     """Compute intervals of the parameters of a fit, and their covariance.
 
     Args:
@@ -66,31 +68,34 @@ def intervals(
     method = method_of(options.intervals)
     names = tuple(t.name for t in problem.transforms)
     free = int(np.sum(~on_bound))
-    doubt, together = _too_few(problem, free, method.spare, groups), None
-    if first is None and _too_few(problem, free, 0, groups) is None:
-        together = parameter_covariance(problem, theta, names, free, groups)
+    missing_reason, linearised_covariance = (
+        _too_few_units(problem, free, method.spare, groups),
+        None,
+    )
+    if first is None and _too_few_units(problem, free, 0, groups) is None:
+        linearised_covariance = parameter_covariance(problem, theta, names, free, groups)
     unit = "rows" if groups is None else "runs"
-    if doubt is None and first is not None and not method.repeats_choice:
-        doubt = [_chosen_before(problem, free, first, groups)]
+    if missing_reason is None and first is not None and not method.repeats_choice:
+        missing_reason = [_choice_needs_bootstrap(problem, free, first, groups)]
     without_ends = Intervals(options.intervals, options.level, unit, {}, {})
-    if doubt is not None:
-        return Known(without_ends, together, None, tuple(doubt))
+    if missing_reason is not None:
+        return IntervalEstimate(without_ends, linearised_covariance, None, tuple(missing_reason))
     # a profile is searched without the bounds between parameters, which it keeps by active sets
     loose = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
-    scatter = delta(_along(problem, on_bound), theta, on_bound, options.level, groups)
+    scatter = delta(_with_active_bounds(problem, on_bound), theta, on_bound, options.level, groups)
     task = IntervalTask(
         problem, loose, theta, names, on_bound, undetermined, options, scatter, groups, first
     )
     ends = method.ends(task)
     if isinstance(ends, Diagnostic):
-        return Known(without_ends, together, None, (ends,))
-    low, high = _in_domain(problem, ends.low, ends.high)
+        return IntervalEstimate(without_ends, linearised_covariance, None, (ends,))
+    low, high = _ends_in_domain(problem, ends.low, ends.high)
     excluded = undetermined if method.on_bounds else on_bound | undetermined
     listed = [
         i for i in range(len(names)) if not (excluded[i] or np.isnan(low[i]) or np.isnan(high[i]))
     ]
-    has_end = np.isfinite(low) | np.isfinite(high)
-    endless = [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_end))]
+    has_finite_end = np.isfinite(low) | np.isfinite(high)
+    endless = [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_finite_end))]
     result = Intervals(
         options.intervals,
         options.level,
@@ -100,9 +105,9 @@ def intervals(
         ends.resamples,
         ends.failed,
     )
-    covariance = together if first is None else ends.covariance
-    notes = (*ends.notes, *_undetermined(endless, groups))
-    return Known(result, covariance, ends.lower, notes)
+    covariance = linearised_covariance if first is None else ends.covariance
+    notes = (*ends.notes, *_endless_warnings(endless, groups))
+    return IntervalEstimate(result, covariance, ends.lower, notes)
 
 
 def method_of(name: str) -> IntervalMethod:
@@ -116,17 +121,20 @@ def method_of(name: str) -> IntervalMethod:
     return method
 
 
-def _along(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
+def _with_active_bounds(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
     """The fit with only those bounds between parameters that are active: there a parameter moves
     with the others."""
     free = relaxed(problem.transforms)
     if free is None:
         return problem
     each = zip(problem.transforms, free, on_bound, strict=True)
-    return replace(problem, transforms=Transforms(own if on else loose for own, loose, on in each))
+    return replace(
+        problem,
+        transforms=Transforms(coupled if on else uncoupled for coupled, uncoupled, on in each),
+    )
 
 
-def _too_few(
+def _too_few_units(
     problem: Problem, parameters: int, spare: int, groups: Groups
 ) -> list[Diagnostic] | None:
     """Why the rows or runs are too few for intervals; empty if another finding reports it, None if
@@ -147,7 +155,7 @@ def _too_few(
     return None
 
 
-def _undetermined(names: list[str], groups: Groups) -> list[Diagnostic]:
+def _endless_warnings(names: list[str], groups: Groups) -> list[Diagnostic]:
     """A warning that names parameters of which no end of an interval is known."""
     if not names:
         return []
@@ -158,7 +166,7 @@ def _undetermined(names: list[str], groups: Groups) -> list[Diagnostic]:
     return [Diagnostic("F0122", message, "warning", help=help)]
 
 
-def _chosen_before(
+def _choice_needs_bootstrap(
     problem: Problem, parameters: int, first: Straightest, groups: Groups
 ) -> Diagnostic:
     """The diagnostic that a parameter chosen before the fit has intervals by a bootstrap only."""
@@ -166,19 +174,22 @@ def _chosen_before(
     message = (
         f"{name} is chosen before the fit: only a bootstrap, which repeats both, gives intervals"
     )
-    few = _too_few(problem, parameters, method_of("bootstrap").spare, groups)
+    few = _too_few_units(problem, parameters, method_of("bootstrap").spare, groups)
     help = "measure more, and ask" if few else "ask"
     return Diagnostic("F0122", message, "warning", help=f"{help} for --intervals bootstrap")
 
 
-def _in_domain(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
+def _ends_in_domain(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
     """Ends of intervals with those that the data do not determine set to the ends of the domain."""
     low, high = low.copy(), high.copy()
     for i, transform in enumerate(problem.transforms):
         if transform.coupled:
             continue
-        if transform.lower is not None and low[i] <= transform.lower.number + NO_ROOM:
+        if transform.lower is not None and low[i] <= transform.lower.number + END_ON_BOUND_DISTANCE:
             low[i] = transform.lower.number
-        if transform.upper is not None and high[i] >= transform.upper.number - NO_ROOM:
+        if (
+            transform.upper is not None
+            and high[i] >= transform.upper.number - END_ON_BOUND_DISTANCE
+        ):
             high[i] = transform.upper.number
     return low, high
