@@ -171,6 +171,7 @@ class Slopes:
         with np.errstate(all="ignore"):
             results = self._forwards(inputs)
             gradients = self._backwards(results)
+            # 0·infinity: once more, without adjoints of what the outputs do not depend on
             if np.isnan(gradients).any():
                 gradients = self._backwards(results, self._dependence(results))
         return results[list(self.tape.outputs)], gradients

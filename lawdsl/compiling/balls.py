@@ -72,6 +72,7 @@ def slopes(tape: Tape, inputs: Sequence[Ball], count: int) -> list[Ball]:
         for k, partial, is_requested in zip(step.arguments, partials, requested, strict=True):
             if is_requested:
                 adjoints[k] = adjoints[k] + adjoints[i] * partial
+    # an infinite derivative, as that of sqrt at 0, is no number to compute with
     if not all(x.is_finite() for x in gradient):
         raise NoBall
     return gradient
@@ -159,8 +160,7 @@ SLOPES = {NAMES[function]: row.derivative for function, row in ROWS.items()}
 
 
 def _partials(op: str, arguments: list[Ball], result: Ball, requested: list[bool]) -> list[Ball]:
-    """The derivatives of one operation by its arguments; only those requested by `wanted` are
-    computed."""
+    """The derivatives of one operation by its arguments; only the requested ones are computed."""
     if op == "add":
         return [arb(1)] * len(arguments)
     if op == "multiply":

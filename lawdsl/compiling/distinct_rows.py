@@ -36,7 +36,7 @@ class DistinctRowTable:
 
     @property
     def most(self) -> int:
-        """The number of distinct values up to which a table of them is worth its cost."""
+        """The number of distinct values up to which a table of them is used."""
         return int(min(MAX_DISTINCT_PER_ROW * self.rows, MAX_DISTINCT))
 
     @cached_property
@@ -45,6 +45,7 @@ class DistinctRowTable:
         column with too many values only that there are more."""
         codes = []
         for column in self.columns:
+            # a first part often shows that there are too many, without sorting all rows
             few = column[: 2 * MAX_DISTINCT]
             values, code = np.unique(few, return_inverse=True)
             if len(values) <= self.most and len(few) < self.rows:
@@ -76,6 +77,7 @@ class DistinctRowTable:
             if count > self.most:
                 return self.columns, None
         first = np.zeros(count, dtype=np.int64)
+        # backwards, as the last assignment to an entry counts: the first row of each value
         first[code[::-1]] = np.arange(self.rows - 1, -1, -1)
         return self.columns[:, first], code
 
@@ -125,6 +127,7 @@ class DistinctRowTable:
         index = self.distinct(support)[1]
         assert index is not None
         if piece != EVERY_ROW:
+            # `reduceat` needs all rows in the stored order; a piece has some of them
             sums = np.zeros((self.size(support), len(factors)))
             np.add.at(sums, index[piece], factors.T)
             return sums.T

@@ -223,6 +223,7 @@ def _backwards(
             return [_times(pull, second, first), _times(pull, first, second)]
         case "power":
             base, exponent = operands
+            # 0^p·log 0 counts as 0, its limit for p > 0
             log = np.log(np.where(base == 0, 1.0, base))
             return [
                 _times(pull, exponent * np.power(base, exponent - 1), base),

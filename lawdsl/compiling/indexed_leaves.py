@@ -153,7 +153,7 @@ class Source:
         return list(self.leaves.instance.of(self.leaves.declared, index))
 
     def _at(self, subscript: IndexValue | int, labels: list[str]) -> Index:
-        """The position of the label at each row and at each place of the axes."""
+        """The position of the label in `labels`, for each row and along the axis of the index."""
         if isinstance(subscript, Differing):
             names = [indicator(subscript.index, label) for label in labels]
             numbers = [self.leaves.variables.index(name) for name in names]
@@ -163,7 +163,7 @@ class Source:
         return np.arange(len(labels)).reshape(self._shape(**{f"axis{subscript}": len(labels)}))
 
     def _shape(self, rows: int = 1, **axes: int) -> tuple[int, ...]:
-        """The shape with rows and an axis for each index."""
+        """The shape of an array with an axis for the rows and one for each index."""
         count = len(self.leaves.declared.indices)
         return rows, *(axes.get(f"axis{k + OUTER_AXES}", 1) for k in range(count))
 
@@ -197,6 +197,7 @@ def rest_of(shares: Array) -> Array:
     Returns:
         Shape (rows,).
     """
+    # rounding of the others must not make a share that is 0 positive, or negative
     remainder = 1 - shares.sum(axis=0)
     rest: Array = np.where(remainder < SHARE_ATOL, 0.0, remainder)
     return rest

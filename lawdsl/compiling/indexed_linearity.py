@@ -40,7 +40,7 @@ def _tied_across(leaves: Leaves) -> set[str]:
 
 
 def _degree(declared: Declarations, node: Formula, names: Set[str]) -> int:
-    """The degree of a formula in some names: 0, 1, or BENT."""
+    """The degree of a formula in some names: 0, 1, or NONLINEAR."""
 
     def inner(part: Formula) -> int:
         return _degree(declared, part, names)

@@ -37,7 +37,7 @@ class ArrayModel:
         return ArrayModel(self.law, columns, tuple(self.linear))
 
     def at(self, theta: Array, order: int = 0, piece: slice = EVERY_ROW) -> ArrayValues:
-        """The law at the nonlinear parameters; values of the linear ones are given later.
+        """Fix the nonlinear parameters; the law is evaluated when the linear ones are given.
 
         Floating-point errors are not suppressed here: the caller does that.
 

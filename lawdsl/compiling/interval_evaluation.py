@@ -183,6 +183,7 @@ def _rounded(x: Any, digits: int) -> Decimal | None:
     if not x.is_finite():
         return None
     mantissa, exponent = x.man_exp()
+    # wide exponents: Arb has numbers far beyond the default range of decimals
     with localcontext(Context(prec=EXACT_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN)):
         exact = Decimal(int(mantissa)) * Decimal(2) ** int(exponent)
         rounded = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN).plus(exact)
@@ -298,6 +299,7 @@ def _exact(op: str, arguments: Sequence[Number]) -> Fraction | None:
 def _power(base: Fraction, exponent: Fraction) -> Fraction | None:
     if base == 1 or base == 0 and exponent > 0:
         return base
+    # larger powers soon exceed MAX_EXACT_FRACTION_BITS
     if exponent.denominator != 1 or abs(exponent) > 64 or base == 0 and exponent < 0:
         return None
     return Fraction(base ** int(exponent))

@@ -214,6 +214,7 @@ def _of_row(name: str, row: Function) -> Callable[[Interval], Interval]:
             raise NoInterval
         if not (x.low.is_finite() and x.high.is_finite()):
             return Interval(bound(-1), bound(1))
+        # Arb encloses the function on the whole ball
         ball = value(x.low.union(x.high))
         return cut(ball, ball)
 
@@ -222,6 +223,7 @@ def _of_row(name: str, row: Function) -> Callable[[Interval], Interval]:
 
 def _tan(x: Interval) -> Interval:
     cosine = OPERATIONS["cos"](x)
+    # a pole; between two of them tan increases
     if cosine.low <= 0 <= cosine.high:
         raise NoInterval
     return Interval(x.low.tan().lower(), x.high.tan().upper())

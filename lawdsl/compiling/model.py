@@ -50,7 +50,7 @@ class Model:
         return Model(self.parts, columns)
 
     def at(self, theta: Array, order: int = 0, piece: slice = EVERY_ROW) -> Values:
-        """The law at the nonlinear parameters; values of the linear ones are given later.
+        """Evaluate the parts of the law that depend on the nonlinear parameters only.
 
         Floating-point errors are not suppressed here: the caller does that.
 

@@ -37,7 +37,7 @@ class Tape:
     Attributes:
         instructions: the operations.
         inputs: how many values the tape takes.
-        outputs: the positions of the results asked for.
+        outputs: the positions of the outputs among the instructions.
     """
 
     instructions: tuple[Instruction, ...]
@@ -90,6 +90,7 @@ def compile_tape(expressions: Sequence[sp.Expr], inputs: Sequence[sp.Symbol]) ->
             instruction = Instruction("constant", value=node)
         elif type(node) in OPERATIONS:
             op = OPERATIONS[type(node)]
+            # the second argument of SymPy's Heaviside is its value at 0
             parts = node.args[:1] if op == "step" else node.args
             instruction = Instruction(op, tuple(emit(part) for part in parts))
         elif type(node) in SLOPES:

@@ -99,8 +99,8 @@ class Program:
         return len(self.steps) - 1
 
     def _operation(self, op: str, arguments: list[int]) -> int:
-        """One result of several arguments, two at a time: those with one support first, small ones
-        first."""
+        """One result of several arguments, combined two at a time: first those with equal supports,
+        then the results, those with few distinct values first."""
         if len(arguments) <= 2:
             return self._applied(op, arguments)
         groups: dict[Support, list[int]] = {}
@@ -121,6 +121,7 @@ class Program:
         support: Support = None
         if None not in supports:
             support = frozenset().union(*(s for s in supports if s))
+            # too many distinct combinations: one value for each row is cheaper than a table
             support = support if self.table.distinct(support)[1] is not None else None
         indexed = tuple((k, self._index(self.steps[k].support, support)) for k in arguments)
         apply = PAIRS[op] if len(arguments) == 2 else (VALUES.get(op) or SLOPES[op])

@@ -78,6 +78,7 @@ def parts_of(
     columns = [outputs.sum([(NO_FACTOR, summands)]) for summands in terms]
     counts = [len(outputs.each)]
     if outputs.by_row:
+        # SymPy's derivative of tanh, 1 - tanh(x)^2, loses its digits; those of the table do not
         terms = [[_by_row(term) for term in summands] for summands in terms]
     symbols_in = {term: term.free_symbols for summands in terms for term in summands}
 
@@ -103,6 +104,7 @@ def parts_of(
                 second[k, other] = outputs.sum(zip(factors, curvatures, strict=True))
         hessian = tuple((*entry, second[entry]) for entry in sorted(second) if second[entry])
     counts.append(len(outputs.each))
+    # the value itself keeps its logarithm: log 0 is an error there, not a factor of 0
     every = [part if i < counts[0] else _finite(part) for i, part in enumerate(outputs.each)]
     one, two, three = (compile_tape(every[:count], inputs) for count in counts)
     first = tuple(gradient[k] for k in range(len(parameters)))

@@ -86,6 +86,7 @@ def find_point(
         return verifier.first(near, accept)
     numbers = [float(box.settings[s]) for s in settings]
     rng = np.random.default_rng(seed)
+    # round numbers first, for a readable witness; then values of all sizes
     for draw in (draw_round, draw_wide):
         columns = [draw(box, s, rng, POINTS_PER_ROUND) for s in verifier.sampled]
         _keep_to_simplexes(box, verifier.sampled, columns)
@@ -108,7 +109,7 @@ def find_point(
 def _keep_to_simplexes(
     box: Box, symbols: Sequence[sp.Symbol], columns: list[NDArray[np.float64]]
 ) -> None:
-    """Scale down shares that sum to more than 1: of many random ones, hardly any sum to less."""
+    """Scale down shares that sum to more than 1, as many random ones nearly always do."""
     for formula in box.lets.values():
         parts = formula.as_coefficients_dict()
         shares = [s for s in parts if s != 1]
@@ -196,9 +197,9 @@ class _Verifier:
         self.tapes = [(w.signs, compile_tape([w.e], inputs)) for w in self.queries]
 
     def _binding(self, symbol: sp.Symbol, relations: Sequence[Relation]) -> bool:
-        """Whether a quantity may have no value that goes with those of others.
+        """Whether values of other quantities may leave none for this one.
 
-        One bound alone, or several on one side, leave room: a value far enough on the other side,
+        A single bound, or several on one side, never do: values far enough from them satisfy all,
         if the bounds have values themselves.
         """
         if symbol in self.box.lets:
@@ -225,6 +226,7 @@ class _Verifier:
 
     def near(self, point: Mapping[sp.Symbol, Fraction]) -> Iterator[Point]:
         """The point with short numbers, then with longer ones."""
+        # short numbers first: people read the witness
         for digits in (3, 6, 12):
             rounded = {s: _short(v, digits) for s, v in point.items() if s in self.symbols}
             waiting = [s for s in self.symbols if s not in rounded]
@@ -255,6 +257,7 @@ class _Verifier:
         slack = formula.coeff(s) in (1, -1)
         if values[s] == 0 or not slack:
             exact = exact_value(tape, [values[s] for s in inputs])
+            # on its bound, or between two, no rounding is allowed
             if exact is not None and (values[s] in (0, 1) or exact.denominator <= 1000):
                 return exact
         number = float(evaluate(tape, [float(values[s]) for s in inputs])[0])

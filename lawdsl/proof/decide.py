@@ -38,9 +38,8 @@ from lawdsl.proof.verdict import Verdict, proved, refuted, too_late, undecided
 
 RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 CLAIM_SECONDS = 1.0  # for one claim, unless the caller says otherwise
-REMEDY_TIME_SHARE = (
-    0.9  # of the time that is left, for the bounds that make a conditional claim true
-)
+# of the time that is left, for the bounds that make a conditional claim true
+REMEDY_TIME_SHARE = 0.9
 DEFINEDNESS_TIME_SHARE = 0.5  # of the time, for proofs that all parts of a claim have values
 
 
@@ -74,6 +73,7 @@ def check_claim(
         verdict = counterexamples[0] if counterexamples else undecided(too_late(seconds))
     except LawdslError as error:
         verdict = undecided(error.diagnostics[0].message)
+    # SymPy raises these on numbers beyond its limits
     except (ArithmeticError, ValueError) as error:
         if not is_of_sympy(error):
             raise
@@ -127,7 +127,8 @@ def _applies(law: Law, claim: Claim) -> bool:
 def _decide(
     law: Law, claim: Claim, seconds: float, counterexamples: list[Verdict], defined: ProvedParts
 ) -> Verdict:
-    """The verdict on a claim; a counter-example is put into `seen` as soon as there is one.
+    """The verdict on a claim; a refutation is appended to `counterexamples` at once, so that it
+    survives a time limit.
 
     Points are tried before anything is proved: they cost little, and a proof may take long.
     """
@@ -160,6 +161,7 @@ def _decide(
         return verdict
     if undefined:
         return undecided(undefined[0].blame)
+    # on an empty domain every claim is true, and none says anything
     if box.tied and find_point(box, []) is None:
         contradiction = exclusion(box)
         if contradiction is not None:

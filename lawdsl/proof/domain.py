@@ -104,13 +104,14 @@ def opaque_lets(law: Law, claim: Claim | None) -> list[str]:
 
 
 def _last_shares(law: Law) -> list[str]:
-    """The shares that two or more others leave of 1: of one other, its own domain says all."""
+    """The shares that are 1 minus two or more others; one that is 1 minus a single share needs no
+    symbol, since the range of that share determines it."""
     shares = [s.name for s in law.declarations.symbols.values() if s.kind == "let" and s.bounds]
     return [name for name in shares if len(law.to_sympy(tree.Name(name)).free_symbols) > 1]
 
 
 def _stated(law: Law, name: str) -> Iterator[Bound]:
-    """The domain of a let: only shares have one."""
+    """The bounds that are declared for a let; only shares have any."""
     for relation, limit in law.declarations.symbols[name].bounds:
         yield Bound(relation, law.to_sympy(limit), print_formula(limit))
 
@@ -143,6 +144,8 @@ class _BoxBuilder:
                 continue
             value = self.settings[q.symbol] = Fraction(repr(q.value))
             exact = sp.Rational(value.numerator, value.denominator)
+            # a proof by the sign of a setting holds for all its values of that sign; where that
+            # does not suffice, the value is substituted later
             point = SymbolRange(Endpoint(exact, True), Endpoint(exact, True))
             self.ranges[q.symbol] = SymbolRange(Endpoint(sp.S.Zero, False)) if value > 0 else point
 
@@ -196,7 +199,7 @@ class _BoxBuilder:
             self.variables.add(s)
 
     def _needed(self, bounds: tuple[Bound, ...]) -> tuple[Bound, ...]:
-        """The bounds without those that another one on their side surely implies."""
+        """The bounds that no other bound on the same side certainly implies."""
         box = self.box()
         signs = SignCalculus(box)
         needed = list(bounds)
@@ -213,7 +216,8 @@ class _BoxBuilder:
         return tuple(needed)
 
     def _both_ends(self, bounds: tuple[Bound, ...]) -> tuple[Bound, Bound] | None:
-        """The lower and the upper bound, where there is one of each, and surely room between."""
+        """The lower and the upper bound, if there is one of each and the upper one is certainly
+        greater."""
         lower, upper = ([b for b in bounds if b.lower is side] for side in (True, False))
         if len(lower) != 1 or len(upper) != 1:
             return None
@@ -251,8 +255,10 @@ class _BoxBuilder:
     def add_let(
         self, symbol: sp.Symbol, formula: sp.Expr, bounds: tuple[Bound, ...], *, share: bool
     ) -> None:
-        """A let as a symbol: at least of its formula's sign, and within the claim's conditions.
-        That of a share is known, while the sign of 1 minus many others takes long to find."""
+        """A let as a symbol: with its formula's sign, and within the claim's conditions.
+
+        The bounds of a share are declared; to derive the sign of 1 minus many others takes long.
+        """
         so_far = self.box()
         sign = Sign.REAL if share else SignCalculus(so_far).sign(so_far.independent(formula))
         stated = tuple(_relation(formula, bound) for bound in bounds)

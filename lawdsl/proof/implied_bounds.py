@@ -81,9 +81,8 @@ def exclusion(box: Box) -> str | None:
     if cycle is not None:
         numbers = list(edges.values())
         return _exclusion_text([(stated[numbers[k]][0], bounds[numbers[k]]) for k in cycle])
-    signs = SignCalculus(
-        replace(box, tied=False), valued=True
-    )  # by ranges: the relations say anything
+    # by ranges alone: from relations that contradict each other every sign would follow
+    signs = SignCalculus(replace(box, tied=False), valued=True)
     for i, (s, one) in enumerate(stated):
         for k in range(i):
             if stated[k][0] == s and bounds[i].lower != bounds[k].lower:

@@ -26,16 +26,11 @@ from lawdsl.proof.decide import CLAIM_SECONDS, check_claim
 from lawdsl.proof.goals import claim_text
 from lawdsl.proof.verdict import Verdict, too_late, undecided
 
-MIN_LABELS = 2  # labels of a set
-GENERAL_TIME_SHARE = 0.7  # of the time is for sets of any size; a refutation needs less
+MIN_LABELS = 2  # of a set whose size the law does not state
+GENERAL_TIME_SHARE = 0.7  # of the time, for sets of any size; a refutation needs less
 HOLDING_VERDICTS = ("proved", "inside")
-VERDICT_ORDER = (
-    "proved",
-    "inside",
-    "conditional",
-    "undecided",
-    "refuted",
-)  # the worst of several counts
+# the verdict on several choices of labels is the worst of theirs, the last in this order
+VERDICT_ORDER = ("proved", "inside", "conditional", "undecided", "refuted")
 
 
 def check_indexed(law: Law, claim: Claim, seconds: float = CLAIM_SECONDS) -> Verdict:
@@ -102,9 +97,9 @@ def _each(
     *,
     time_share: float = 1.0,
 ) -> list[Verdict]:
-    """The verdict at each choice of labels; what one leaves of its time is for the others.
+    """The verdict at each choice of labels; time that one does not use goes to those after it.
 
-    `of`: the share of the time left that they may take together.
+    `time_share`: the share of the remaining time for all of them together.
     """
     verdicts = []
     reserved = clock.remaining() * (1 - time_share)
@@ -129,8 +124,8 @@ def _only_if_proved(verdict: Verdict) -> Verdict:
 def _refuted(
     declared: Declarations, special: Sequence[Verdict], general: Sequence[Verdict]
 ) -> Verdict:
-    """A refutation with the fewest labels. It holds nowhere only if that is proved at every choice
-    of labels, and for sets of every size."""
+    """A refutation with the fewest labels. The claim is called false everywhere only if that is
+    proved at every choice of labels, and for sets of every size."""
     worst = _worst(special)
     sizes = special if _all_sizes_known(declared) else [*special, *general]
     nowhere = all(verdict.never for verdict in sizes)
@@ -145,8 +140,8 @@ def _all_sizes_known(declared: Declarations) -> bool:
 
 
 def _inside(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verdict:
-    """Equality at the faces of any choice of labels, if the fewest labels have a point of one: a
-    sum that may be 0 as a free number may have no labels at which it is."""
+    """Equality at the faces of all choices of labels, if it occurs with the fewest labels too: a
+    sum that is 0 as a free number need not be 0 at any labels."""
     inside = [v for v in general if v.verdict == "inside"]
     face = " or ".join(dict.fromkeys(v.face for v in inside if v.face))
     for one, least in zip(general, special, strict=True):
@@ -156,7 +151,8 @@ def _inside(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verdict:
 
 
 def _conditional(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verdict:
-    """The conditions at all choices of labels together; exact, where each is at the fewest, too."""
+    """The conjunction of the conditions at all choices of labels; exact, if each is also exact with
+    the fewest labels."""
     conditional = [v for v in general if v.verdict == "conditional"]
     least = {v.condition for v in special if v.verdict == "conditional" and v.exact}
     exact = all(v.exact and v.condition in least for v in conditional)
@@ -171,15 +167,14 @@ def _conditional(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verd
 
 
 def _names(declared: Declarations, claim: Claim) -> dict[str, str]:
-    """The names that stand for labels in a claim, and in the law of one row -> the sets that they
-    are of."""
+    """Name that stands for a label, in a claim or in the law of one row -> its index set."""
     rows = {index: declared.indices[index].over for index in row_indices(declared)}
     names = labels_of(declared, claim)
     return names | {index: over for index, over in rows.items() if index not in names}
 
 
 def _listed(declared: Declarations) -> dict[str, tuple[str, ...]]:
-    """Set that is listed -> its labels."""
+    """Index set whose labels the law lists -> these labels."""
     return {s.over: s.listed for s in declared.indices.values() if s.listed}
 
 
@@ -202,7 +197,7 @@ def _label_choices(
 
 
 def _exchanges_with_itself(claim: Claim, choice: Mapping[str, str]) -> bool:
-    """Whether one and the same share would rise and fall."""
+    """Whether an exchange would be one of a share with itself."""
     stated = claim.claim
     if not isinstance(stated, tree.TrendNode) or not isinstance(stated.against, tree.Element):
         return False
@@ -228,11 +223,11 @@ def _with_listed_labels(
         yield from _with_listed_labels({**labels, remaining[0]: label}, remaining[1:], names, lists)
 
 
-# For sets of any size
+# Sets of any size
 
 
 def _general(law: Law, claim: Claim, labels: Mapping[str, str], seconds: float) -> Verdict:
-    """The verdict for sets of any size, sums of other labels being numbers of known sign."""
+    """The verdict for sets of any size: sums over other labels are free numbers of known sign."""
     ground = _ground(law, claim, labels, spare=False)
     stated = claim_at(ground, claim, labels)
     if stated is None:
@@ -270,7 +265,7 @@ def _has_value(
 
 
 def _differentiated_names(claim: tree.Claim) -> set[str]:
-    """The names that a claim derives by."""
+    """The names by which a claim differentiates, or which it moves."""
     names: set[str] = set()
     for node in tree.walk(claim):
         if isinstance(node, tree.Derivative):
@@ -282,11 +277,11 @@ def _differentiated_names(claim: tree.Claim) -> set[str]:
     return names
 
 
-# For as few labels as can be
+# Sets with the fewest labels
 
 
 def _special(law: Law, claim: Claim, labels: Mapping[str, str], seconds: float) -> Verdict:
-    """The verdict for sets with as few labels as there can be."""
+    """The verdict for sets with the fewest labels that the claim allows."""
     try:
         ground = _ground(law, claim, labels, spare=True)
         stated = claim_at(ground, claim, labels)
@@ -305,7 +300,8 @@ def _ground(
     spare: bool,
     more: Mapping[str, str] | None = None,
 ) -> Grounding:
-    """The law at the labels of a claim; with `spare`, of sets that have no more than they must."""
+    """The law at the labels of a claim. With `spare`, the sets have the fewest labels that the law
+    allows; otherwise they may have others, whose sums are free numbers."""
     declared = law.declarations
     names = {**_names(declared, claim), **(more or {})}
     instance_labels: dict[str, tuple[str, ...]] = {}
@@ -335,7 +331,7 @@ def _residual_labels(
     choice: Mapping[str, str],
     labels: Mapping[str, tuple[str, ...]],
 ) -> dict[str, str]:
-    """The label whose share is 1 minus the others: what falls as another rises, or the last."""
+    """The label whose share is 1 minus the others: the one that an exchange lowers, or the last."""
     residual = {}
     stated = claim.claim
     against = stated.against if isinstance(stated, tree.TrendNode) else None

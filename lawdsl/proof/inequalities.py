@@ -115,9 +115,8 @@ def compare(
             search.repeat(doubted, near)
     point = search.witness
     if point is not None and doubted:
-        return (
-            search.refuted()
-        )  # other statements about the point presuppose that the claim has a value at it
+        # other statements about the point presuppose that the claim has a value at it
+        return search.refuted()
     if point is not None and certain_sign(box, goal.larger, point) == 0:
         verdict = _inside(goal, forms, point, seconds / 4)
         if verdict is not None:
@@ -145,8 +144,9 @@ def _proof(
     blame = near = None
     last = forms[-1]
     varying = last.larger.free_symbols - set(last.box.settings)
+    # otherwise only parts of the goal can be subdivided, which needs more time
     numbers_help = len(varying) <= MAX_CUT_SYMBOLS
-    rounds = (
+    rounds = (  # pieces, whether expensive rules are tried, share of the time
         (PIECES_PER_LOOK, False, 0.1),
         (0, True, 0.2),
         (PIECES_PER_LOOK, True, 0.1),
@@ -167,6 +167,7 @@ def _proof(
                 used = last.larger.free_symbols
                 return proved([*_stated(goal, last), step], last.box.facts, used), None, None
             near = coverage.point
+        # negative at a point of the box: a proof is unlikely, a refutation is not
         if near is not None:
             break
     return None, blame, near

@@ -46,7 +46,7 @@ class ParameterAssignment:
 
 @dataclass(frozen=True)
 class _Term:
-    """coefficient · Π base^exponent, the bases being what has variables in it."""
+    """coefficient · Π base^exponent, where only the powers contain variables."""
 
     coefficient: sp.Expr
     powers: Powers
@@ -85,7 +85,7 @@ def reduce_to(signs: SignCalculus, e: sp.Expr, law: Law, target: Law) -> Paramet
 def _admissible_assignment(
     signs: SignCalculus, e: sp.Expr, shape: sp.Expr, law: Law, target: Law, values: Values
 ) -> ParameterAssignment | str:
-    """The choice, if the target has these values of its parameters, and they give the law."""
+    """The assignment, if it is in the target's domain and reproduces the law; else the obstacle."""
     for q in target.parameters:
         if q.symbol not in values:
             return f"{q.name} of {target.name}"
@@ -106,9 +106,9 @@ def _admissible_assignment(
 def _as_written(
     shape: sp.Expr, e: sp.Expr, parameters: set[sp.Symbol], variables: frozenset[sp.Symbol]
 ) -> Values | None:
-    """Parameters of the target that make its formula, part by part, the one that is given.
+    """Parameters of the target with which its formula matches the given one part by part.
 
-    Only a guess: whoever asks puts them in and compares.
+    The caller verifies the match by substitution.
     """
     comparisons = 0
 
@@ -135,6 +135,7 @@ def _as_written(
         elif pattern.func == instance.func and len(pattern.args) == len(instance.args):
             orders = [instance.args]
             if pattern.is_Add or pattern.is_Mul:
+                # n! orders; longer sums are compared in their canonical order alone
                 orders = list(permutations(instance.args)) if len(instance.args) <= 4 else orders
             for order in orders:
                 yield from all_matched(pattern.args, order, values)
@@ -256,7 +257,7 @@ def structural_counterexample(
 
 
 def _sums_of_single_powers(terms: list[_Term]) -> bool:
-    """Whether it is a constant and for each variable x at most one c·x^a."""
+    """Whether a sum consists of a constant and at most one term c·x^a for each variable x."""
     counts = Counter(s for term in terms for s in term.variables)
     are_powers = all(
         b.is_Symbol and not x.free_symbols & t.variables for t in terms for b, x in t.powers

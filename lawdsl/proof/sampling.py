@@ -10,6 +10,7 @@ from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.proof.box import Box, Endpoint
 
+# most likely first: witnesses are easier to read with them
 ROUND_NUMBERS = (1, 2, 0.5, 3, 0.1, 10, 0.25, 5, 0.01, 100)
 
 Column = NDArray[np.float64]
@@ -40,6 +41,7 @@ def draw_round(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int
     values = [x for x in (*closed, *inside) if x is not None]
     if not values:
         return draw_wide(box, symbol, rng, count)
+    # the closed ends and the first round numbers are most likely
     weights = 1 / (1 + np.arange(len(values)) / 3)
     return rng.choice(values, size=count, p=weights / weights.sum())
 
@@ -63,6 +65,7 @@ def draw_wide(box: Box, symbol: sp.Symbol, rng: np.random.Generator, count: int)
     size = 10 ** rng.uniform(-6, 6, count)
     if low is not None and high is not None:
         share = rng.uniform(size=count)
+        # half of them near one of the ends, where claims often fail
         share = np.where(rng.uniform(size=count) < 0.5, share, 10 ** rng.uniform(-6, 0, count))
         share = np.where(rng.uniform(size=count) < 0.5, share, 1 - share)
         values = low + (high - low) * share

@@ -36,6 +36,7 @@ class SignSampler:
         inputs = sorted(e.free_symbols, key=str)
         for s in inputs:
             if s not in self._columns:
+                # by name: `hash` of a string differs from process to process
                 rng = np.random.default_rng(zlib.crc32(s.name.encode()))
                 self._columns[s] = draw_wide(self.box, s, rng, SAMPLE_POINTS)
         try:

@@ -47,7 +47,7 @@ def sufficient_bounds(law: Law, signs: Signs, positive: sp.Expr, strict: bool) -
 def _choices(
     law: Law, signs: Signs, positive: sp.Expr, unknown: list[sp.Expr], strict: bool
 ) -> Iterator[list[str]]:
-    """Lists of bounds: of one parameter, or for each factor of a product one."""
+    """Lists of bounds that imply the condition: one bound, or one for each factor of a product."""
     if len(unknown) < 2:
         for bound in _bounds(law, signs, positive, strict):
             yield [bound]

@@ -84,6 +84,7 @@ def _candidates(
     short = Fraction(root).limit_denominator(MAX_CANDIDATE_DENOMINATOR)
     for candidate in (sp.Rational(short.numerator, short.denominator), *constants, *powers):
         value = float(settings[candidate]) if candidate in settings else float(candidate)
+        # near enough to be tried; that it is a root is then shown by algebra
         if abs(value - root) <= CANDIDATE_RTOL * max(abs(root), CANDIDATE_RTOL):
             yield candidate
 

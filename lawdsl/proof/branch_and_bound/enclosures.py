@@ -63,6 +63,7 @@ class EnclosedSum:
         """
         value = self.enclosure.on(logs.piece, bounded=logs.outside)
         sign = Sign.REAL if value is None else sign_within(value)
+        # on an open end quotients may have no value; the direct enclosure is one of limits
         if logs.outside:
             return sign
         for terms in (self.terms, self.multiplied_out) if sign == Sign.REAL else ():
@@ -119,9 +120,11 @@ def _divided(logs: LogEnclosure, terms: list[LocalTerm], expected: Sign) -> Sign
     if greatest is None or greatest[2] is not None:
         return Sign.REAL
     greatest_sign, below, _, vanishes = greatest
+    # a sum with a negative greatest term is hardly ever nonnegative
     if expected == Sign.NONNEGATIVE and greatest_sign == Sign.NEGATIVE:
         return Sign.REAL
     possible = Sign.REAL
+    # the second is tighter, but it needs the slopes of all ratios
     for at_monotone_ends in (False, True):
         total = UNIT_INTERVAL
         for term in terms:

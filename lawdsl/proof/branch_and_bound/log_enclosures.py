@@ -139,6 +139,7 @@ class LogEnclosure:
         if number not in self._greatest:
             terms = self.factors.all[number].terms
             sizes = [self.log_estimate(term) for term in terms]
+            # any term is valid; with the greatest one the ratios of the others stay near 1 or below
             best = max(range(len(terms)), key=lambda i: sizes[i])
             total = UNIT_INTERVAL
             for i, term in enumerate(terms):
@@ -210,6 +211,7 @@ class LogEnclosure:
                 others = (self.value(t.over(term)) for k, t in enumerate(terms) if k != i)
                 share = _inverse(reduce(add, others, UNIT_INTERVAL))
                 total = add(total, multiply(share, slope))
+        # a weighted mean lies between the least and the greatest of its values
         low, high = least([x.low for x in slopes]), most([x.high for x in slopes])
         return Interval(most([total.low, low]), least([total.high, high]))
 
@@ -228,6 +230,7 @@ class LogEnclosure:
                 midpoint = _float(middle(self.piece[part.symbol]))
                 logarithm = math.log(midpoint) if midpoint > 0 else LOG_OF_ZERO
             elif part.inside is not None:
+                # within the range of float64
                 inner = math.exp(max(-300.0, min(self.log_estimate(part.inside), 300.0)))
                 logarithm = (
                     _float(part.shrinking.log(_degenerate(inner)).low) if part.shrinking else inner

@@ -181,6 +181,7 @@ class Factors:
                     others.append(factor)
             else:
                 power = self._exponent(exponent)
+                # 1 - exp(-u) and log(1 + u) are u times a factor in (0, 1], so that u cancels
                 inner = self._vanishing(base)
                 if inner is not None:
                     for part, inner_exponent in inner.exponents.items():

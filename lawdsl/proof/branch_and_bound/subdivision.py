@@ -148,6 +148,7 @@ class _Subdivision:
             point = {s: middle(x) for s, x in piece.items()}
             value = self._value_at(point)
             if value is not None and value.high < 0:
+                # negative at a point of the box; the caller verifies that the domain contains it
                 return Coverage(Sign.REAL, examined, _as_fractions(point))
             if value is not None and self._stays_above(value, piece, point):
                 continue
@@ -265,6 +266,7 @@ def _width(x: Interval) -> float:
     if low == 0 and not high.is_finite():
         return UNBOUNDED_LOG_WIDTH + 1
     if low == 0 or not high.is_finite():
+        # less at a greater distance, so that bisection does not run off to 0 or infinity
         out = float((1 / high if low == 0 else low).log().mid())
         return UNBOUNDED_LOG_WIDTH / (1 + max(0.0, out)) ** 1.2 if out < MAX_LOG_DISTANCE else 0.0
     return float((high / low).log().mid())

@@ -22,14 +22,14 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.proof.identifiability.null_space import Unclear, Vector, null_vectors
 from lawdsl.proof.identifiability.points import NumericLaw, Point
 
-VectorField = dict[sp.Symbol, sp.Expr]  # parameter -> how fast it moves
+VectorField = dict[sp.Symbol, sp.Expr]  # parameter -> its rate of change
 
 PARAMETER_STEP = Fraction(33, 32)  # factor of a parameter from which exponents are read off
 SPARE_ROWS = 4  # equations beyond the number of unknowns: spurious solutions fail these
-MAX_COEFFICIENT_DENOMINATOR = 10**9  # denominator of a coefficient
-MAX_ANSATZ_UNKNOWNS = 80  # of an ansatz at most: its cost grows with the cube
+MAX_COEFFICIENT_DENOMINATOR = 10**9
+MAX_ANSATZ_UNKNOWNS = 80  # the cost of an ansatz grows with the cube
 MAX_ANSATZ_SUMS = 2  # of parameters, in an ansatz
-MAX_ANSATZ_PARAMETERS = 6  # the greatest number of parameters in an ansatz
+MAX_ANSATZ_PARAMETERS = 6
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,8 @@ def guesses(direction: Direction, base: Point, rng: random.Random) -> Iterator[V
 
 
 def _monomials(direction: Direction, base: Point) -> VectorField | None:
-    """Each entry as c·A^n·B^m·log(C): seen from what a change of one parameter does to it."""
+    """Each entry as c·A^n·B^m·log(C), with exponents from its ratios as one parameter changes at a
+    time."""
     law = direction.numbers.law
     entries = direction.at(base)
     shapes: list[sp.Expr] = [sp.S.One] * len(entries)
@@ -121,8 +122,7 @@ def _changed(base: Point, k: int) -> Point:
 
 
 def _shape(ratio: Ball, before: Fraction, symbol: sp.Symbol) -> sp.Expr | None:
-    """x^n or x^n·log(x), where a value changes by a factor as x changes from one value to
-    another."""
+    """x^n or x^n·log(x), whichever changes by the given ratio as x changes by PARAMETER_STEP."""
     step = ball(PARAMETER_STEP)
     shapes = [(sp.S.One, arb(1))]
     if before > 0 and before not in (1, 1 / PARAMETER_STEP):
@@ -131,6 +131,7 @@ def _shape(ratio: Ball, before: Fraction, symbol: sp.Symbol) -> sp.Expr | None:
         residual = ratio / factor
         if not residual > 0:
             continue
+        # half-integers too: square roots of parameters are common
         n = _fraction(2 * residual.log() / step.log(), 1)
         if n is not None and abs(n) <= 12:
             return shape * symbol ** sp.Rational(n.numerator, 2)
@@ -151,6 +152,7 @@ def _spanned(
     sums = [part for part in _parts_in_parameters(direction) if part.is_Add]
     terms = dictionary(direction.symbols, [*involved, *sums[:MAX_ANSATZ_SUMS]])
     unknowns = [(i, term) for i, terms_of_entry in enumerate(terms) for term in terms_of_entry]
+    # pivots are taken in this order, so that solutions consist of simple terms
     unknowns.sort(key=lambda unknown: unknown[1].count_ops() + len(unknown[1].free_symbols))
     if len(unknowns) > MAX_ANSATZ_UNKNOWNS:
         return None
@@ -162,7 +164,7 @@ def _spanned(
         entries = direction.at(theta)
         inputs = [ball(x) for x in theta]
         values = [value(tape, inputs) for tape in tapes]
-        for j in range(1, len(entries)):  # entry j is at[j] times the first one
+        for j in range(1, len(entries)):  # entry j is entries[j] times the first one
             row = [arb(0)] * len(unknowns)
             for u, ((i, _), x) in enumerate(zip(unknowns, values, strict=True)):
                 row[u] = -x if i == j else x * entries[j] if i == 0 else row[u]
@@ -238,8 +240,8 @@ def _parts_in_parameters(direction: Direction) -> list[sp.Expr]:
 
 
 def _parameter_parts(e: sp.Expr, parameters: set[sp.Symbol]) -> set[sp.Expr]:
-    """The largest parts of an expression that name parameters only; of sums and products also the
-    terms and factors that do, taken together."""
+    """The largest parts of an expression that contain parameters only. The terms of a sum, or the
+    factors of a product, that do so count as one part."""
     if not e.free_symbols & parameters:
         return set()
     if e.free_symbols <= parameters:
@@ -292,7 +294,7 @@ def _number(x: Ball, direction: Direction) -> sp.Expr | None:
 
 
 def _fraction(x: Ball, max_denominator: int) -> Fraction | None:
-    """The fraction that a number is, if it is one with so small a denominator."""
+    """The fraction that a ball certainly is close to, if one has a denominator within the limit."""
     if not x.is_finite() or not x.rad() < arb(10) ** -40 or not abs(x) < arb(10) ** 12:
         return None
     mantissa, exponent = (int(n) for n in x.mid().man_exp())

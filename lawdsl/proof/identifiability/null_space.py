@@ -73,7 +73,8 @@ def shortened(vectors: Sequence[Vector], order: Sequence[int], bits: int) -> lis
 def _eliminated(
     remaining: list[Vector], pivots: list[tuple[int, Vector]], c: int, bits: int
 ) -> bool:
-    """Take a column out of all rows but one, which goes to those done; False where it is 0."""
+    """Eliminate a column from all rows but the pivot row, which moves to `pivots`; False if the
+    column is 0."""
     pivot = _largest(remaining, c, bits)
     if pivot is None:
         return False
@@ -96,7 +97,7 @@ def _scaled(row: Vector) -> Vector:
 
 
 def _largest(rows: list[Vector], c: int, bits: int) -> int | None:
-    """The row with the largest entry in a column; None where all of them are 0."""
+    """The index of the row with the largest entry in a column; None if the column is 0."""
     best, size = None, arb(0)
     for i, row in enumerate(rows):
         if row[c] != 0:

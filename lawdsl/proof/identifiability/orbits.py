@@ -14,7 +14,7 @@ import sympy as sp
 from lawdsl.law.law import Law, Quantity
 from lawdsl.law.text import text
 
-VectorField = Mapping[sp.Symbol, sp.Expr]  # parameter -> how fast it moves
+VectorField = Mapping[sp.Symbol, sp.Expr]  # parameter -> its rate of change
 
 FACTORS, SHIFTS = ("s", "q", "u", "factor"), ("c", "h", "v", "shift")  # the first free one is used
 
@@ -69,7 +69,8 @@ def flow_of(law: Law, field: VectorField) -> Flow | None:
 
 
 def _solution(x: sp.Symbol, rate: sp.Expr, time: sp.Symbol) -> tuple[str, sp.Expr] | None:
-    """Where a parameter is at a time, its rate depending on it alone and on what stands still."""
+    """The kind of motion and the position of a parameter at a time, if its rate depends on no other
+    parameter that moves; None without a closed form."""
     rate = sp.expand(rate)
     if x not in rate.free_symbols:
         still = time not in rate.free_symbols
@@ -146,13 +147,13 @@ def _kind(q: Quantity, rate: sp.Expr) -> str:
 
 
 def _stays_in_domain(q: Quantity, kind: str) -> bool:
-    """Whether a parameter stays in its domain however far it moves."""
+    """Whether a parameter stays in its domain for all values of the group parameter."""
     return not q.bounds or (kind != "shift" and all(b.limit == 0 for b in q.bounds))
 
 
 def _value(q: Quantity, kind: str) -> float | None:
-    """0 for a shifted parameter, 1 for a scaled one, where the flow reaches that from the whole
-    domain; else None."""
+    """A value that the flow reaches from the whole domain: 0 for a shifted parameter, 1 or a point of
+    its interval for a scaled one; else None."""
     if kind == "shift":
         return None if q.bounds else 0.0
     if kind == "other" or not (q.symbol.is_positive or q.symbol.is_nonnegative or not q.bounds):

@@ -20,16 +20,9 @@ from lawdsl.law.law import Law, Quantity
 
 COORDINATE_DIGITS = 7  # of a random number: short, and generic all the same
 TRIES_PER_ROW = 8  # the law may have no value at some of the random points
-NEAR_FACTOR, WIDE_FACTOR, WIDEST_FACTOR = (
-    4.0,
-    1e3,
-    1e9,
-)  # how far random numbers lie apart, as factors
-DEFAULT_REACH = (
-    NEAR_FACTOR,
-    NEAR_FACTOR,
-    WIDE_FACTOR,
-)  # factors of variables: near 1 alone, a decaying term may be negligible everywhere
+NEAR_FACTOR, WIDE_FACTOR, WIDEST_FACTOR = 4.0, 1e3, 1e9  # by which random numbers differ from 1
+# of variables: with values near 1 alone, a decaying term may be negligible at all of them
+DEFAULT_REACH = (NEAR_FACTOR, NEAR_FACTOR, WIDE_FACTOR)
 
 Point = tuple[Fraction, ...]
 

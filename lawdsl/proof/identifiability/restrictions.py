@@ -53,8 +53,8 @@ def _assigned(
     owner: dict[str, int],
     visited: set[str],
 ) -> bool:
-    """Assign a parameter to a direction along an augmenting path: a direction that has it takes
-    another."""
+    """Assign a parameter to a direction along an augmenting path: a direction that already has the
+    parameter is assigned another one."""
     for name in preferred[k]:
         if name not in allowed or name in visited:
             continue

@@ -42,7 +42,7 @@ from lawdsl.proof.identifiability.restrictions import choose_fixed
 from lawdsl.proof.identifiability.result import Freedom, Symmetry
 from lawdsl.proof.identifiability.zero_test import vanishes
 
-FREEDOM_SECONDS = 2.0  # s for one law; published laws take a few milliseconds
+FREEDOM_SECONDS = 2.0  # for one law; published laws take a few milliseconds
 FORMULA_TIME_SHARE = 0.5  # part of the time that goes into the formulas of all directions
 PROOF_SECONDS = 0.2  # for one identity by algebra
 BALL_BITS, MANY_BITS = 256, 1024  # of the numbers; many, where a direction seems lost
@@ -102,7 +102,7 @@ class _SlopeSample:
 
 
 class _FormulaDirection(NamedTuple):
-    """A direction, as numbers at a point and as a formula; none where the field is empty."""
+    """A direction, as numbers at a point and as a formula; an empty field stands for no formula."""
 
     vector: Vector
     field: VectorField
@@ -118,6 +118,7 @@ def _freedom(numbers: NumericLaw, seconds: float) -> Freedom:
             _slope_sample(numbers, seed, MANY_BITS, MANY_SPARE_PLACES, reach)
             for seed in range(PARAMETER_POINTS)
         ]
+    # derivatives independent at one point are independent almost everywhere
     base = min(points, key=lambda sample: len(sample.vectors))
     with_formula: list[_FormulaDirection] = []
     without_formula: list[_FormulaDirection] = []
@@ -133,6 +134,7 @@ def _freedom(numbers: NumericLaw, seconds: float) -> Freedom:
             elif len(vector) > 1:  # that one has no effect at all, algebra would have shown
                 without_formula.append(_FormulaDirection(vector, {}, False))
         with_formula.sort(key=lambda one: _length(one.field))
+    # the pieces of a law with kinks may differ: only formulas hold for all of them
     kinked = numbers.expression.has(*KINKED)
     basis = _basis(with_formula if kinked else [*with_formula, *without_formula], numbers)
     return Freedom(_symmetries(numbers, basis), certain=len(basis) == len(base.vectors))
@@ -148,7 +150,8 @@ def _basis(directions: Sequence[_FormulaDirection], numbers: NumericLaw) -> list
 
 
 def _determined(numbers: NumericLaw) -> bool:
-    """Whether the slopes at a point are independent for certain, which is soon seen."""
+    """Whether the slopes at one point are certainly independent: a quick test, which most laws
+    pass."""
     try:
         return not _slope_sample(numbers, 0, BALL_BITS, SPARE_PLACES, DEFAULT_REACH).vectors
     except Unclear:
@@ -235,6 +238,7 @@ def _vanishes_at_points(numbers: NumericLaw, field: VectorField) -> bool:
     tapes = {symbols.index(s): compile_tape([rate], symbols) for s, rate in field.items()}
     checked = 0
     with precision(MANY_BITS):
+        # at some points the law may have no value
         for _ in range(5 * CHECK_POINTS):
             try:
                 theta = numbers.theta(rng)
@@ -244,6 +248,7 @@ def _vanishes_at_points(numbers: NumericLaw, field: VectorField) -> bool:
             except NoBall:
                 continue
             change, size = sum(terms, arb(0)), sum(map(abs, terms), arb(0))
+            # a ball that excludes 0 disproves the formula, a wide one proves nothing
             if change != 0 or not abs(change) < size * arb(10) ** -CHECK_DIGITS:
                 return False
             checked += 1

@@ -17,6 +17,7 @@ def vanishes(e: sp.Expr) -> bool:
     means only that this test does not show it.
     """
     kernels: dict[sp.Expr, sp.Symbol] = {}
+    # kernels are not independent: a numerator that is not 0 in them may still vanish
     numerator, _ = sp.fraction(sp.together(_in_kernels(e, kernels)))
     return bool(sp.expand(numerator) == 0)
 

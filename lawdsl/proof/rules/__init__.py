@@ -72,10 +72,11 @@ RULES = (
     Rule(by_scale, 2, displaces=True),
     Rule(by_square, 2),
     Rule(by_logarithm, 2),
-    Rule(by_factors, 1),
+    Rule(by_factors, 1),  # to write a sum as one fraction and factor it is slow
     Rule(by_successive_differences, 2, expensive=True),
     Rule(by_stationary_point, 2, expensive=True, displaces=True),
     Rule(by_repeated_derivatives, 2, expensive=True, displaces=True),
+    # these multiply the number of sums by that of their cases, at every level
     Rule(by_symbol_order, 1, expensive=True),
     Rule(by_sign_split, 1, expensive=True),
 )

@@ -45,6 +45,7 @@ def by_cases(signs: Signs, e: sp.Expr) -> Sign | None:
     return decided(possible)
 
 
+# -1: the sum is the minimum of its cases, 0: one of them, 1: the maximum
 _RANK = {-1: 0, 0: 1, 1: 2}
 
 
@@ -109,6 +110,7 @@ def by_sign_split(signs: Signs, e: sp.Expr) -> Sign | None:
             case = merge_powers(e.xreplace({s: side * positives[s] for s, side in sides.items()}))
             case_symbols = case.free_symbols & set(positives.values())
             case_key = case, frozenset((t, ranges[t]) for t in case_symbols)
+            # an even function has equal cases on both sides of 0
             if case_key not in examined:
                 examined.add(case_key)
                 box = replace(signs.box, ranges=ranges, meaning=meaning)

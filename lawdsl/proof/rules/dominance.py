@@ -99,7 +99,8 @@ def _sign_of_difference(
             if margin.within(Sign.NONNEGATIVE):
                 is_strict = margin == Sign.POSITIVE or bound.attained is False
                 strict = strict or (is_strict and all(f == Sign.POSITIVE for _, f in dominating))
-                free = [payer for payer in free if payer not in dominating]
+                # each positive term may dominate one negative term only
+                free = [candidate for candidate in free if candidate not in dominating]
                 notes.append(_note(term, dominating_sum, bound, is_strict))
                 break
         else:

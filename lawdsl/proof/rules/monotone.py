@@ -26,6 +26,7 @@ def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
         domain = signs.box.range(symbol)
         if domain.lower is None or domain.upper is None:
             continue
+        # not affine: the extremes may lie inside the range
         if symbol in derivative(e, symbol).free_symbols:
             continue
         ends = [signs.at(e, symbol, x) for x in (domain.lower, domain.upper)]
@@ -43,6 +44,7 @@ def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
         row = ROWS[type(part)]
         value = sp.Dummy(real=True)
         replaced = e.xreplace({part: value})
+        # not affine in the function
         if value in sp.diff(replaced, value).free_symbols:
             continue
         one, other = (
@@ -82,6 +84,7 @@ def by_common_factor(signs: Signs, e: sp.Expr) -> Sign | None:
     factor = sp.Mul(*(f for f in factors if signs.sign(f) == Sign.POSITIVE))
     if factor == 1:
         return None
+    # final, even if it is REAL: other rules would mostly repeat the work on a longer sum
     return signs.sign(sp.Add(*(merge_powers(term / factor) for term in e.args)))
 
 
@@ -98,7 +101,7 @@ def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
     if difference is None:
         return None
     if e.has(sp.log) or not any(x.free_symbols for _, x in powers(ratio)):
-        return None  # no simpler
+        return None  # the difference of logarithms is no simpler
     return decided(signs.sign(difference))
 
 
@@ -190,6 +193,7 @@ def isolated_zeros(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> bool:
     """
     if e.free_symbols != {symbol} or not _analytic(e):
         return False
+    # two points, as many expressions vanish at 1: log(x), x - 1
     samples = (sp.S.One, sp.Rational(1, 3))
     return any(signs.sign(e.xreplace({symbol: x})).definite for x in samples)
 

@@ -82,6 +82,7 @@ def _least_sign(orthant: Orthant, p: Polynomial) -> tuple[Sign, int]:
     unit = tuple(tuple(int(i == k) for k in range(size)) for i in range(size))
     if _is_nonnegative(p):
         return _strictly(orthant, unit, p), 0
+    # negative at a small integer point: no order can succeed
     if any(_value_at(p, point) < 0 for point in product((0, 1, 2), repeat=size) if any(point)):
         return Sign.REAL, 0
     degrees = {sum(exponents) for exponents in p.monoms()}
@@ -94,6 +95,7 @@ def _least_sign(orthant: Orthant, p: Polynomial) -> tuple[Sign, int]:
 def _in_orders(orthant: Orthant, unit: Rows, p: Polynomial) -> tuple[Sign, int]:
     waiting, sign, cones = [(unit, p)], Sign.POSITIVE, 0
     while waiting:
+        # breadth first: an order with a negative value is met before any is refined far
         rows, q = waiting.pop(0)
         for cone_rows, difference_form in _ordered(rows, q):
             cones += 1

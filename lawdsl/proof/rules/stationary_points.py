@@ -20,6 +20,7 @@ from lawdsl.proof.signs.sign import Sign
 
 MAX_STATIONARY_OPERATIONS = 80  # operations of a sum whose stationary point is sought
 MAX_SLOPE_TERMS = 12  # of a slope
+MAX_INVERTED_OPERATIONS = 12  # nested around the symbol for which an equation is solved
 
 
 def by_stationary_point(signs: Signs, e: sp.Expr) -> Sign | None:
@@ -137,6 +138,7 @@ def _candidate_roots(signs: Signs, core: sp.Expr, symbol: sp.Symbol) -> Iterator
     """Where an expression may be 0: solved for the symbol, or 0, 1 or another symbol."""
     tried = set()
     solved = _isolated_root(core, symbol)
+    # equations that cannot be solved for the symbol often have such roots: log(x), x - y
     usual = [sp.S.One, sp.S.Zero, *sorted(core.free_symbols - {symbol}, key=str)]
     for root in [solved, *usual]:
         if root is None or root in tried or root.has(sp.zoo, sp.nan, sp.oo, sp.I):
@@ -154,7 +156,7 @@ def _isolated_root(core: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
     if core.is_Add:
         core = sp.collect(core, _parts_with(core, symbol))
     right = sp.S.Zero
-    for _ in range(12):
+    for _ in range(MAX_INVERTED_OPERATIONS):
         if core == symbol:
             return merge_powers(right)
         if core.is_Add or core.is_Mul:

@@ -22,7 +22,7 @@ from lawdsl.proof.signs.limits import at_infinity, limit
 from lawdsl.proof.signs.monomials import expanded
 from lawdsl.proof.signs.sign import Sign, add
 
-MAX_DERIVATIVES = 10
+MAX_DERIVATIVES = 10  # a polynomial beside an exponential may have one degree less
 MAX_TAYLOR_OPERATIONS = 80  # operations of a sum
 MAX_DERIVATIVE_TERMS = 24  # of one reduced derivative
 
@@ -64,6 +64,7 @@ def _sign_by_derivatives(
         if not any(value.within(side) for side in _SIDES):
             return None
         values.append(value)
+        # values on both sides of 0: later derivatives cannot change that
         if not any(all(v.within(side) for v in values) for side in _SIDES):
             return None
         next_reduced = _positive_multiple(signs, direction * derivative(reduced, symbol))

@@ -126,6 +126,7 @@ class _LeadingTerms:
             if comparison == 1:
                 leading = candidate
             elif comparison == 0:
+                # exponentials are known by their direction only, so that two of them may cancel
                 if candidate.power.is_infinite:
                     return None
                 total = merge_powers(leading.coefficient + candidate.coefficient)

@@ -104,5 +104,6 @@ def _lies_on(box: Box, face: Face, witness: Mapping[sp.Symbol, Fraction]) -> boo
     gap = coordinate - face.end.value.xreplace(settings)
     if gap == 0 or not gap.is_number:
         return bool(gap == 0)
-    number = sp.N(gap, 30)  # the end of a domain may be pi or log(2)
+    # the end of a domain may be pi or log(2); of 30 digits, 10 are left for rounding
+    number = sp.N(gap, 30)
     return bool(number.is_Float and abs(number) < 1e-20)

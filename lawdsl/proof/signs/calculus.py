@@ -109,6 +109,7 @@ class SignCalculus:
     def finite(self, e: sp.Expr) -> bool:
         """Whether the expression has a finite real value on the whole box."""
         if e.is_Add or e.is_Mul:
+            # sums and products of finite parts are finite: no rule on sums is needed
             return all(map(self.finite, e.args))
         return _is_monomial(e) or self.sign(e).within(Sign.REAL)
 
@@ -192,8 +193,10 @@ class SignCalculus:
         row = ROWS.get(type(e))
         if row is not None and row.steps and not self.sign(parts[0]).within(Sign.NONZERO):
             return None  # SymPy has values for sign(0) and for the step at 0
+        # the limit of x^y at 0^0 depends on how x and y approach 0
         if e.is_Pow and parts[1].is_zero and not self.sign(parts[0]).within(Sign.NONZERO):
             return None
+        # the parts were substituted separately; only their values at the end are combined
         value = e.func(*parts)
         return value if self.finite(value) else None
 
@@ -243,6 +246,7 @@ class SignCalculus:
         try:
             for rule in AFFINE_RULES:
                 sign &= self._attempt(rule, e) or Sign.REAL
+            # sampled points only show that no rule can succeed; they decide no sign
             if sign != Sign.REAL or self._sampler.both_signs(e):
                 return sign
             for rule in RULES:
@@ -251,6 +255,7 @@ class SignCalculus:
                 stronger = self._attempt(rule, e) if self.depth <= rule.max_depth else None
                 if stronger is not None:
                     return stronger
+            # last, as it takes longest and its certificate explains nothing to a reader
             return self._by_pieces(e) if self.pieces > 0 else sign
         finally:
             self.depth -= 1
@@ -309,6 +314,7 @@ class SignCalculus:
             return Sign.REAL
         signs = self._by_subdivision_anywhere if self.displacing else self._by_subdivision
         if e not in signs:
+            # deeper sums are more numerous, and each of them contributes less to the proof
             limit = min(self.pieces, MAX_PIECES_OF_SUM // self.depth**2)
             sign, pieces = sign_and_pieces(self, e, limit=limit)
             self.pieces -= pieces
@@ -370,6 +376,7 @@ class SignCalculus:
         if not inside.within(DOMAINS[row.domain]):
             return Sign.UNKNOWN
         if row.divides_by is not None:
+            # a pole inside the box: tan(x) has no value where cos(x) is 0
             divisor = getattr(SYMPY, row.divides_by)(x)
             if not self.sign(divisor).within(Sign.NONZERO):
                 return Sign.UNKNOWN

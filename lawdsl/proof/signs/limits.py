@@ -62,6 +62,7 @@ def limit(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
     value = _by_rules(signs, e, targets)
     if value is None and len(targets) == 1:
         value = _by_leading_term(signs, e, targets)
+    # by parts last: what cancels between terms, oo - oo, is lost there
     return _by_parts(signs, e, targets) if value is None else value
 
 

@@ -88,6 +88,7 @@ def expanded(
         if not all(step.is_Integer for step in steps) or signs.sign(base) != Sign.POSITIVE:
             continue
         least = exponents[0] + min(steps)
+        # the other powers of the sum have exponents 0, 1, …, and can be multiplied out
         outer *= sp.Pow(base, least)
         terms = [merge_powers(t * sp.Pow(base, -least)) for t in terms]
     coefficients: dict[sp.Expr, sp.Expr] = {}
