@@ -18,7 +18,7 @@ def apart(law: Law) -> Law:
     """A law at labels with every parameter and every share a number of its own."""
     kinds = {n: s.kind for n, s in lawdsl.load(law.name).declarations.symbols.items()}
     symbols = {
-        name: replace(s, kind=kinds[name.partition("[")[0]], formula=None, held="")
+        name: replace(s, kind=kinds[name.partition("[")[0]], formula=None, determined_by="")
         if kinds.get(name.partition("[")[0]) in ("parameter", "variable")
         else s
         for name, s in law.declarations.symbols.items()

@@ -264,7 +264,7 @@ def test_what_is_held_is_held_for_all_elements():
     assert held.symbols["c"].kind == "setting" and held.symbols["c"].indices == ("i",)
 
     tied = law(mixing("tie k[i] = 2*c[i]"))
-    assert tied.symbols["k"].held == "tie"
+    assert tied.symbols["k"].determined_by == "tie"
     kept = [(r, print_formula(at)) for r, at in tied.symbols["c"].bounds]
     assert kept == [(">=", "0"), (">", "0")]
 

@@ -66,6 +66,7 @@ COMMANDS = (
 )
 """The modules of commands: `lawdsl/cli/NAME.py`."""
 
+# what a command computes with is imported inside it: here all modules are loaded for `--help`
 for module in COMMANDS:
     for command in import_module(f"lawdsl.cli.{module}").COMMANDS:
         cli.add_command(command)
@@ -102,6 +103,7 @@ def _run(arguments: list[str]) -> int:
     """
     name = next((a for a in arguments if not a.startswith("-")), "lawdsl")
     form = next((f for f in ("--sarif", "--json") if f in arguments), "")
+    # read by hand, since a command line that click refuses has an error in this form too
     form = "--json" if form == "--sarif" and name != "check" else form
     try:
         mistaken = swapped(arguments)

@@ -94,6 +94,7 @@ def check(
 
     checks: list[Check] = []
     silent = as_json or sarif
+    # all are loaded first: a mistake in the last file is reported before minutes of proofs
     read = [changes.apply(load(name)) for name in laws]
     for law, values in _laws_and_values(read, fits):
         reporter = _VerdictReporter(law, show=not silent, proofs=not quiet)

@@ -79,6 +79,7 @@ def tokenizer(
     from lawdsl.runners.corpora.tokenizer import load_tokenizer, sample, train_tokenizer
 
     path = Path(output)
+    # before hours of reading
     if path.exists() and not force:
         help = "choose another name, or replace it with --force"
         raise LawdslError(Diagnostic("R0205", "the file exists", place=output, help=help))

@@ -35,7 +35,7 @@ LOSSES = ("general", "code")  # on English manuals, and on Python source
 FITTED_ROWS = "step >= 200"  # before, the loss still falls by adaptation to the new text
 D_MIN = {"D_min": 204_800e-9}  # Gtoken: D after 200 steps of 8 rows of 128 tokens
 HELD_OUT_SHARES = (0.2, 0.67)  # of code
-MAX_RELATIVE_ERROR = 0.06  # of the predictions of losses held out
+MAX_PREDICTION_ERROR = 0.06  # of the predictions of losses held out
 QUESTION = "dcpt.tradeoff"
 TOLERATED_RISE = 0.02  # of the general loss, relative
 
@@ -78,7 +78,7 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
         out: the console to print to; None prints nothing.
 
     Returns:
-        The results as plain data, and whether every prediction is within MAX_RELATIVE_ERROR of the
+        The results as plain data, and whether every prediction is within MAX_PREDICTION_ERROR of the
         measured loss.
     """
     data = read_table(shipped_folder() / "data" / TABLE)
@@ -122,7 +122,9 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
         "answer": tradeoff.answer.to_json(),
         "measured": {"r_d": tradeoff.measured, "between": list(tradeoff.between)},
     }
-    near = all(abs(row.relative_error) < MAX_RELATIVE_ERROR for row in rows) and tradeoff.answer.ok
+    near = (
+        all(abs(row.relative_error) < MAX_PREDICTION_ERROR for row in rows) and tradeoff.answer.ok
+    )
     return result, near
 
 

@@ -75,6 +75,7 @@ def fit(
     from lawdsl.reporting.fits import show_fits
     from lawdsl.reporting.terminal import console, print_diagnostics, show_fit
 
+    # before the fit, which may take minutes and would be lost
     if output and not Path(output).resolve().parent.is_dir():
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))

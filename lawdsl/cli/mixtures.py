@@ -168,6 +168,7 @@ def select(
     from lawdsl.reporting.mixtures import show_chosen
     from lawdsl.reporting.terminal import console
 
+    # before the fits, which may take minutes and would be lost
     if output and not Path(output).resolve().parent.is_dir():
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))

@@ -81,8 +81,10 @@ def option_group(name: str, *options: Callable[[Any], Any]) -> Callable[[Any], C
 
         decorated: Any = with_group
         count = len(getattr(decorated, "__click_params__", ()))
+        # decorators apply from the inside out, and the help lists the outermost option first
         for add_option in reversed(options):
             decorated = add_option(decorated)
+        # only click knows the names: an option may have several flags and a name of its own
         names += [parameter.name for parameter in decorated.__click_params__[count:]]
         return with_group
 
@@ -341,6 +343,7 @@ def laws_of_fits(
         read.read_law()  # says whether its parts belong together
         for fit in read.parts if isinstance(read, Fits) else (read,):
             law = fit.read_law()
+            # a single law is the law of all fits
             if laws:
                 given_law = laws[min(number, len(laws) - 1)]
                 law = _law_of_fit(
@@ -387,6 +390,7 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
         with stopped_after(seconds):
             yield
     except Exception as error:
+        # the recursion is the cause: the time ran out while the stack was unwound
         if isinstance(error, OutOfTime) and isinstance(error.__context__, RecursionError):
             raise error.__context__ from None
         # libraries raise errors of their own where they are interrupted; timers tick too early
@@ -413,6 +417,7 @@ def on_interrupt(say: Callable[[], object]) -> Iterator[None]:
 
 def print_message(message: str) -> None:
     """Print a message to standard error, after what was printed before it."""
+    # the two streams have buffers of their own, and may be shown on one terminal
     sys.stdout.flush()
     click.echo(message, err=True)
 

@@ -97,6 +97,7 @@ def pipeline(
     if output and declared.steps[-1].point:
         message = f"{declared.name} ends with predictions, not with a fit: --save-tables keeps them"
         raise click.UsageError(message)
+    # before the steps, which may take minutes and would be lost
     for path in filter(None, (output, folder)):
         if not Path(path).resolve().parent.is_dir():
             message, help = "there is no such folder", "make it first"

@@ -93,6 +93,7 @@ def predict(
     ends = ["low", "high"] if intervals else []
     of = [f"{inputs.output}[{label}]" for label in labels] or [inputs.output]
     outputs = [f"{name}{tail}" for name in of for tail in (behind, *(f" {end}" for end in ends))]
+    # two columns of one name could not be told apart by what reads the file
     twice = next((name for name in outputs if name in names), None)
     if twice is not None:
         raise click.UsageError(f"the table has a column {twice!r} already: remove it first")

@@ -88,6 +88,7 @@ def solve(
     fits, values_of = _sorted(parsed, arguments)
     ready = Asked(parsed, **fits)
     compared = [_point(parsed, text) for text in points]
+    # counted before any is answered: each may take up to the time limit
     rows = list(_combinations(values_of))
     if len(rows) > MAX_COMBINATIONS:
         raise click.UsageError(

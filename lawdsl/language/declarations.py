@@ -106,6 +106,7 @@ def _with_domains(
     """Each name with its domain: that of the next name with one; those at the end are free."""
     pairs: list[tuple[tree.Item, tree.Domain | None]] = []
     domain = None
+    # backwards: in `a, b > 0` the domain is written behind the last name
     for item in reversed(items):
         domain = item.domain or domain
         pairs.append((item, domain))
@@ -162,6 +163,7 @@ def define(
     )
     if not scope.declare(symbol):
         return None
+    # a declared unit counts even where it differs from the formula's, which has its message
     scope.units[name] = powers if statement.unit is None else unit
     if kind == "let":
         remember(scope, symbol)
@@ -241,6 +243,7 @@ def sort_symbols(scope: Scope) -> None:
         for name, symbol in scope.symbols.items()
     }
     position = {name: i for i, name in enumerate(needs)}
+    # the usual case, in which the order of declaration need not change
     if all(position[part] < position[name] for name in needs for part in needs[name]):
         return
     if scope.errors:
@@ -255,6 +258,7 @@ def sort_symbols(scope: Scope) -> None:
         help = "let the bound depend on other names only"
         scope.say("L0307", message, scope.symbols[first].span, help)
         return
+    # of all names that may come next, the one declared first: the order is stable
     ready: list[tuple[int, str]] = []
     order: list[str] = []
     while sorter.is_active():

@@ -121,6 +121,7 @@ def _edge(name: str, relation: str, limit: Formula) -> Difference | None:
     other, number = ZERO, Fraction(0)
     if isinstance(limit, Name | Element):
         other = print_formula(limit)
+        # pi is no node of the graph, and has no exact value as a distance
         if other in CONSTANTS:
             return None
     else:

@@ -89,6 +89,7 @@ def fix_and_tie(
         overrides: values that replace those of settings.
         dropped: texts of bounds that are not enforced.
     """
+    # all are applied before any bound is judged: they hold simultaneously, in any order
     before = scope.errors
     spans: dict[str, Span] = {}
     for statement in statements:

@@ -65,6 +65,7 @@ class KnownSigns:
                 of_one = inner(body)
                 if function == "prod":
                     return of_one if -1 not in of_one else UNKNOWN
+                # any number of terms of these signs: two already give every sign that more can
                 return frozenset().union(*(_sum(a, b) for a in of_one for b in of_one))
             case tree.Negative(operand):
                 return frozenset(-s for s in inner(operand))
@@ -77,6 +78,7 @@ class KnownSigns:
                 return total
             case tree.Product(factors):
                 signs = [(op, inner(factor)) for op, factor in factors]
+                # a quotient by 0 has no value
                 if any(op == "/" and 0 in s for op, s in signs):
                     return UNKNOWN
                 total = frozenset({1})

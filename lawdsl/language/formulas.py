@@ -63,6 +63,7 @@ def check_formula(
             case tree.Aggregate(function) if function not in keywords.AGGREGATES:
                 message = f"`{function}` does not run over an index"
                 scope.say("L0304", message, node.span, "write `sum(… for j)` or `prod(… for j)`")
+    # indices, values and units are judged only where every name is known: one mistake, one message
     if len(scope.diagnostics) == before:
         check_indices(scope, formula, context, subscripts)
     if len(scope.diagnostics) > before:

@@ -68,6 +68,7 @@ def bounds_that_keep(
         The bounds, each of one parameter by a formula of others; None where none are found, or the
         relation cannot hold.
     """
+    # each added bound may need others in turn, so that the search branches
     tries = tries or itertools.count()
     try:
         lhs, rhs = written_out(lhs, known_signs), written_out(rhs, known_signs)
@@ -83,6 +84,7 @@ def bounds_that_keep(
             bound = _isolated(lhs, relation, rhs, name, known_signs)
         else:
             bound = _isolated(rhs, REVERSED[relation], lhs, name, known_signs)
+        # a bound by what itself depends on the parameter would be circular
         if bound is None or name in _names_behind(bound[1], known_signs):
             continue
         added = _with_room(name, bound, known_signs, tries)
@@ -111,6 +113,7 @@ def _with_room(
     known_signs = KnownSigns(with_bounds(known_signs.symbols, added), known_signs.settings)
     for relation, limit in symbol.bounds:
         if relation[0] != bound[0][0]:
+            # the interval may be a single point only if both of its ends belong to it
             needed = bound[0] if len(relation) == len(bound[0]) == 2 else bound[0][0]
             more = bounds_that_keep(limit, needed, bound[1], known_signs, tries)
             if more is None:
@@ -208,6 +211,7 @@ def _peeled(
             if len(others) == 1 and others[0][0] == "/":
                 rest = tree.Product((("*", ONE), others[0]))
             sign = known_signs.sign(rest)
+            # division by a factor of unknown sign would leave the relation open
             if sign not in (POSITIVE, NEGATIVE):
                 return None
             new_relation = relation if sign == POSITIVE else REVERSED[relation]

@@ -110,6 +110,7 @@ class Calls:
         law = self.uses[node.function]
         text = print_formula(node)
         self.scope.used.add(node.function)
+        # equal calls are one value: its mistakes are reported once, and algebra builds it once
         if text not in self.values:
             before = self.scope.errors
             arguments = dict(self._arguments(node, law))

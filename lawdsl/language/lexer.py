@@ -108,6 +108,7 @@ def _followers(words: Sequence[Token]) -> list[Following]:
     equation = False  # whether `NAME =` or `NAME[i, j] =` begins with it
     statement = False  # whether it is the keyword of one
     equal = inside = opened = False  # whether `=`, `i, j] =` or `[i, j] =` does
+    # backwards, so that one pass knows what follows each word
     for word in reversed(words):
         followers.append((first, equation, statement))
         if word.type in ("NEWLINE", "COMMENT"):

@@ -237,6 +237,7 @@ class _LawLoader:
         if path and header and header != path[-1]:
             message = f"the file of `{path[-1]}` holds the law `{header}`"
             raise LawdslError(Diagnostic("L0310", message, help="give law and file one name"))
+        # the file that is read first is on the path too: a law may not be built on itself
         path = path or (header,)
 
         def find(name: str) -> Declarations:
@@ -271,6 +272,7 @@ class _LawLoader:
         beside = self.folder.joinpath(*name.split(".")).with_suffix(".law")
         if _is_file(beside):
             root = self.folder.resolve()
+            # a file from somebody else must not read others through a symbolic link
             if not beside.resolve().is_relative_to(root):
                 message = f"the file of `{name}` lies outside the folder of the law"
                 raise LawdslError(Diagnostic("L0312", message, help="copy it there"))

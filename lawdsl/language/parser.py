@@ -162,6 +162,7 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     if long:
         return None, long
     tokens = _with_types(line.tokens)
+    # each line has a parser of its own, so that an error cannot spread to other lines
     parser = grammar().parse_interactive(start="statement")
     previous: Token | None = None
     try:
@@ -220,6 +221,7 @@ def _spellings() -> dict[str, str]:
 
 def _out_of_bounds(statement: Statement, source: Text) -> Iterator[Diagnostic]:
     """The limits that a single statement can break."""
+    # before all else, since what follows may recurse into the statement
     for node, depth in _with_depth(statement):
         if depth > size_limits.MAX_NESTING:
             message = f"this is nested more than {size_limits.MAX_NESTING} deep"
@@ -281,6 +283,7 @@ def _number(node: Number, source: Text) -> Iterator[Diagnostic]:
 
 
 def _with_depth(statement: Statement) -> Iterator[tuple[Any, int]]:
+    # with a stack: recursion could overflow on the very input that is refused here
     stack: list[tuple[Any, int]] = [(statement, 0)]
     while stack:
         node, depth = stack.pop()

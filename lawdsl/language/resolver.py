@@ -82,6 +82,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
                 output = define(scope, statement, output) or output
     _check_output(scope, header, output, base)
     sort_symbols(scope)
+    # the graph of bounds needs every name in them
     if not scope.errors:
         check_together(scope, base)
     identities = [s for s in body if isinstance(s, tree.Identify)]

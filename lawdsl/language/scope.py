@@ -127,6 +127,7 @@ class Scope:
         """
         self.diagnostics.append(diagnostic)
         self.errors += diagnostic.severity == "error"
+        # a hostile file could otherwise make messages without end
         if self.errors > size_limits.MAX_ERRORS:
             self.diagnostics.append(too_many(self.text))
             raise TooManyMistakes
@@ -161,6 +162,7 @@ class Scope:
         try:
             law = self.find(name)
         except LawdslError as error:
+            # one message here: the other file is not the one that the user is checking
             first = error.diagnostics[0]
             message, help = first.message, first.help or "correct that file"
             if first.text is not None and first.span is not None and first.code != "L0311":

@@ -78,6 +78,7 @@ class ExpressionBuilder:
             number.is_Rational
             and max(number.p.bit_length(), number.q.bit_length()) > MAX_NUMBER_BITS
         ):
+            # a number that Python cannot write out would fail wherever the law is printed
             raise OutOfTime
         imaginary = isinstance(node, (tree.Power, tree.Call)) and expression.has(sp.I)
         if imaginary or expression in (sp.zoo, sp.nan):
@@ -150,6 +151,7 @@ class ExpressionBuilder:
     def _taken_at(self, output: str, keywords: Iterable[tuple[str, tree.Formula]]) -> sp.Expr:
         """`L(r = r0)`: a name that the claim brings in is assumed to be like what it replaces."""
         substitution = {}
+        # a let that is replaced must stay a symbol, or its expansion would hide the replacement
         opaque = self.opaque | {n for n, _ in keywords if self._kind(n) == "let"}
         for name, argument in keywords:
             symbol = self.law.symbols[name]
@@ -165,6 +167,7 @@ class ExpressionBuilder:
 
 def _power(base: sp.Expr, exponent: sp.Expr) -> sp.Expr:
     """base^exponent, unless SymPy would write out a number of thousands of digits."""
+    # SymPy evaluates a rational power of a number at once, before any time limit can stop it
     if exponent.is_Rational:
         number, _ = base.as_coeff_Mul()
         bits = 0
@@ -203,6 +206,7 @@ def derivative(expression: sp.Expr, *symbols: sp.Symbol) -> sp.Expr:
 
 def merge_powers(expression: sp.Expr) -> sp.Expr:
     """Every product with each base once, x^a·x^b as x^(a + b), and log(b^x) as x·log(b)."""
+    # by node: a shared part of an expression is merged once, not once for each path to it
     done: dict[sp.Expr, sp.Expr] = {}
 
     def merged(node: sp.Expr) -> sp.Expr:
@@ -219,6 +223,7 @@ def merge_powers(expression: sp.Expr) -> sp.Expr:
 
 
 def _rebuilt(node: sp.Expr, parts: list[sp.Expr]) -> sp.Expr:
+    # SymPy's constructors simplify again and may take long: called only where a part has changed
     same = all(new is old for new, old in zip(parts, node.args, strict=True))
     if same:
         return node
@@ -274,6 +279,7 @@ class bounded:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        # the time limit may itself raise on leaving; either exception is judged the same way
         instead: Exception | None = None
         try:
             self.limit.__exit__(kind, error, traceback)
@@ -306,6 +312,7 @@ def is_of_sympy(error: Exception) -> bool:
     """Whether an exception was raised inside SymPy or mpmath, which raise exceptions of every
     type."""
     trace = error.__traceback__
+    # the innermost frame is where the exception was raised
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     module = trace.tb_frame.f_globals.get("__name__", "") if trace else ""

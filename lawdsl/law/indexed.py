@@ -79,6 +79,7 @@ class IndexedAlgebra(Generic[LawOfFormulas]):
 
     def _derived(self, expression: sp.Expr, variable: sp.Symbol) -> sp.Expr:
         total = derivative(expression, variable)
+        # sorted, since the order of a set would decide the order in which new sums are added
         for symbol in sorted(expression.free_symbols & self.sums.keys(), key=str):
             sum_slope = self._sum_slope(symbol, variable)
             if sum_slope != 0:
@@ -93,6 +94,7 @@ class IndexedAlgebra(Generic[LawOfFormulas]):
             inner = inner / indexed_sum.body
         if variable.name in indexed_sum.depends and inner != 0:
             slope_sum = IndexedSum("sum", indexed_sum.index, inner, indexed_sum.depends)
+            # the same text is the same sum, so that equal sums cancel
             name = f"sum({text(inner)} for {indexed_sum.index})"
             inner = sp.Symbol(name, real=True, positive=inner.is_positive)
             self.sums[inner] = slope_sum

@@ -162,6 +162,7 @@ class Law:
         )
         parts += (self.added,) if self.added or self.held else ()
         parts += (repr(self.declarations.instance),) if self.declarations.instance else ()
+        # what a law does not have is left out, so that digests of earlier versions stay the same
         content = repr((*parts, self.held) if self.held else parts)
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -170,6 +171,8 @@ class Law:
         """Name -> SymPy symbol: one table, so that a name is one symbol everywhere."""
         if self.indexed:
             return self.general.law.symbols
+        # symbols are added while the table is in use: a domain may name only what is declared
+        # before it, and its sign decides the assumptions of the next symbol
         table: dict[str, sp.Symbol] = {}
         build, names = ExpressionBuilder(self, frozenset(), {}, table), self._names
         with bounded(self.declarations):
@@ -215,6 +218,7 @@ class Law:
         if self.indexed:
             with bounded(self.declarations):
                 return self.general.derivative(*names)
+        # a let is a variable here, so that it must not be expanded
         opaque = tuple(n for n in names if self.declarations.symbols[n].kind == "let")
         formula = self.declarations.output.formula
         assert formula is not None
@@ -256,6 +260,7 @@ class Law:
         _check_finite("setting", values)
         changed = self._with(values)
         check_bounds_kept(self.root or self.declarations, dict(changed.given))
+        # implied bounds of fixed and tied parameters depend on the values of settings
         return changed._changed() if self.held else changed
 
     def at(self, **values: float) -> Law:
@@ -296,6 +301,7 @@ class Law:
         Raises:
             LawdslError: the law has no such bound.
         """
+        # compared without spaces, since users type `C>C0`
         compact = "".join(bound.split())
         bounds = [f"{q.name} {b.relation} {b.text}" for q in self.parameters for b in q.bounds]
         for text in bounds:
@@ -348,6 +354,8 @@ class Law:
 
     def _changed(self) -> Law:
         """The law of its file with the added bounds, and then the fixed and tied parameters."""
+        # from the file again: bounds may name parameters that are fixed now, and implied bounds of
+        # earlier statements would count as declared
         root = declarations = self.root or self.declarations
         for bound in self.added:
             declarations = add_bound(declarations, bound)
@@ -364,6 +372,7 @@ class Law:
     def _quantities(self, kind: str) -> tuple[Quantity, ...]:
         if self.indexed:
             quantities = self.general.law._quantities(kind)
+            # rests of sums are variables of the grounded law alone
             return tuple(q for q in quantities if q.name not in self.general.rests)
         names = self._names
         return tuple(

@@ -127,12 +127,14 @@ class Names:
                 signs["positive" if number > 0 else "negative"] = True
             return signs
         free = symbol.determined_by and not symbol.bounds  # tied, and its domain promised nothing
+        # the sign of a let follows from its formula alone
         if symbol.kind == "let" and symbol.formula is not None and not free:
             if build(symbol.formula).is_positive:
                 signs["positive"] = True
         for relation, limit in symbol.bounds:
             value = build(limit)
             if self._drops(symbol, relation, limit):
+                # as in `bounds`: what remains of a removed bound is the sign of its limit
                 relation, value = relation[0], value if value.is_positive else sp.nan
             if relation.startswith(">") and value.is_nonnegative:
                 strict = relation == ">" or value.is_positive

@@ -69,6 +69,7 @@ def _number(e: sp.Rational) -> tuple[str, int]:
 
 
 def _sum(e: sp.Expr) -> str:
+    # a sum that begins with a minus reads badly and may need brackets
     terms = e.as_ordered_terms()
     first = next((t for t in terms if not _negative(t)), terms[0])
     terms.remove(first)

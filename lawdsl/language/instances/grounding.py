@@ -156,6 +156,7 @@ class Grounding:
         if self.terms > size_limits.MAX_TERMS:
             raise _too_many(self.declared)
         sets = [self.declared.indices[name].over for name in over]
+        # a rest is a sum over one index, so that nested sums are expanded from the outside
         if len(over) > 1 and not set(sets).isdisjoint(self.instance.open):
             inner = tree.Aggregate(function, body, over[1:])
             return self._written_out(function, inner, over[:1], assignment)

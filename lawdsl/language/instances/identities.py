@@ -42,6 +42,7 @@ def identified(
     for identity in declared.identities:
         free = _free(declared, identity)
         for assignment in instance.assignments(declared, free):
+            # grounding an identity may add parameters, which are taken back if it is not used
             before = ground.collected()
             difference = tree.Sum(
                 (("+", ground(identity.lhs, assignment)), ("-", ground(identity.rhs, assignment)))
@@ -117,6 +118,7 @@ def _pivot(form: Form, symbols: Mapping[str, Symbol], determined: set[str]) -> s
         for name, symbol in symbols.items()
         if form.get(name) and symbol.kind == "parameter" and name not in determined
     ]
+    # a domain of the determined parameter would have to be kept by bounds of the others
     free = [name for name in usable if not symbols[name].bounds]
     return free[-1] if free else usable[-1] if usable else None
 
