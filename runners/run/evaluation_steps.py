@@ -104,12 +104,14 @@ def _between(schedule: Schedule, total: int) -> Iterable[int]:
             _check(every, total, "run")
             return range(every, total, every)
         case Sectional(every=every, then=then, part=part):
+            # exact: a product of floats may fall just below a whole number
             border = math.floor(Fraction(part) * total)
             _check(every, border, "first part of the run")
             _check(then, total - border, "second part of the run")
             return [*range(every, border + 1, every), *range(border + then, total, then)]
         case Exponential(every=every, rate=rate, seed=seed):
             _check(every, total, "run")
+            # without the end of the run, which is evaluated in any case
             drawn = range(1, -(-total // every))
             return [x * every for x in drawn if _uniform(seed, x) < math.exp(-rate * x)]
         case ListedSteps(steps=listed):

@@ -138,6 +138,7 @@ def _write(file: BinaryIO, path: Path, label: str) -> None:
     try:
         file.truncate(0)
         file.write(canonical_json(content).encode())
+        # where other hosts do not see the lock, the name in the file is all that keeps them out
         os.fsync(file.fileno())
     except OSError as error:
         raise LawdslError(_no_lock(path, label, error)) from None

@@ -53,6 +53,8 @@ class MetricsLog:
             os.fsync(self._file.fileno())
             self.size += len(line)
             self.lines += 1
+        # whatever interrupts the write, KeyboardInterrupt too: no torn row may stay before the next
+        # one
         except BaseException as error:
             with contextlib.suppress(OSError):
                 self._file.truncate(self.size)
@@ -87,6 +89,7 @@ def open_points(path: Path) -> MetricsLog:
         content = b"" if new else path.read_bytes()
         file = open(path, "ab", buffering=0)
         if new:
+            # the name of a new file is on the disk only when its folder is
             sync(path.parent)
         # a line without its end was being written when the process died
         size = content.rfind(b"\n") + 1

@@ -174,6 +174,7 @@ def _keyed(
             progress(before + done, total)
 
     for document in read_documents(files, text_field, read):
+        # a text with half a surrogate pair, as JSON permits, has a key too
         yield _key(document.text.encode("utf-8", "surrogatepass"), seed), partial(_same, document)
 
 
