@@ -55,6 +55,7 @@ def _of_power(x: Array, result: Array) -> Array:
 
 
 def _first(x: Array, result: Array) -> Array:
+    # of several equal arguments only the first has the slope, so that the slopes sum to 1
     reached = x == result
     return (reached & (np.cumsum(reached, axis=0) == 1)).astype(np.float64)
 
@@ -119,6 +120,7 @@ class Slopes:
         self._read = np.array([steps[i].value for i in self._reading], dtype=np.intp)
         self._constants = np.array([i for i, s in enumerate(steps) if s.op == "constant"], np.intp)
         self._numbers = np.array([float(steps[i].value) for i in self._constants])
+        # input -> its instruction; an input that is not used has none, and slope 0
         reading = dict(zip(self._read.tolist(), self._reading.tolist(), strict=True))
         sources = [(row, reading[n]) for row, n in enumerate(self.wrt) if n in reading]
         self._rows, self._sources = np.array(sources, dtype=np.intp).reshape(-1, 2).T
@@ -149,6 +151,7 @@ class Slopes:
         arguments = np.array([steps[i].arguments for i in members], dtype=np.intp).T
         back = np.flatnonzero(self._moving[arguments.ravel()])
         receivers = arguments.ravel()[back]
+        # sorted, so that `reduceat` sums repeated receivers: `+=` would add only one of each
         order = np.argsort(receivers, kind="stable")
         targets, starts = np.unique(receivers[order], return_index=True)
         distinct = len(targets) == len(receivers)

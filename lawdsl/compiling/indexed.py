@@ -247,6 +247,7 @@ def _others(x: Array, axes: tuple[int, ...]) -> Array:
     """For each factor the product of the other factors, exact where one of them is 0."""
     arranged = np.moveaxis(x, axes, range(-len(axes), 0))
     flat = arranged.reshape(*arranged.shape[: -len(axes)], -1)
+    # without a division, which would fail where a factor is 0
     before = np.cumprod(np.concatenate([np.ones_like(flat[..., :1]), flat[..., :-1]], -1), -1)
     behind = np.cumprod(np.concatenate([np.ones_like(flat[..., :1]), flat[..., :0:-1]], -1), -1)
     products = (before * behind[..., ::-1]).reshape(arranged.shape)
@@ -272,6 +273,7 @@ def contracted(a: Array, b: Array, without: tuple[int, ...]) -> Array:
         a, b: arrays whose shapes broadcast.
         without: the axes of the sum.
     """
+    # nothing to sum: a plain product
     if not any(a.shape[k] > 1 or b.shape[k] > 1 for k in without):
         return a * b
     a_axes = [k for k in range(a.ndim) if a.shape[k] > 1]

@@ -58,6 +58,7 @@ class _Operand(Interval):
         return _Operand(*multiply(self, _operand(other)))
 
     def __truediv__(self, other: Any) -> _Operand:
+        # the power -1 raises NoInterval where the divisor may be 0
         return self * _operand(other) ** -1
 
     def __pow__(self, exponent: int) -> _Operand:

@@ -55,6 +55,7 @@ def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
             value = as_interval(_run(tape, inputs))
         except NoInterval:
             return None
+    # an infinite end: the exact value may be undefined
     if not (value.low.is_finite() and value.high.is_finite()):
         return None
     return sign_of(value)

@@ -92,6 +92,7 @@ def multiply(x: Interval, y: Interval) -> Interval:
     Args:
         x, y: the factors.
     """
+    # the usual case: two products instead of four
     if x.low >= 0 and y.low >= 0:
         return Interval(_times(x.low, y.low).lower(), _times(x.high, y.high).upper())
     products = [_times(a, b) for a in x for b in y]
@@ -183,6 +184,7 @@ def _of_row(name: str, row: Function) -> Callable[[Interval], Interval]:
     low, high = (None if callable(end) or end is None else arb(end) for end in row.range)
 
     def cut(least: Any, greatest: Any) -> Interval:
+        # outward rounding may leave the range; ends such as pi/2 are not exact, and do not cut
         least, greatest = least.lower(), greatest.upper()
         return Interval(
             low if low is not None and least < low else least,

@@ -102,6 +102,7 @@ class Model:
         with np.errstate(all="ignore"):
             values = self.at(theta, 2, piece)
 
+            # called after the outer context has ended
             def contracted(factors: Array) -> Array:
                 with np.errstate(all="ignore"):
                     return values.contracted(theta, factors)
@@ -326,6 +327,7 @@ class _HessianSums:
             for layer, (factor, o) in enumerate(terms):
                 if layer == len(layers):
                     layers.append({})
+                # a layer has each entry once, so that `+=` with these indices adds all of it
                 for entry in {(k, other), (other, k)}:
                     layers[layer][entry] = factor, position_of[o]
         self.layers = []

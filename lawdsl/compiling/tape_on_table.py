@@ -103,6 +103,7 @@ class Program:
         then the results, those with few distinct values first."""
         if len(arguments) <= 2:
             return self._applied(op, arguments)
+        # arguments with one support are combined at its few distinct values, not at every row
         groups: dict[Support, list[int]] = {}
         for k in arguments:
             groups.setdefault(self.steps[k].support, []).append(k)

@@ -61,6 +61,7 @@ def check(
         verdicts.append(verdict)
         if on_verdict is not None:
             on_verdict(verdict)
+    # warnings come last: they must not take time from claims
     warning_clock = TimeBudget(min(seconds, clock.remaining()))
     warnings = () if values is not None else tuple(_unclaimed_doubts(law, warning_clock.seconds))
     return Check(

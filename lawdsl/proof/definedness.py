@@ -128,6 +128,7 @@ class PowerDoubt:
     def violation(self, box: Box) -> tuple[Point, str] | None:
         """A verified point at which 0 has a nonpositive exponent, or a negative base a rational
         exponent; or None."""
+        # 0^y has a value for y > 0 only
         zero = [WitnessQuery(self.base, (0,)), WitnessQuery(self.exponent, (-1, 0))]
         point = find_point(box, zero)
         if point is not None:
@@ -187,6 +188,7 @@ def _kinks(e: sp.Expr, symbols: set[sp.Symbol]) -> Iterator[sp.Expr]:
         if isinstance(part, sp.Abs):
             pairs = [(part.args[0], sp.S.Zero)]
         else:
+            # at a kink of a maximum two of its arguments are equal
             pairs = list(combinations(part.args, 2))
         yield from (one - other for one, other in pairs if (one - other).free_symbols & symbols)
 
@@ -217,6 +219,7 @@ class ProvedParts:
 
     def on(self, box: Box) -> dict[AnyDoubt, frozenset[sp.Symbol]]:
         """Part -> the symbols whose ranges its proof used, for the parts proved on a box."""
+        # a list, as boxes hold mappings and have no hash
         for cached_box, parts in self._boxes:
             if cached_box == box:
                 return parts
@@ -255,6 +258,7 @@ def unproved(
                         remaining.append(part)
                 examined += 1
     except OutOfTime:
+        # what the time does not suffice for counts as unproved
         remaining += parts[examined:]
     return remaining
 
@@ -311,6 +315,7 @@ class _DefinednessConditions:
         opaque = (*self.opaque, *(s.name for s in symbols))
         output = self.law.to_sympy(tree.Name(tree.name_of(node.of)), opaque, self.extra)
         kinks = tuple(kink.xreplace(dict(substitution)) for kink in _kinks(output, symbols))
+        # a higher derivative may have a value where the first has none
         first = [tree.Derivative(node.of, (name,), 1) for name in dict.fromkeys(node.wrt)]
         slopes = tuple(self._algebra(part, substitution) for part in (node, *first))
         return SlopeDoubt(node, print_formula(node), slopes, kinks)
@@ -318,6 +323,7 @@ class _DefinednessConditions:
     def _definition(self, name: str, substitution: Substitution) -> Iterator[AnyDoubt]:
         symbol = self.law.declarations.symbols.get(name)
         key = name, tuple(substitution.items())
+        # once for each substitution: many formulas share their lets
         if symbol and symbol.formula and symbol.kind != "setting" and key not in self.seen:
             self.seen.add(key)
             yield from self.of(symbol.formula, substitution)

@@ -112,5 +112,6 @@ def _exchange_goal(law: Law, claim: tree.TrendNode, against: tree.Named, box: Bo
 
 def _with_lets(law: Law, box: Box, e: sp.Expr) -> sp.Expr:
     """The expression with the formulas of the claim's lets replaced by their symbols."""
+    # so that what is declared, or assumed by the claim, of a let can be used
     lets = [(s, formula) for s, formula in box.lets.items() if s.name in law.symbols]
     return e.xreplace({formula: s for s, formula in lets if formula.args})

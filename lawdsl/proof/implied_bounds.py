@@ -32,6 +32,7 @@ def implied_bounds(stated: Stated) -> dict[sp.Symbol, list[Bound]]:
     edges = [d for s, bounds in stated.items() for b in bounds if (d := _difference(s, b))]
     bounds_of: dict[sp.Symbol, list[Bound]] = {}
     names = {s.name: s for s in stated}
+    # on a cycle of positive weight the longest paths are infinite
     if contradiction(edges):
         return bounds_of
     for name, (lower, upper) in implied(edges).items():

@@ -67,6 +67,7 @@ def _decide_indexed(law: Law, claim: Claim, clock: TimeBudget) -> Verdict:
     if len(choices) > MAX_ASSIGNMENTS:
         return undecided(f"its names stand for labels in more than {MAX_ASSIGNMENTS} ways")
     general = _each(_general, law, claim, choices, clock, time_share=GENERAL_TIME_SHARE)
+    # the most general proof first: it settles the claim for all sizes of sets
     worst = _worst([_only_if_proved(verdict) for verdict in general])
     if worst.verdict == "proved":
         return worst
@@ -235,6 +236,7 @@ def _general(law: Law, claim: Claim, labels: Mapping[str, str], seconds: float) 
     grounded = _law_of(law, ground, stated)
     differentiated = _differentiated_names(stated.claim)
     for rest in ground.rests.values():
+        # the rest of a sum is one free number here, whose derivative is unknown
         if differentiated & rest.depends:
             name = sorted(differentiated & rest.depends)[0]
             return undecided(f"how `{rest.full_sum}` changes with {name} is not known")

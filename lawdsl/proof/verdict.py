@@ -128,7 +128,7 @@ class Check:
         }
 
 
-# What the ways to decide return; whose claim it is, is filled in afterwards.
+# The verdicts that the methods return; the caller adds the claim, its line and the time.
 
 
 def proved(

@@ -106,6 +106,7 @@ class Shrinking:
         return Interval(self._log_at(u.high).lower(), self._log_at(u.low).upper())
 
     def _log_at(self, u: Any) -> Any:
+        # the limit at 0, where the quotient itself has no value
         if u == 0:
             return ZERO
         return self.value(u).log() if u.is_finite() else MINUS_INFINITY

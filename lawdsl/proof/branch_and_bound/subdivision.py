@@ -212,6 +212,7 @@ class _Subdivision:
 
     def _stays_above(self, value: Interval, piece: Piece, point: Mapping[sp.Symbol, Any]) -> bool:
         """Whether the mean value form is positive: f(x) >= f(m) + Σ min f_i'·(x_i - m_i) > 0."""
+        # derivatives on the whole piece, also beyond the domain: no relation is used
         least = value.low
         for s, slope in self.slopes.items():
             low, high = piece[s]

@@ -39,6 +39,7 @@ def null_vectors(
     Raises:
         Unclear: the digits do not suffice.
     """
+    # rows of one size, as pivots of different rows are compared
     remaining = [_scaled({c: row[c] for c in order}) for row in rows]
     pivots: list[tuple[int, Vector]] = []
     basis: list[Vector] = []
@@ -104,6 +105,7 @@ def _largest(rows: list[Vector], c: int, bits: int) -> int | None:
             if best is None or abs(row[c].mid()) > size:
                 best, size = i, abs(row[c].mid())
     if best is None:
+        # raises Unclear where an entry contains 0 but is too wide to count as 0
         for row in rows:
             _is_zero(row[c], bits)
     return best

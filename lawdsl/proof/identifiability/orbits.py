@@ -47,6 +47,7 @@ def flow_of(law: Law, field: VectorField) -> Flow | None:
     solutions: dict[sp.Symbol, sp.Expr] = {}
     while len(solutions) < len(field):
         before = set(solutions)
+        # in an order in which rates depend on parameters that are solved already
         for symbol in [s for s in field if s not in before]:
             rate = field[symbol].xreplace(solutions)
             if rate.free_symbols & set(field) - set(solutions) - {symbol}:

@@ -61,6 +61,7 @@ class Symmetry:
         """The invariant of two parameters that are shifted together: a + b."""
         if len(self.field) != 2 or not all(e.is_number for e in self.field.values()):
             return None
+        # a·|rate of b| - b·(rate of a)·sign does not change along the field
         (a, by_a), (b, by_b) = self.field.items()
         invariant = sp.Symbol(a) * abs(by_b) - sp.Symbol(b) * by_a * sp.sign(by_b)
         return text(invariant)

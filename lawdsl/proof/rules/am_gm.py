@@ -38,6 +38,7 @@ def am_gm(
     ratios = []
     slopes = _logarithmic_slopes(signs, [*positive, target])
     for size, max_terms in MAX_TERMS_BY_MEAN_SIZE.items():
+        # the number of choices would be too large
         if len(positive) > max_terms:
             continue
         for indices in combinations(range(len(positive)), size):

@@ -93,8 +93,10 @@ def _weight(e: sp.Expr, unknown: Weights, equations: list[sp.Expr]) -> sp.Expr:
     if e.is_Pow and not e.exp.free_symbols & set(unknown) and e.exp.is_number:
         return e.exp * _weight(e.base, unknown, equations)
     if e.is_Pow or e.is_Function:
+        # sums with kinks are split into cases by an earlier rule
         if isinstance(e, (sp.Max, sp.Min, sp.Abs)):
             raise _NotHomogeneous
+        # exp(u) and x^u keep their values only where u does
         for part in e.args:
             equations.append(_weight(part, unknown, equations))
         return sp.S.Zero

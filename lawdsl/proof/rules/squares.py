@@ -41,6 +41,7 @@ def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
 def _definite(signs: Signs, matrix: sp.Matrix) -> Sign | None:
     """By symmetric elimination with the constant last: a positive last pivot bounds v'·Q·v from
     0."""
+    # the constant last: its pivot is the least value of the polynomial
     rows = [*range(1, matrix.rows), 0]
     matrix = matrix.extract(rows, rows)
     for i in range(matrix.rows):
@@ -65,6 +66,7 @@ def by_factors(signs: Signs, e: sp.Expr) -> Sign | None:
     """
     if e.count_ops() > MAX_FRACTION_OPERATIONS:
         return None
+    # polynomials in new symbols, since SymPy factors nothing else
     generators: dict[sp.Expr, sp.Dummy] = {}
     above, below = sp.together(_in_generators(e, generators)).as_numer_denom()
     symbols = sorted(above.free_symbols, key=str)

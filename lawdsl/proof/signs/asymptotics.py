@@ -195,6 +195,7 @@ class _LeadingTerms:
         if slope is None or slope.power.is_infinite or not slope.logs.is_zero:
             return None
         power = slope.power + 1
+        # e -> 0 requires that x^(p + 1) vanishes
         if self._direction(power) != -self.side:
             return None
         return LeadingTerm(slope.coefficient / power, power)
@@ -223,6 +224,7 @@ class _LeadingTerms:
         if leading is None:
             return None
         positive = self.signs.sign(leading.coefficient) == Sign.POSITIVE
+        # (-c·x)^p has real values for whole p only
         if not positive and not exponent.is_Integer:
             return None
         if leading.power.is_infinite:

@@ -73,6 +73,7 @@ def condition_for(signs: Signs, e: sp.Expr, strict: bool) -> ParameterCondition 
         )
     finally:
         signs.displacing -= 1
+    # a condition on parameters must not name a variable
     if bound is None or bound.positive.free_symbols & box.variables:
         return None
     if signs.sign(bound.positive).within(Sign.NONPOSITIVE if bound.strict else Sign.NEGATIVE):
@@ -112,6 +113,7 @@ def _by_dominance(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | 
     numerator, denominator = _fraction(top.value)
     if signs.sign(denominator) != Sign.POSITIVE:
         numerator, denominator = top.value, sp.S.One
+    # a supremum that is not attained may equal 1
     is_strict = strict and top.attained is not False
     step = None
     if top.corner:

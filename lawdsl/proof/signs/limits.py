@@ -81,6 +81,7 @@ def _by_parts(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
         bounded = [f for f in e.args if _is_bounded(signs, f)]
         if bounded and limit(signs, sp.Mul(*(f for f in e.args if f not in bounded)), targets) == 0:
             return sp.S.Zero
+    # multiplied out, as the limits of a sum's terms may exist where those of its factors do not
     terms = sp.Add.make_args(sp.expand_mul(e))
     if len(terms) == 1:
         return None
@@ -212,6 +213,7 @@ def _function(signs: Signs, e: sp.Expr, row: Function, inside: sp.Expr) -> sp.Ex
         value = e.func(inside, *e.args[1:])
         if signs.finite(value):
             return value
+        # log has a limit at the edge of its domain, though no value
         at_edge = row.domain == "positive" and inside.is_zero
         if at_edge and row.monotone and signs.sign(e.args[0]) == Sign.POSITIVE:
             return limit_at(type(e), -1)
