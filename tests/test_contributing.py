@@ -228,6 +228,15 @@ def test_the_protocol_ranks_laws(answers: dict[str, Any]):
     assert ranking["protocol"] == "halves" and ranking["folds"] == 2
 
 
+def test_a_command_is_named_once_beside_its_module():
+    recipe = RECIPES["A command"]
+    files = [path for kind, path, *_ in BLOCK.findall(recipe) if kind]
+    added = re.findall(r"^\+.*$", recipe, re.M)
+
+    assert files == ["lawdsl/cli/claims.py", "lawdsl/cli/__init__.py"]
+    assert added == ['+    "claims",']
+
+
 def test_the_command_prints_claims(answers: dict[str, Any]):
     assert answers["claims"]["claims"][0] == "L > E"
 

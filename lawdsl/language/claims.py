@@ -64,7 +64,7 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
         help = keywords.did_you_mean(expect, keywords.VERDICTS, listed)
         end = statement.span.end
         span = Span(end - len(expect), end)
-        scope.say("L0407", f"`{expect}` is not a verdict", span, help)
+        scope.report("L0407", f"`{expect}` is not a verdict", span, help)
     return Claim(claim, tuple(conditions), expect, scope.text, statement.span)
 
 

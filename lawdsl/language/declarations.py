@@ -34,7 +34,7 @@ from lawdsl.language.scope import (
 from lawdsl.language.subscripts import free_in
 from lawdsl.language.symbols import Symbol
 
-DECLARED = {
+DECLARATIONS_BY_KEYWORD = {
     "variable": ("variable", VARIABLE),
     "parameter": ("parameter", PARAMETER),
     "given": ("given", GIVEN),
@@ -42,7 +42,7 @@ DECLARED = {
 }
 """Keyword -> what it declares, and where the domain of that stands."""
 
-VARY = ("variable", "law", "output", "unknown")
+VARYING_KINDS = ("variable", "law", "output", "unknown")
 
 
 def declare(scope: Scope, statement: tree.Declaration) -> None:
@@ -52,7 +52,7 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
         scope: the names of the file.
         statement: the statement.
     """
-    kind, context = DECLARED[statement.kind]
+    kind, context = DECLARATIONS_BY_KEYWORD[statement.kind]
     unit = check_unit(scope, statement.unit)
     for item, domain in _with_domains(statement.items):
         name, subscripts = item.name, item.subscripts
@@ -70,7 +70,7 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
         ):  # `parameter C > 0`, then `parameter C > C0`
             if subscripts != earlier.indices:
                 message = f"`{name}` was declared as `{earlier.text}`"
-                scope.say("L0314", message, item.span, f"write `{earlier.text}` again")
+                scope.report("L0314", message, item.span, f"write `{earlier.text}` again")
             scope.symbols[name] = replace(earlier, bounds=earlier.bounds + bounds)
         else:
             scope.declare(
@@ -94,10 +94,10 @@ def _check_simplex(scope: Scope, item: tree.Item, earlier: Symbol | None, span: 
     if not item.subscripts:
         message = f"`{item.name}` has no subscript over which it could sum to 1"
         help = f"give it a subscript: `{item.name}[j] in simplex`"
-        scope.say("L0318", message, span, help)
+        scope.report("L0318", message, span, help)
     elif earlier is not None and (earlier.bounds or earlier.simplex):
         help = "its elements are >= 0 and sum to 1: leave the other domain out"
-        scope.say("L0318", "`in simplex` is a whole domain by itself", span, help)
+        scope.report("L0318", "`in simplex` is a whole domain by itself", span, help)
 
 
 def _with_domains(
@@ -137,7 +137,7 @@ def define(
     if kind == "output" and output is not None:
         notes = (f"the first is `{output.text} = …`",)
         help = "name a part of the law with `let`"
-        scope.say("L0403", "the law has a second equation", statement.span, help, notes)
+        scope.report("L0403", "the law has a second equation", statement.span, help, notes)
         return None
     unit = check_unit(scope, statement.unit)
     subscripts = statement.subscripts
@@ -176,10 +176,10 @@ def _check_setting(scope: Scope, statement: tree.Definition, *, labelled: bool) 
         declared_subscripts(scope, statement.subscripts, statement.span)
     elif statement.subscripts:
         help = "what has a value for each label is a variable, or a parameter"
-        scope.say("L0314", "a setting has no subscripts", statement.span, help)
+        scope.report("L0314", "a setting has no subscripts", statement.span, help)
     if list(names_in(formula)):
         help = "a setting is a number; what depends on others is a `let`"
-        scope.say("L0412", "this is not a number", formula.span, help)
+        scope.report("L0412", "this is not a number", formula.span, help)
     else:
         check_formula(scope, formula, SETTING)
 
@@ -201,11 +201,11 @@ def check_identity(scope: Scope, statement: tree.Identify) -> None:
         name = waiting.pop()
         if name in scope.symbols and name not in behind:
             behind.add(name)
-            waiting += made_of(scope.symbols[name])
+            waiting += names_used_by(scope.symbols[name])
     kinds = {scope.symbols[name].kind for name in behind}
     if len(scope.diagnostics) == before and "parameter" not in kinds:
         help = "write a relation that one of the parameters that give the same law has"
-        scope.say("L0319", "this is about no parameter", statement.span, help)
+        scope.report("L0319", "this is about no parameter", statement.span, help)
 
 
 def remember(scope: Scope, symbol: Symbol) -> None:
@@ -221,11 +221,11 @@ def remember(scope: Scope, symbol: Symbol) -> None:
         scope.numbers[symbol.name] = number(scope, symbol.formula)
         for name in names_in(symbol.formula):
             used = scope.symbols.get(name)
-            if name in scope.varying or (used and used.kind in VARY):
+            if name in scope.varying or (used and used.kind in VARYING_KINDS):
                 scope.varying.add(symbol.name)
 
 
-def made_of(symbol: Symbol) -> Iterator[str]:
+def names_used_by(symbol: Symbol) -> Iterator[str]:
     """The names that a symbol's bounds and formula use."""
     for formula in (*(limit for _, limit in symbol.bounds), symbol.formula):
         if formula is not None:
@@ -239,7 +239,7 @@ def sort_symbols(scope: Scope) -> None:
     kept.
     """
     needs = {
-        name: [part for part in made_of(symbol) if part in scope.symbols]
+        name: [part for part in names_used_by(symbol) if part in scope.symbols]
         for name, symbol in scope.symbols.items()
     }
     position = {name: i for i, name in enumerate(needs)}
@@ -256,7 +256,7 @@ def sort_symbols(scope: Scope) -> None:
         first = next((name for name in circle if name in scope.declared_here), circle[0])
         message = f"`{first}` is bounded by itself: {' -> '.join(circle)}"
         help = "let the bound depend on other names only"
-        scope.say("L0307", message, scope.symbols[first].span, help)
+        scope.report("L0307", message, scope.symbols[first].span, help)
         return
     # of all names that may come next, the one declared first: the order is stable
     ready: list[tuple[int, str]] = []

@@ -33,7 +33,7 @@ def check_together(scope: Scope, base: Declarations | None) -> None:
     _, (_, last) = max(declared_here or parts, key=lambda part: part[1][1].span.start)
     message = f"{conjunction(texts)} exclude each other"
     help = "nothing lies in this domain: change one of these bounds, or leave it out"
-    scope.say("L0406", message, last.span, help)
+    scope.report("L0406", message, last.span, help)
 
 
 def _cycle(scope: Scope) -> Sequence[StatedBound] | None:

@@ -31,7 +31,7 @@ from lawdsl.language.subscripts import check_as_declared
 from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula, Named
 
-DONE = {"fix": "fixed", "tie": "tied"}
+PAST_PARTICIPLES = {"fix": "fixed", "tie": "tied"}
 
 
 def with_fixed_and_tied(
@@ -104,7 +104,7 @@ def fix_and_tie(
         _add_implied_bounds(scope, scope.symbols[name], settings, tuple(dropped), span)
     sort_symbols(scope)
     if scope.errors == before:
-        _check_empty(scope, settings, next(iter(spans.values())))
+        _check_domains_nonempty(scope, settings, next(iter(spans.values())))
 
 
 def _fix_or_tie(scope: Scope, kind: str, named: Named, formula: Formula, span: Span) -> bool:
@@ -166,14 +166,16 @@ def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
     if symbol is None:
         scope.use(name, span, ANY)  # says that it is not known
     elif symbol.determined_by:
-        message = f"`{name}` is {DONE[symbol.determined_by]} already"
-        scope.say("L0413", message, span, "hold a parameter once")
+        message = f"`{name}` is {PAST_PARTICIPLES[symbol.determined_by]} already"
+        scope.report("L0413", message, span, "hold a parameter once")
     elif symbol.kind != "parameter":
-        message = f"`{name}` is {keywords.a(symbol.kind)}; only parameters are {DONE[kind]}"
+        message = (
+            f"`{name}` is {keywords.a(symbol.kind)}; only parameters are {PAST_PARTICIPLES[kind]}"
+        )
         help = "name a parameter"
         if symbol.kind == "setting":
             help = f"a setting has a value: give it another one, `--set {name}=…`"
-        scope.say("L0413", message, span, help)
+        scope.report("L0413", message, span, help)
     else:
         return symbol
     return None
@@ -182,7 +184,7 @@ def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
 def _check_number(scope: Scope, name: str, formula: Formula) -> None:
     if any(names_in(formula)):
         help = f"a formula of others is a tie: `tie {name} = {print_formula(formula)}`"
-        scope.say("L0413", f"`{name}` is fixed at what is not a number", formula.span, help)
+        scope.report("L0413", f"`{name}` is fixed at what is not a number", formula.span, help)
     else:
         check_formula(scope, formula, SETTING)
 
@@ -193,7 +195,7 @@ def _check_tie(scope: Scope, name: str, formula: Formula) -> None:
     circle = _cycle(scope.symbols, name, formula)
     if circle:
         message = f"`{name}` is tied to itself: {' -> '.join(circle)}"
-        scope.say("L0307", message, formula.span, "tie it to other parameters")
+        scope.report("L0307", message, formula.span, "tie it to other parameters")
 
 
 def _cycle(symbols: Mapping[str, Symbol], name: str, formula: Formula) -> list[str]:
@@ -216,7 +218,7 @@ def _cycle(symbols: Mapping[str, Symbol], name: str, formula: Formula) -> list[s
     return []
 
 
-def _still_bounds(
+def _remaining_bounds(
     symbol: Symbol, known_signs: KnownSigns, dropped: tuple[str, ...]
 ) -> Iterable[Relation]:
     """The bounds of a parameter without the removed ones; a removed one may leave `> 0`."""
@@ -236,7 +238,7 @@ def _add_implied_bounds(
 ) -> None:
     """Give the other parameters the bounds that keep a fixed or tied parameter in its domain."""
     assert symbol.formula is not None
-    for relation, limit in _still_bounds(symbol, KnownSigns(scope.symbols, settings), dropped):
+    for relation, limit in _remaining_bounds(symbol, KnownSigns(scope.symbols, settings), dropped):
         known_signs = KnownSigns(scope.symbols, settings)
         added = bounds_that_keep(symbol.formula, relation, limit, known_signs)
         if added is None:
@@ -245,12 +247,12 @@ def _add_implied_bounds(
             scope.symbols = with_bounds(scope.symbols, added)
 
 
-def _check_empty(scope: Scope, settings: Mapping[str, Value], span: Span) -> None:
+def _check_domains_nonempty(scope: Scope, settings: Mapping[str, Value], span: Span) -> None:
     known_signs = KnownSigns(scope.symbols, settings)
     for symbol in scope.symbols.values():
         if symbol.kind == "parameter" and _is_empty(symbol, known_signs):
             message = f"with what is held nothing lies in the domain of `{symbol.name}`"
-            scope.say("L0414", message, span, "choose other values, or change that domain")
+            scope.report("L0414", message, span, "choose other values, or change that domain")
 
 
 def _report_broken(
@@ -269,7 +271,7 @@ def _report_broken(
         f"{assignment} is outside the domain {text}" if broken else f"{assignment} may break {text}"
     )
     help = f'choose it inside, or leave the bound out: --without "{text}"'
-    scope.say("L0414", message, span, help)
+    scope.report("L0414", message, span, help)
 
 
 def _is_empty(symbol: Symbol, known_signs: KnownSigns) -> bool:

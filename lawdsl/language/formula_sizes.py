@@ -93,9 +93,9 @@ def check_sizes(
             message = (
                 f"with its {what} written out this has more than {size_limits.MAX_NODES:,} parts"
             )
-            scope.say("L0105", message, node.span, "simplify it")
+            scope.report("L0105", message, node.span, "simplify it")
             return
         if depth > size_limits.MAX_NESTING:
             message = f"with its {what} written out this is nested more than {size_limits.MAX_NESTING} deep"
-            scope.say("L0104", message, node.span, "simplify it")
+            scope.report("L0104", message, node.span, "simplify it")
             return

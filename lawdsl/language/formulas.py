@@ -10,7 +10,7 @@ from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, powers_text
 from lawdsl.language.printer import print_formula, print_named, with_subscripts
-from lawdsl.language.scope import ASKED, CLAIM, CONDITION, TARGET, FormulaContext, Scope
+from lawdsl.language.scope import CLAIM, CONDITION, QUESTION_CONTEXTS, TARGET, FormulaContext, Scope
 from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula, Named
@@ -46,7 +46,7 @@ def check_formula(
             ) if _differentials(scope, above, below):
                 numerator, denominator = print_formula(top)[1:], print_formula(bottom)[1:]
                 help = f"write a derivative as `∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
-                scope.say("L0301", f"unknown name `{above}`", node.span, help)
+                scope.report("L0301", f"unknown name `{above}`", node.span, help)
                 fresh |= {above, below}
             case tree.Name(text):
                 check_named(scope, text, node.span, context, fresh)
@@ -62,7 +62,7 @@ def check_formula(
                 _check_derivative(scope, node, context)
             case tree.Aggregate(function) if function not in keywords.AGGREGATES:
                 message = f"`{function}` does not run over an index"
-                scope.say("L0304", message, node.span, "write `sum(… for j)` or `prod(… for j)`")
+                scope.report("L0304", message, node.span, "write `sum(… for j)` or `prod(… for j)`")
     # indices, values and units are judged only where every name is known: one mistake, one message
     if len(scope.diagnostics) == before:
         check_indices(scope, formula, context, subscripts)
@@ -71,19 +71,19 @@ def check_formula(
     try:
         value(formula, scope.numbers)
     except Undefined as error:
-        scope.say("L0501", error.why, error.node.span, "correct the formula")
+        scope.report("L0501", error.why, error.node.span, "correct the formula")
         return None
     except TooLarge as error:
-        scope.say("L0502", error.why, error.node.span, error.help)
+        scope.report("L0502", error.why, error.node.span, error.help)
         return None
     powers, mistakes = powers_in(formula, lambda name: scope.units.get(name), scope.numbers)
     for code, part, why in mistakes:
         if code == "L0410":
             help = "convert one of them, or give a parameter between them a unit of its own"
-            scope.say(code, f"the units differ: {why}", part.span, help)
+            scope.report(code, f"the units differ: {why}", part.span, help)
         else:
             help = "divide by a reference value, or let the unit be part of the law's meaning"
-            scope.say(code, why, part.span, help, severity="warning")
+            scope.report(code, why, part.span, help, severity="warning")
     return None if mistakes else powers
 
 
@@ -99,7 +99,7 @@ def check_same_unit(scope: Scope, one: Powers, other: Powers, what: str, span: S
     """
     if one is not None and other is not None and one != other:
         message = f"the units differ: {what} is in {powers_text(one)}, this in {powers_text(other)}"
-        scope.say("L0410", message, span, "convert one of them")
+        scope.report("L0410", message, span, "convert one of them")
 
 
 def number(scope: Scope, formula: Formula) -> Value:
@@ -164,7 +164,7 @@ def check_nonempty(scope: Scope, relations: Iterable[Relation], span: Span) -> N
             if above[0] == ">" and below[0] == "<" and lower is not None and upper is not None:
                 if lower > upper or (lower == upper and (above, below) != (">=", "<=")):
                     help = "write the smaller number first, as in [0, 1]"
-                    scope.say("L0406", "nothing lies in this domain", span, help)
+                    scope.report("L0406", "nothing lies in this domain", span, help)
                     return
 
 
@@ -181,7 +181,7 @@ def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
             listed = f"the units are {', '.join(UNITS)}, with prefixes {' '.join(PREFIXES)}"
             help = keywords.did_you_mean(name, names, listed)
             assert unit is not None
-            scope.say("L0409", f"unknown unit `{name}`", unit.span, help)
+            scope.report("L0409", f"unknown unit `{name}`", unit.span, help)
     return powers_of(unit.factors) if unit else None
 
 
@@ -207,7 +207,7 @@ def _check_can_vary(
         return
     if symbol.kind not in ("variable", "parameter", "let"):
         message = f"the {symbol.kind} `{symbol.name}` does not vary"
-        scope.say("L0308", message, span, "name a variable, a parameter or a let")
+        scope.report("L0308", message, span, "name a variable, a parameter or a let")
     elif alone and symbol.simplex and symbol.kind == "variable":
         output = next((s.text for s in scope.symbols.values() if s.kind == "output"), "L")
         one, other = (f"{symbol.name}[{', '.join((*symbol.indices[:-1], x))}]" for x in "ab")
@@ -215,7 +215,7 @@ def _check_can_vary(
         help = (
             f"shares sum to 1: say which one falls: `{output} decreasing in {one} against {other}`"
         )
-        scope.say("L0318", message, span, help)
+        scope.report("L0318", message, span, help)
 
 
 def check_called(scope: Scope, what: str, span: Span, other: Declarations | None = None) -> bool:
@@ -233,7 +233,7 @@ def check_called(scope: Scope, what: str, span: Span, other: Declarations | None
     if not scope.indices and (other is None or not other.indices):
         return True
     help = "state the claim as a relation, a trend or a limit"
-    scope.say("L0320", f"{what} a law without index sets only", span, help)
+    scope.report("L0320", f"{what} a law without index sets only", span, help)
     return False
 
 
@@ -253,14 +253,14 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
     if node.subscripts and (symbol is None or symbol.kind != "use"):
         of = with_subscripts(function, node.subscripts)
         help = f"write `{of}*(…)` for a product"
-        scope.say("L0304", f"`{of}` is not a function", node.span, help)
+        scope.report("L0304", f"`{of}` is not a function", node.span, help)
     elif symbol is not None and symbol.kind == "output" and context in (CLAIM, TARGET):
         names = [name for name, _ in node.keywords]
         if not check_called(scope, f"`{function}(…)` gives values to", node.span):
             return
         if node.arguments or len(set(names)) < len(names):
             help = f"write `{function}(name = value)`, each name once"
-            scope.say("L0305", "a law is taken at named values", node.span, help)
+            scope.report("L0305", "a law is taken at named values", node.span, help)
         for name in names:
             check_varies(scope, name, scope.within(node.span, name))
         scope.used.add(function)
@@ -268,20 +268,20 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
         scope.use(function, scope.within(node.span, function), context)
     elif symbol is not None and symbol.kind == "use":
         help = "write it as a constraint: `subject to`"
-        if context in ASKED:
+        if context in QUESTION_CONTEXTS:
             help = f"give it a name before: `let y = {function}(…)`"
-        scope.say("L0308", f"{context.text} takes no law at values", node.span, help)
+        scope.report("L0308", f"{context.text} takes no law at values", node.span, help)
     elif symbol is not None:
         help = f"write `{function}*(…)` for a product"
         help = f"write `{symbol.text}`" if symbol.indices else help
         message = f"`{function}` is {keywords.a(symbol.kind)}, not a function"
-        scope.say("L0304", message, node.span, help)
+        scope.report("L0304", message, node.span, help)
     elif function in keywords.SPECIAL:
         help = "write `diff(L, N)` with plain names"
         help = help if function == "diff" else "write it behind `minimize`"
-        if context in ASKED:
+        if context in QUESTION_CONTEXTS:
             help = "write a formula of laws at values, as `minimize loss(N, D)`"
-        scope.say("L0304", f"`{function}` cannot stand here", node.span, help)
+        scope.report("L0304", f"`{function}` cannot stand here", node.span, help)
     elif function not in keywords.FUNCTIONS:
         if not scope.excused(function):
             uses = [s.name for s in scope.symbols.values() if s.kind == "use"]
@@ -289,7 +289,7 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
             help = f"the functions are {', '.join(keywords.FUNCTIONS)}"
             if uses:
                 help = f"the laws are {', '.join(uses)}, {help}"
-            if function in scope.later:
+            if function in scope.declaration_spans:
                 help = f"write `{function}*(…)` for a product"
             elif function in keywords.INSTEAD:
                 help = f"write `{keywords.INSTEAD[function]}`"
@@ -297,26 +297,26 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
                     help = f"write `{function}(… for {next(iter(scope.indices))})`"
             elif alike:
                 help = f"did you mean `{alike}`?"
-            scope.say("L0304", f"unknown function `{function}`", node.span, help)
+            scope.report("L0304", f"unknown function `{function}`", node.span, help)
     else:
         low, high = keywords.FUNCTIONS[function]
         if node.keywords or not low <= len(node.arguments) <= high:
             count = f"{low} argument" if high == 1 else f"{low} to {high} arguments"
-            scope.say("L0305", f"`{function}` takes {count}", node.span, f"give it {count}")
+            scope.report("L0305", f"`{function}` takes {count}", node.span, f"give it {count}")
 
 
 def _check_derivative(scope: Scope, node: tree.Derivative, context: FormulaContext) -> None:
     if context not in (CLAIM, TARGET):
         message = "a derivative stands only in a claim"
-        scope.say("L0308", message, node.span, "use it in the `require` of a law")
+        scope.report("L0308", message, node.span, "use it in the `require` of a law")
         return
     if node.order != len(node.wrt):
         message = f"the order is {node.order}, the number of names below {len(node.wrt)}"
         help = "write as many names below as the order says: ∂²L/∂D∂r or ∂²L/∂r²"
-        scope.say("L0210", message, node.span, help)
+        scope.report("L0210", message, node.span, help)
     elif node.order > size_limits.MAX_DERIVATIVE_ORDER:
         message = f"derivatives go up to order {size_limits.MAX_DERIVATIVE_ORDER}"
-        scope.say("L0105", message, node.span, "lower the order")
+        scope.report("L0105", message, node.span, "lower the order")
     if isinstance(node.of, str):  # elements are parts of the formula
         check_named(scope, node.of, scope.within(node.span, node.of), context)
     for name in dict.fromkeys(node.wrt):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from lawdsl.language import size_limits, tree
 from lawdsl.language.constants import TooLarge
-from lawdsl.language.declarations import made_of, names_in
+from lawdsl.language.declarations import names_in, names_used_by
 from lawdsl.language.formula_signs import NEGATIVE, POSITIVE, KnownSigns
 from lawdsl.language.symbols import Relation, Symbol
 from lawdsl.language.tree import Formula
@@ -79,21 +79,21 @@ def bounds_that_keep(
         return []
     if not difference & HOLDS[relation] or next(tries) > MAX_BOUNDS_TRIED:
         return None
-    for name in _candidates(lhs, rhs, known_signs):
+    for name in _parameters_that_occur_once(lhs, rhs, known_signs):
         if _count(lhs, name):
             bound = _isolated(lhs, relation, rhs, name, known_signs)
         else:
             bound = _isolated(rhs, REVERSED[relation], lhs, name, known_signs)
         # a bound by what itself depends on the parameter would be circular
-        if bound is None or name in _names_behind(bound[1], known_signs):
+        if bound is None or name in _dependencies(bound[1], known_signs):
             continue
-        added = _with_room(name, bound, known_signs, tries)
+        added = _with_consistent_bounds(name, bound, known_signs, tries)
         if added is not None:
             return added
     return None
 
 
-def _candidates(lhs: Formula, rhs: Formula, known_signs: KnownSigns) -> list[str]:
+def _parameters_that_occur_once(lhs: Formula, rhs: Formula, known_signs: KnownSigns) -> list[str]:
     """The parameters that occur exactly once in the relation, in reverse order of declaration."""
     counted = Counter([*names_in(lhs), *names_in(rhs)])
     names = [n for n, count in counted.items() if count == 1 and n in known_signs.symbols]
@@ -102,7 +102,7 @@ def _candidates(lhs: Formula, rhs: Formula, known_signs: KnownSigns) -> list[str
     return sorted(names, key=lambda n: position[n], reverse=True)[:MAX_CANDIDATES]
 
 
-def _with_room(
+def _with_consistent_bounds(
     name: str, bound: Relation, known_signs: KnownSigns, tries: Iterator[int]
 ) -> Additions | None:
     """The bound, and those that keep something between it and the bounds on the other side."""
@@ -184,7 +184,7 @@ def _isolated(
     while f != (tree.Element(name, indices) if indices else plain):
         if isinstance(f, tree.Element):
             return None  # of another element than the one that has bounds
-        step = _peeled(f, relation, g, name, known_signs)
+        step = _move_outermost(f, relation, g, name, known_signs)
         if step is None:
             return None
         f, relation, g = step
@@ -192,7 +192,7 @@ def _isolated(
     return (relation, g) if others <= set(indices) else None
 
 
-def _peeled(
+def _move_outermost(
     f: Formula, relation: str, g: Formula, name: str, known_signs: KnownSigns
 ) -> tuple[Formula, str, Formula] | None:
     """The outermost operation of f brought to the other side."""
@@ -201,13 +201,17 @@ def _peeled(
             return operand, REVERSED[relation], _negative(g)
         case tree.Sum(terms):
             (op, term), others = _split(terms, name)
-            rest = minus(g, tree.Sum(_led(others, ZERO, "+"))) if others else g
+            rest = minus(g, tree.Sum(_with_leading_operator(others, ZERO, "+"))) if others else g
             return (
                 (term, relation, rest) if op == "+" else (term, REVERSED[relation], _negative(rest))
             )
         case tree.Product(factors):
             (op, factor), others = _split(factors, name)
-            rest = tree.Product(_led(others, ONE, "*")) if len(others) > 1 else others[0][1]
+            rest = (
+                tree.Product(_with_leading_operator(others, ONE, "*"))
+                if len(others) > 1
+                else others[0][1]
+            )
             if len(others) == 1 and others[0][0] == "/":
                 rest = tree.Product((("*", ONE), others[0]))
             sign = known_signs.sign(rest)
@@ -216,10 +220,10 @@ def _peeled(
                 return None
             new_relation = relation if sign == POSITIVE else REVERSED[relation]
             if op == "*":
-                return factor, new_relation, _over(g, rest)
+                return factor, new_relation, _quotient(g, rest)
             # rest/factor relation g, with all three above 0
             if sign == known_signs.sign(factor) == known_signs.sign(g) == POSITIVE:
-                return factor, REVERSED[relation], _over(rest, g)
+                return factor, REVERSED[relation], _quotient(rest, g)
         case tree.Power(base, exponent) if _count(base, name):
             sign = known_signs.sign(exponent)
             if known_signs.sign(base) == known_signs.sign(g) == POSITIVE and sign in (
@@ -227,7 +231,7 @@ def _peeled(
                 NEGATIVE,
             ):
                 new_relation = relation if sign == POSITIVE else REVERSED[relation]
-                return base, new_relation, _power(g, _over(ONE, exponent))
+                return base, new_relation, _power(g, _quotient(ONE, exponent))
         case tree.Power(base, exponent) if known_signs.sign(g) == POSITIVE:
             sign = known_signs.sign(tree.Call("log", (base,)))
             if sign in (POSITIVE, NEGATIVE):
@@ -235,7 +239,7 @@ def _peeled(
                 return (
                     exponent,
                     new_relation,
-                    _over(tree.Call("log", (g,)), tree.Call("log", (base,))),
+                    _quotient(tree.Call("log", (g,)), tree.Call("log", (base,))),
                 )
         case tree.Call("exp", (argument,)) if known_signs.sign(g) == POSITIVE:
             return argument, relation, tree.Call("log", (g,))
@@ -250,14 +254,14 @@ def _split(parts: Terms, name: str) -> tuple[tuple[str, Formula], Terms]:
     return parts[index], (*parts[:index], *parts[index + 1 :])
 
 
-def _led(parts: Terms, neutral: Formula, op: str) -> Terms:
+def _with_leading_operator(parts: Terms, neutral: Formula, op: str) -> Terms:
     """Parts whose first has the sign that a first one has."""
     return parts if parts[0][0] == op and len(parts) > 1 else ((op, neutral), *parts)
 
 
 def minus(a: Formula, b: Formula) -> Formula:
     """a - b, with equal terms cancelled."""
-    terms = _without(a, b, SUM)
+    terms = _difference_of_parts(a, b, SUM)
     if not terms:
         return ZERO
     if terms[0][0] == "-":  # no minus in front
@@ -269,17 +273,17 @@ def _negative(a: Formula) -> Formula:
     return minus(ZERO, a)
 
 
-def _over(a: Formula, b: Formula) -> Formula:
+def _quotient(a: Formula, b: Formula) -> Formula:
     """a/b, of a b that is not 0, without what cancels."""
     if a == ZERO:
         return a
-    factors = _without(a, b, PRODUCT)
+    factors = _difference_of_parts(a, b, PRODUCT)
     if not factors or factors[0][0] == "/":  # no division in front
         factors.insert(0, ("*", ONE))
     return tree.Product(tuple(factors)) if len(factors) > 1 else factors[0][1]
 
 
-def _without(a: Formula, b: Formula, group: _Group) -> list[tuple[str, Formula]]:
+def _difference_of_parts(a: Formula, b: Formula, group: _Group) -> list[tuple[str, Formula]]:
     """The parts of a minus those of b, without those that cancel and neutral elements."""
     remaining: list[tuple[str, Formula]] = []
     for op, part in (*_parts(a, group), *group.turned(_parts(b, group))):
@@ -316,7 +320,7 @@ def _count(formula: Formula, name: str) -> int:
     return sum(part == name for part in names_in(formula))
 
 
-def _names_behind(formula: Formula, known_signs: KnownSigns) -> set[str]:
+def _dependencies(formula: Formula, known_signs: KnownSigns) -> set[str]:
     """All names on which a formula depends, through definitions and bounds."""
     names: set[str] = set()
     waiting = list(names_in(formula))
@@ -324,5 +328,5 @@ def _names_behind(formula: Formula, known_signs: KnownSigns) -> set[str]:
         name = waiting.pop()
         if name not in names and name in known_signs.symbols:
             names.add(name)
-            waiting += made_of(known_signs.symbols[name])
+            waiting += names_used_by(known_signs.symbols[name])
     return names

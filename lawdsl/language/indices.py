@@ -26,12 +26,12 @@ def declare_indices(scope: Scope, statement: tree.Index) -> None:
         home = next((s.over for s in scope.indices.values() if name in s.listed), None)
         if len(scope.indices) == size_limits.MAX_INDICES:
             message = f"a law has at most {size_limits.MAX_INDICES} indices"
-            scope.say("L0317", message, span, "use one index for what runs over one set")
+            scope.report("L0317", message, span, "use one index for what runs over one set")
             scope.unread_names |= set(statement.names)  # nothing more is said of those
             return
         if home is not None:
             message = f"`{name}` is a label of {home}"
-            scope.say("L0317", message, span, "give the index another name")
+            scope.report("L0317", message, span, "give the index another name")
         elif scope.declare(Symbol(name, "index", span)):
             scope.indices[name] = IndexSet(name, over, labels)
 
@@ -46,7 +46,7 @@ def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | No
         if over.first != "1" or not 2 <= last <= most:
             message = f"`{print_set(over)}` does not number 2 to {most} labels"
             help = "number them from 1, as 1..30"
-            scope.say("L0317", message, over.span, help)
+            scope.report("L0317", message, over.span, help)
             last = 2
         return f"1..{last}", tuple(str(n) for n in range(1, last + 1))
     if isinstance(over, tree.ListedNode):
@@ -54,12 +54,12 @@ def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | No
         if not 2 <= len(labels) <= most:
             message = f"a set that is listed has 2 to {most} labels"
             help = "labels of the data are not listed: `index i over domain`"
-            scope.say("L0317", message, over.span, help)
+            scope.report("L0317", message, over.span, help)
             return "{}", ()
         twice = next((name for i, name in enumerate(labels) if name in labels[:i]), None)
         if twice is not None:
             span = scope.within(over.span, twice, last=True)
-            scope.say("L0317", f"the label `{twice}` stands twice", span, "write it once")
+            scope.report("L0317", f"the label `{twice}` stands twice", span, "write it once")
         else:
             for name in labels:
                 _check_label(scope, name, statement)
@@ -67,7 +67,7 @@ def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | No
         kind = scope.symbols[over].kind if over in scope.symbols else "index"
         span = scope.within(statement.span, over, last=True)
         message = f"`{over}` is {keywords.a(kind)}, and here the name of a set"
-        scope.say("L0317", message, span, "give the set another name")
+        scope.report("L0317", message, span, "give the set another name")
     return print_set(over), labels
 
 
@@ -75,7 +75,7 @@ def _check_label(scope: Scope, name: str, statement: tree.Index) -> None:
     if name in scope.indices or name in statement.names:
         span = scope.within(statement.span, name, last=True)
         message = f"`{name}` is an index, and here a label"
-        scope.say("L0317", message, span, "give the index another name")
+        scope.report("L0317", message, span, "give the index another name")
 
 
 def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -> None:
@@ -88,12 +88,14 @@ def declared_subscripts(scope: Scope, subscripts: tuple[str, ...], span: Span) -
     """
     if len(subscripts) > size_limits.MAX_SUBSCRIPTS:
         message = f"a name has at most {size_limits.MAX_SUBSCRIPTS} subscripts"
-        scope.say("L0314", message, span, "leave some out")
+        scope.report("L0314", message, span, "leave some out")
         return
     for i, name in enumerate(subscripts):
         if name in subscripts[:i]:
             message = f"`{name}` stands twice among the subscripts of a declaration"
-            scope.say("L0314", message, scope.within(span, name, last=True), another(scope, name))
+            scope.report(
+                "L0314", message, scope.within(span, name, last=True), another(scope, name)
+            )
         else:
             is_index(scope, name, span)
 
@@ -128,16 +130,16 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
     alike = keywords.nearest(name, (*scope.indices, *labels))
     if name in scope.symbols:
         message = f"`{name}` is {keywords.a(scope.symbols[name].kind)}, not an index"
-        scope.say("L0315", message, span, "a subscript is an index, or a label that is listed")
-    elif name in scope.later:
+        scope.report("L0315", message, span, "a subscript is an index, or a label that is listed")
+    elif name in scope.declaration_spans:
         scope.declared_later(name, span)
         if not scope.errors:  # it is declared in this line, and not as an index
             message = f"`{name}` is declared here, and is not an index"
-            scope.say("L0315", message, span, "a subscript is an index: `index i over …`")
+            scope.report("L0315", message, span, "a subscript is an index: `index i over …`")
     elif alike or not labels:
         help = f"did you mean `{alike}`?" if alike else f"declare it: `index {name} over …`"
-        scope.say("L0315", f"`{name}` is not an index", span, help)
+        scope.report("L0315", f"`{name}` is not an index", span, help)
     else:
         help = f"the labels are {', '.join(labels[:MAX_LABELS_SHOWN])}{', …' if len(labels) > MAX_LABELS_SHOWN else ''}"
-        scope.say("L0315", f"`{name}` is not an index", span, help)
+        scope.report("L0315", f"`{name}` is not an index", span, help)
     return False

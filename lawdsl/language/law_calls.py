@@ -18,7 +18,7 @@ from lawdsl.language.formula_sizes import Size, size_of, size_of_law
 from lawdsl.language.formulas import check_formula, check_same_unit
 from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.printer import print_formula, print_named
-from lawdsl.language.scope import AT, Scope
+from lawdsl.language.scope import ARGUMENT, Scope
 from lawdsl.language.subscripts import check_named, free_in
 from lawdsl.language.symbols import Declarations, Symbol
 from lawdsl.language.tree import Formula
@@ -154,14 +154,14 @@ class Calls:
                 name = next(iter(_variables(law)), "N")
                 help = f"write `{name} = {print_formula(argument)}`, with the variable's name"
                 message = "it is not said which variable of the law this is"
-                self.scope.say("L0701", message, argument.span, help)
+                self.scope.report("L0701", message, argument.span, help)
         for name, formula in (*pairs, *node.keywords):
             span = formula.span
             if (name, formula) in node.keywords:
                 ahead = Span(node.span.start, span.start)
                 span = Span(self.scope.within(ahead, name, last=True).start, span.end)
             if name in assigned:
-                self.scope.say("L0701", f"`{name}` has two values here", span, "give it one")
+                self.scope.report("L0701", f"`{name}` has two values here", span, "give it one")
             elif self._is_variable(law, name, formula, span):
                 assigned.add(name)
                 yield name, formula
@@ -171,7 +171,7 @@ class Calls:
         if symbol is None or symbol.kind != "variable":
             variables = _variables(law)
             help = did_you_mean(name, variables, f"its variables are {', '.join(variables)}")
-            self.scope.say("L0701", f"`{law.name}` has no variable `{name}`", span, help)
+            self.scope.report("L0701", f"`{law.name}` has no variable `{name}`", span, help)
             return False
         if symbol.indices:
             mine = symbol.text
@@ -180,10 +180,10 @@ class Calls:
                 help = (
                     f"write `{mine}`, with an index of the question, and `choose` or `given {mine}`"
                 )
-                self.scope.say("L0701", message, span, help)
+                self.scope.report("L0701", message, span, help)
                 return False
             return self._same_sets(law, symbol, formula)
-        powers = check_formula(self.scope, formula, AT)
+        powers = check_formula(self.scope, formula, ARGUMENT)
         unit = powers_of(symbol.unit.factors) if symbol.unit else None
         check_same_unit(self.scope, unit, powers, f"`{name}`", formula.span)
         return True
@@ -191,7 +191,7 @@ class Calls:
     def _same_sets(self, law: Declarations, symbol: Symbol, formula: tree.Element) -> bool:
         """Whether an element has indices over the sets that the law's variable has."""
         before = self.scope.errors
-        check_named(self.scope, formula, formula.span, AT)
+        check_named(self.scope, formula, formula.span, ARGUMENT)
         if self.scope.errors > before:
             return False
         own_symbol = self.scope.symbols.get(formula.name)
@@ -200,7 +200,7 @@ class Calls:
         if symbol.simplex and own_symbol.kind in ("unknown", "given") and not own_symbol.simplex:
             message = f"`{own_symbol.text}` does not sum to 1, as the shares of `{law.name}` do"
             help = f"declare it `{own_symbol.text} in simplex`"
-            self.scope.say("L0701", message, formula.span, help)
+            self.scope.report("L0701", message, formula.span, help)
             return False
         law_sets = [law.indices[i].over for i in symbol.indices]
         own_sets = [
@@ -209,7 +209,7 @@ class Calls:
         if law_sets != own_sets:
             message = f"`{print_named(formula)}` does not run over {', '.join(law_sets)}"
             help = f"declare an index over the set of the law: `index j over {law_sets[-1]}`"
-            self.scope.say("L0701", message, formula.span, help)
+            self.scope.report("L0701", message, formula.span, help)
             return False
         return True
 
@@ -225,7 +225,7 @@ class Calls:
             message = f"`{law.name}` has a value for each label of {', '.join(row_indices)}"
             if not row_indices:
                 message = f"`{law.name}` has no index sets"
-            self.scope.say("L0701", message, node.span, f"write `{call_text}`")
+            self.scope.report("L0701", message, node.span, f"write `{call_text}`")
             return
         for subscript, index in zip(node.subscripts, row_indices, strict=True):
             over = law.indices[index].over
@@ -235,7 +235,7 @@ class Calls:
             if index_set is not None and index_set.over != over:
                 message = f"`{subscript}` runs over {index_set.over}, the rows of `{law.name}` over {over}"
                 help = f"declare an index over that set: `index i over {over}`"
-                self.scope.say("L0701", message, node.span, help)
+                self.scope.report("L0701", message, node.span, help)
 
     def _check_complete(
         self, node: tree.Call, law: Declarations, arguments: dict[str, Formula]
@@ -246,7 +246,7 @@ class Calls:
                 continue
             message = f"`{symbol.text}` of `{law.name}` has no value here"
             help = f"write `{symbol.text}`" + ("" if symbol.indices else f", or `{name} = …`")
-            self.scope.say("L0701", message, node.span, help)
+            self.scope.report("L0701", message, node.span, help)
 
     def _indices(
         self, node: tree.Call, law: Declarations, arguments: dict[str, Formula]

@@ -18,7 +18,7 @@ CONTINUES = frozenset("+ - * / ^ , = < > <= >= ≤ ≥ != -> for in as is".split
 
 
 @dataclass(frozen=True)
-class Broken:
+class BracketError:
     """An unmatched bracket, or brackets nested too deeply."""
 
     code: str
@@ -40,11 +40,11 @@ class LogicalLine:
     above: tuple[str, ...]
     behind: str | None
     gap: bool
-    broken: Broken | None
+    broken: BracketError | None
 
 
 @dataclass
-class _Open:
+class _StatementBuffer:
     """The statement being read."""
 
     tokens: list[Token] = field(default_factory=list)
@@ -53,13 +53,15 @@ class _Open:
     inside: list[str] = field(default_factory=list)
     behind: str | None = None
     gap: bool = False
-    broken: Broken | None = None
+    broken: BracketError | None = None
 
     def closed(self) -> LogicalLine:
         if self.brackets and self.broken is None:
             opener = self.brackets[-1]
             message = f"`{opener}` is never closed"
-            self.broken = Broken("L0202", message, opener, f"close it with `{OPENERS[opener]}`")
+            self.broken = BracketError(
+                "L0202", message, opener, f"close it with `{OPENERS[opener]}`"
+            )
         above = (*self.above, *self.inside)
         return LogicalLine(tuple(self.tokens), above, self.behind, self.gap, self.broken)
 
@@ -72,28 +74,28 @@ def logical_lines(words: Sequence[Token]) -> list[LogicalLine]:
     inside a statement move above it.
     """
     lines: list[LogicalLine] = []
-    now = _Open()
-    fresh = True  # nothing but comments since the last line end
+    buffer = _StatementBuffer()
+    line_is_empty = True  # nothing but comments since the last line end
     for word, following in zip(words, _followers(words), strict=True):
         if word.type == "NEWLINE":
-            if now.tokens and not _goes_on(now, following):
-                lines.append(now.closed())
-                now = _Open()
-            elif fresh and not now.tokens:  # a blank line ends a paragraph of comments
-                if now.above:
-                    lines.append(now.closed())
-                    now = _Open()
-                now.gap = bool(lines)
-            fresh = True
+            if buffer.tokens and not _continues(buffer, following):
+                lines.append(buffer.closed())
+                buffer = _StatementBuffer()
+            elif line_is_empty and not buffer.tokens:  # a blank line ends a paragraph of comments
+                if buffer.above:
+                    lines.append(buffer.closed())
+                    buffer = _StatementBuffer()
+                buffer.gap = bool(lines)
+            line_is_empty = True
         elif word.type == "COMMENT":
-            _comment(now, word, following)
-            fresh = False
+            _add_comment(buffer, word, following)
+            line_is_empty = False
         else:
-            fresh = False
-            now.tokens.append(word)
-            _bracket(now, word)
-    if now.tokens or now.above:
-        lines.append(now.closed())
+            line_is_empty = False
+            buffer.tokens.append(word)
+            _count_bracket(buffer, word)
+    if buffer.tokens or buffer.above:
+        lines.append(buffer.closed())
     return lines
 
 
@@ -123,38 +125,38 @@ def _followers(words: Sequence[Token]) -> list[Following]:
     return followers[::-1]
 
 
-def _goes_on(now: _Open, following: Following) -> bool:
+def _continues(buffer: _StatementBuffer, following: Following) -> bool:
     first, equation, statement = following
-    last = now.tokens[-1].value
+    last = buffer.tokens[-1].value
     if first is None or statement:
         return False
     if equation and last not in "(,":
         return False  # an equation begins; `name = value` within a statement stands behind ( or ,
-    if last == ":" and now.tokens[0].value == "uses":
+    if last == ":" and buffer.tokens[0].value == "uses":
         return True
-    return bool(now.brackets) or last in CONTINUES
+    return bool(buffer.brackets) or last in CONTINUES
 
 
-def _comment(now: _Open, word: Token, following: Following) -> None:
+def _add_comment(buffer: _StatementBuffer, word: Token, following: Following) -> None:
     text = str(word.value).rstrip()
-    if not now.tokens:
-        now.above.append(text)
-    elif _goes_on(now, following):
-        now.inside.append(text)
+    if not buffer.tokens:
+        buffer.above.append(text)
+    elif _continues(buffer, following):
+        buffer.inside.append(text)
     else:
-        now.behind = text
+        buffer.behind = text
 
 
-def _bracket(now: _Open, word: Token) -> None:
+def _count_bracket(buffer: _StatementBuffer, word: Token) -> None:
     """Keep count of brackets. Any closer closes any opener: intervals are written [0, 1)."""
     if word.value in OPENERS and word.type != "STRING":
-        now.brackets.append(word)
-        if len(now.brackets) > size_limits.MAX_NESTING and now.broken is None:
+        buffer.brackets.append(word)
+        if len(buffer.brackets) > size_limits.MAX_NESTING and buffer.broken is None:
             message = f"brackets are nested more than {size_limits.MAX_NESTING} deep"
             help = "name a part of the formula with `let`"
-            now.broken = Broken("L0104", message, word, help)
+            buffer.broken = BracketError("L0104", message, word, help)
     elif word.value in CLOSERS and word.type != "STRING":
-        if now.brackets:
-            now.brackets.pop()
-        elif now.broken is None:
-            now.broken = Broken("L0208", f"`{word}` closes nothing", word, "remove it")
+        if buffer.brackets:
+            buffer.brackets.pop()
+        elif buffer.broken is None:
+            buffer.broken = BracketError("L0208", f"`{word}` closes nothing", word, "remove it")

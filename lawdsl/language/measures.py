@@ -37,7 +37,7 @@ def check_measures(
         name = tree.name_of(statement.name)
         if symbol is not None and name in measures:
             help = "one rule a variable: remove one"
-            scope.say("L0330", f"`{name}` is measured twice", statement.span, help)
+            scope.report("L0330", f"`{name}` is measured twice", statement.span, help)
         readings = _readings(scope, statement, output)
         if scope.errors == before and symbol is not None:
             _check_value(scope, statement, output)
@@ -77,9 +77,9 @@ def _measured(
         if clear and own_set not in rows:
             message = f"the rows of a table do not say their label of `{symbol.indices[0]}`"
             help = f"measure what the law names for each row: `{output.text} = … {symbol.text} …`"
-            scope.say("L0330", message, span, help)
+            scope.report("L0330", message, span, help)
         return symbol if scope.errors == before else None
-    scope.say("L0330", message, span, help)
+    scope.report("L0330", message, span, help)
     return None
 
 
@@ -107,10 +107,10 @@ def _readings(
             help = f"say where: {example}"
         elif isinstance(part, tree.Call) and part.function not in keywords.RESERVED:
             help = f"the output is read, which is called `{output.name}`: {example}"
-        scope.say("L0331", message, part.span, help)
+        scope.report("L0331", message, part.span, help)
     if not readings and scope.errors == before:
         message = f"this reads nothing of `{output.name}`"
-        scope.say("L0331", message, statement.formula.span, f"name a reading: {example}")
+        scope.report("L0331", message, statement.formula.span, f"name a reading: {example}")
     return readings
 
 
@@ -136,16 +136,18 @@ def _reading(scope: Scope, call: tree.Call, output: Symbol) -> Reading | None:
     names = [name for name, _ in call.keywords]
     if call.subscripts:
         message = f"`{print_formula(call)}` is not a reading"
-        scope.say("L0331", message, call.span, f"leave the label out: `{output.name}(step = 1000)`")
+        scope.report(
+            "L0331", message, call.span, f"leave the label out: `{output.name}(step = 1000)`"
+        )
         return None
     if call.arguments:
         message = f"`{print_formula(call)}` does not say which column is read at this value"
-        scope.say("L0331", message, call.span, f"write `{output.name}(step = 1000)`")
+        scope.report("L0331", message, call.span, f"write `{output.name}(step = 1000)`")
         return None
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         span = scope.within(call.span, twice, last=True)
-        scope.say("L0331", f"`{twice}` stands twice in a reading", span, "write it once")
+        scope.report("L0331", f"`{twice}` stands twice in a reading", span, "write it once")
     conditions = []
     for name, formula in call.keywords:
         span = scope.within(call.span, name)
@@ -153,14 +155,14 @@ def _reading(scope: Scope, call: tree.Call, output: Symbol) -> Reading | None:
         try:
             number = value(formula)
         except Undefined as error:
-            scope.say("L0501", error.why, error.node.span, "correct the formula")
+            scope.report("L0501", error.why, error.node.span, "correct the formula")
             continue
         except TooLarge as error:
-            scope.say("L0502", error.why, error.node.span, error.help)
+            scope.report("L0502", error.why, error.node.span, error.help)
             continue
         if number is None:
             message = f"`{name}` is read at a number, and this is none"
-            scope.say("L0331", message, formula.span, f"write it as `{name} = 1000`")
+            scope.report("L0331", message, formula.span, f"write it as `{name} = 1000`")
         else:
             conditions.append((name, float(number)))
     return Reading(tuple(conditions)) if scope.errors == before else None
@@ -175,7 +177,7 @@ def _check_column(scope: Scope, name: str, span: Span, output: Symbol) -> None:
     if symbol.indices:
         message = f"`{symbol.text}` has a value for each label, not for each row"
     help = f"name a variable, or a column of the table: `{output.name}(step = 1000)`"
-    scope.say("L0331", message, span, help)
+    scope.report("L0331", message, span, help)
 
 
 def _check_value(scope: Scope, statement: tree.MeasureNode, output: Symbol) -> None:
@@ -184,15 +186,15 @@ def _check_value(scope: Scope, statement: tree.MeasureNode, output: Symbol) -> N
     try:
         value(formula)
     except Undefined as error:
-        scope.say("L0501", error.why, error.node.span, "correct the formula")
+        scope.report("L0501", error.why, error.node.span, "correct the formula")
         return
     except TooLarge as error:
-        scope.say("L0502", error.why, error.node.span, error.help)
+        scope.report("L0502", error.why, error.node.span, error.help)
         return
     powers, mistakes = powers_in(formula, lambda name: scope.units.get(name), {})
     for code, part, why in mistakes:
         help = "convert one of them, or leave it out"
-        scope.say(code, f"the units differ: {why}", part.span, help)
+        scope.report(code, f"the units differ: {why}", part.span, help)
     if not mistakes:
         name = tree.name_of(statement.name)
         of = scope.units.get(name)

@@ -36,7 +36,7 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
         if isinstance(statement.objective, tree.Call) and statement.objective.keywords:
             name, _ = statement.objective.keywords[0]
             help = f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
-        scope.say("L0404", "this is not an objective", statement.span, help)
+        scope.report("L0404", "this is not an objective", statement.span, help)
     elif objective.choice is not None and not _can_be_chosen(
         scope, objective.choice, statement.span
     ):
@@ -54,11 +54,13 @@ def _can_be_chosen(scope: Scope, choice: ParameterChoice, span: Span) -> bool:
         message = (
             f"`{choice.name}` is {keywords.a(symbol.kind)}; only a parameter is chosen by a fit"
         )
-        scope.say("L0404", message, name_span, "remove it, or name a parameter")
+        scope.report("L0404", message, name_span, "remove it, or name a parameter")
         return False
     if symbol.indices:
         message = f"`{symbol.text}` has a value for each label; only one value can be chosen"
-        scope.say("L0404", message, name_span, "remove it, or name a parameter without subscripts")
+        scope.report(
+            "L0404", message, name_span, "remove it, or name a parameter without subscripts"
+        )
         return False
     return True
 
@@ -168,7 +170,7 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
         if target is None:
             message = f"`{print_formula(formula)}` cannot have a start"
             help = "write `A`, `log(A)` or `log(A - limit)`"
-            scope.say("L0405", message, formula.span, help)
+            scope.report("L0405", message, formula.span, help)
             continue
         name_span = scope.within(formula.span, target.name)
         _check_parameter(scope, target.name, target.subscripts, name_span)
@@ -182,7 +184,7 @@ def check_grid(scope: Scope, statement: tree.StartGrid) -> None:
     except ValueError as error:
         listed = [v.span for v in statement.values if v is not None] or [statement.span]
         span = Span(listed[0].start, listed[-1].end)
-        scope.say("L0405", str(error), span, "write as {-1, 0, ..., 5}")
+        scope.report("L0405", str(error), span, "write as {-1, 0, ..., 5}")
 
 
 def check_point(scope: Scope, statement: tree.StartPoint) -> None:
@@ -200,7 +202,7 @@ def check_point(scope: Scope, statement: tree.StartPoint) -> None:
         check_formula(scope, formula, POINT)
     names = [tree.name_of(named) for named, _ in statement.values]
     if len(set(names)) < len(names):
-        scope.say("L0405", "a name has two values here", statement.span, "write it once")
+        scope.report("L0405", "a name has two values here", statement.span, "write it once")
 
 
 def crossed(
@@ -219,7 +221,7 @@ def crossed(
             target = read_target(formula)
             if target is not None and target.name in names:
                 message = f"`{target.name}` has two grids"
-                scope.say("L0405", message, formula.span, "remove one")
+                scope.report("L0405", message, formula.span, "remove one")
             elif target is not None:
                 names.add(target.name)
     remaining = []
@@ -232,7 +234,7 @@ def crossed(
     grids = (*remaining, *own_grids)
     if own_grids and math.prod(_size(grid) for grid in grids) > size_limits.MAX_STARTS:
         message = f"the grids make more than {size_limits.MAX_STARTS:,} starts"
-        scope.say("L0405", message, own_grids[-1].span, "make them coarser")
+        scope.report("L0405", message, own_grids[-1].span, "make them coarser")
     return grids
 
 
@@ -292,7 +294,7 @@ def _check_parameter(scope: Scope, name: str, subscripts: tuple[str, ...], span:
     if symbol is not None and symbol.kind != "parameter":
         kind = keywords.a("held parameter" if symbol.determined_by else symbol.kind)
         message = f"`{name}` is {kind}; only free parameters have starts"
-        scope.say("L0405", message, span, "remove it")
+        scope.report("L0405", message, span, "remove it")
     elif symbol is not None:
         check_as_declared(scope, symbol, subscripts, "a start is for", span)
 
@@ -317,4 +319,4 @@ def _check_made_above(scope: Scope, name: str, formula: Formula) -> None:
     late = sorted(made_of - above)
     if late:
         message = f"a start of `{name}` is made of `{late[0]}`, which is not declared above it"
-        scope.say("L0405", message, formula.span, f"declare `{name}` below `{late[0]}`")
+        scope.report("L0405", message, formula.span, f"declare `{name}` below `{late[0]}`")

@@ -73,7 +73,7 @@ def parse(text: str, name: str = "<text>") -> tuple[SyntaxTree, list[Diagnostic]
     source = Text(name, text.removeprefix("\ufeff"))
     if len(source.text.encode("utf-8", "surrogatepass")) > size_limits.MAX_BYTES:
         return _TOO_LARGE, [too_large("the file is larger than 1 MiB", source)]
-    tokens, diagnostics = _words(source)
+    tokens, diagnostics = _tokens_of(source)
     if len(tokens) > size_limits.MAX_TOKENS:
         return _TOO_LARGE, [
             too_large(f"the file has more than {size_limits.MAX_TOKENS:,} words", source)
@@ -125,7 +125,7 @@ def too_many(source: Text) -> Diagnostic:
     return Diagnostic("L0110", message, text=source, span=end, help="mend those above first")
 
 
-def _words(source: Text) -> tuple[list[Token], list[Diagnostic]]:
+def _tokens_of(source: Text) -> tuple[list[Token], list[Diagnostic]]:
     """The file's words, comments and line ends; what no terminal matches becomes a message."""
     words: list[Token] = []
     diagnostics: list[Diagnostic] = []

@@ -121,7 +121,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | 
     if not lines and not scope.unread_names and not scope.errors:
         span = header.span if header else Span(0, 0)
         help = "write one: `step LAW by COLUMN, … at VARIABLE = …`"
-        scope.say("L0402", "the pipeline has no step", span, help)
+        scope.report("L0402", "the pipeline has no step", span, help)
     steps = [_step(scope, line, last=line is lines[-1]) for line in lines]
     resolved_steps = tuple(step for step in steps if step is not None)
     if header is None or scope.errors or len(resolved_steps) < len(lines):
@@ -153,17 +153,17 @@ def _step(scope: Scope, line: tree.StepNode, last: bool) -> PipelineStep | None:
     step = PipelineStep(law, line.groups, line.conditions, point)
     for name in _twice(step.group_by):
         span = scope.within(line.span, name, last=True)
-        scope.say("L0603", f"`{name}` stands twice behind `by`", span, "name it once")
+        scope.report("L0603", f"`{name}` stands twice behind `by`", span, "name it once")
     if law.output.name in step.group_by:
         message = f"`{law.output.name}` is what the law predicts: no group is alike in it"
         span = scope.within(line.span, law.output.name)
-        scope.say("L0603", message, span, "leave it out")
+        scope.report("L0603", message, span, "leave it out")
     _check_point(scope, line, step)
     if not line.point and not last:
         message = "this step hands nothing on to the next"
         free = [name for name in step.variables if name not in step.group_by]
         help = f"say where it predicts: `at {free[0] if free else 'N'} = …`"
-        scope.say("L0603", message, line.span, help)
+        scope.report("L0603", message, line.span, help)
     return step
 
 
@@ -182,10 +182,10 @@ def _check_number(
     """Check the number of a condition or a point: a formula of givens and settings, in the unit of
     the name."""
     text = formula.text if isinstance(formula, tree.Name) else ""
-    is_declared = text in scope.symbols or text in scope.later or scope.excused(text)
+    is_declared = text in scope.symbols or text in scope.declaration_spans or scope.excused(text)
     if relation in ("=", "!=") and text and not is_declared and not nearest(text, scope.symbols):
         help = f'write a label in quotes: `{name} = "{text}"`'
-        scope.say("L0301", f"unknown name `{text}`", formula.span, help)
+        scope.report("L0301", f"unknown name `{text}`", formula.span, help)
         return
     powers = check_formula(scope, formula, context)
     unit = units.get(name)
@@ -199,7 +199,7 @@ def _check_point(scope: Scope, line: tree.StepNode, step: PipelineStep) -> None:
     variables = step.variables
     for name in _twice([name for name, _ in step.point]):
         span = scope.within(line.span, name, last=True)
-        scope.say("L0603", f"`{name}` is given two values", span, "give it one")
+        scope.report("L0603", f"`{name}` is given two values", span, "give it one")
     for named, formula in line.point:
         name = tree.name_of(named)
         before = Span(line.span.start, formula.span.start)
@@ -207,15 +207,15 @@ def _check_point(scope: Scope, line: tree.StepNode, step: PipelineStep) -> None:
         if isinstance(named, tree.Element) or variables.get(name, _PLAIN).indices:
             message = "a point has a value for a variable without subscripts"
             help = "what has labels is what the rows of a group have in common"
-            scope.say("L0603", message, span, help)
+            scope.report("L0603", message, span, help)
             continue
         if name not in variables:
             help = f"its variables are {', '.join(variables)}"
             help = did_you_mean(name, variables, help)
             message = f"`{line.law}` has no variable `{name}`"
-            scope.say("L0603", message, span, help)
+            scope.report("L0603", message, span, help)
             continue
         if name in step.group_by:
             message = f"`{name}` cannot be the same within a group and move to a point"
             help = f"leave it out behind `by`, or behind `at`: a prediction has the `{name}` of its group"
-            scope.say("L0603", message, span, help)
+            scope.report("L0603", message, span, help)

@@ -159,16 +159,18 @@ def _check_unknowns(
     unknowns = [s for s in scope.symbols.values() if s.kind == "unknown"]
     if not unknowns:
         span = header.span if header else Span(0, 0)
-        scope.say("L0702", "the question asks for nothing", span, "write `choose NAME in [0, 1]`")
+        scope.report(
+            "L0702", "the question asks for nothing", span, "write `choose NAME in [0, 1]`"
+        )
     for symbol in unknowns:
         if symbol.name not in scope.used:
             message = f"nothing depends on the unknown `{symbol.name}`"
             help = "remove it, or use it in what is made smallest or largest"
-            scope.say("L0702", message, symbol.span, help)
+            scope.report("L0702", message, symbol.span, help)
     if goal is not None and unknowns and not scope.errors and not varies(scope, goal[1]):
         message = "what is best does not depend on an unknown"
         named = " or ".join(f"`{s.text}`" for s in unknowns[:4])
-        scope.say("L0702", message, goal[0].span, f"let it depend on {named}")
+        scope.report("L0702", message, goal[0].span, f"let it depend on {named}")
 
 
 def _check_sizes(
@@ -219,12 +221,14 @@ def _goal(
     lines = [s for s in body if isinstance(s, (tree.Minimize, tree.Maximize))]
     for second in lines[1:]:
         message = "the question makes a second thing smallest or largest"
-        scope.say("L0403", message, second.span, "remove it, or make it a constraint: `subject to`")
+        scope.report(
+            "L0403", message, second.span, "remove it, or make it a constraint: `subject to`"
+        )
     if not lines:
         if not scope.unread_names:
             span = header.span if header else Span(0, 0)
             help = "write `minimize …` or `maximize …`"
-            scope.say("L0702", "the question does not say what is best", span, help)
+            scope.report("L0702", "the question does not say what is best", span, help)
         return None
     formula = calls.named(lines[0].objective)
     check_formula(scope, formula, QUESTION)

@@ -140,7 +140,7 @@ def _extended(scope: Scope, body: Sequence[tree.Statement]) -> Declarations | No
     """Take over what the extended law declares."""
     extends = [s for s in body if isinstance(s, tree.Extends)]
     for second in extends[1:]:
-        scope.say("L0403", "a law extends one law", second.span, "remove this line")
+        scope.report("L0403", "a law extends one law", second.span, "remove this line")
     if not extends:
         return None
     base = scope.law(extends[0].law, extends[0].span)
@@ -164,14 +164,14 @@ def _check_output(
     if output is None:
         if not scope.unread_names:
             span = header.span if header else Span(0, 0)
-            scope.say("L0402", "the file has no equation", span, "write the law as `L = …`")
+            scope.report("L0402", "the file has no equation", span, "write the law as `L = …`")
     elif base is not None and output.name != base.output.name:
         message = f"the equation is for `{output.name}`, that of the extended law for another name"
         help = f"write `{base.output.text} = …`"
-        scope.say("L0408", message, output.span, help)
+        scope.report("L0408", message, output.span, help)
     elif base is not None and output.indices != base.output.indices:
         message = f"the equation is for `{output.text}`, that of the extended law for `{base.output.text}`"
-        scope.say("L0408", message, output.span, f"write `{base.output.text} = …`")
+        scope.report("L0408", message, output.span, f"write `{base.output.text} = …`")
 
 
 # Claims and fits
@@ -182,7 +182,7 @@ def _objective(
 ) -> Objective | None:
     statements = [s for s in body if isinstance(s, tree.Minimize)]
     for second in statements[1:]:
-        scope.say("L0403", "the law has a second objective", second.span, "remove one")
+        scope.report("L0403", "the law has a second objective", second.span, "remove one")
     if not statements or output is None:
         return None
     return check_objective(scope, statements[0], output.name)

@@ -48,13 +48,18 @@ IDENTITY = FormulaContext("an identity", ("setting", "parameter", "let"), free=T
 TIE = FormulaContext("a tie", ("setting", "parameter", "let"))
 POINT = FormulaContext("a start", ("setting",))
 GRID = FormulaContext("a start", ("setting", "parameter", "let"))
-_ASKED = ("given", "setting", "unknown", "let", "value")
-QUESTION = FormulaContext("a question", _ASKED)
-AT = FormulaContext("the place at which a law is taken", _ASKED[:-1], free=True)
+_KINDS_IN_QUESTIONS = ("given", "setting", "unknown", "let", "value")
+QUESTION = FormulaContext("a question", _KINDS_IN_QUESTIONS)
+ARGUMENT = FormulaContext("the place at which a law is taken", _KINDS_IN_QUESTIONS[:-1], free=True)
 UNKNOWN = FormulaContext("the domain of an unknown", ("given", "setting", "let"))
-ASKED = (QUESTION, AT)
+QUESTION_CONTEXTS = (QUESTION, ARGUMENT)
 ANY = FormulaContext("this", (*_LAW, "output"))
-STILL = (PARAMETER, GRID, TIE, IDENTITY)  # what stands there does not change with a variable
+CONSTANT_CONTEXTS = (
+    PARAMETER,
+    GRID,
+    TIE,
+    IDENTITY,
+)  # what stands there does not change with a variable
 
 
 @dataclass
@@ -66,15 +71,15 @@ class Scope:
         find: the function that loads the laws that it names.
         unread_names: words of the lines that could not be parsed; unknown names among these are not
             reported, as those lines may declare them.
-        later: name -> its place, for each name that the file declares anywhere.
-        made_of: name -> the names that its formula or domain uses.
+        declaration_spans: name -> its place, for each name that the file declares anywhere.
+        names_used: name -> the names that its formula or domain uses.
     """
 
     text: Text
     find: Find
     unread_names: frozenset[str]
-    later: Mapping[str, Span] = field(default_factory=dict)
-    made_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    declaration_spans: Mapping[str, Span] = field(default_factory=dict)
+    names_used: Mapping[str, Sequence[str]] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     errors: int = 0  # how many of them are errors
     symbols: dict[str, Symbol] = field(default_factory=dict)
@@ -84,11 +89,13 @@ class Scope:
     units: dict[str, Powers] = field(default_factory=dict)
     numbers: dict[str, Value] = field(default_factory=dict)  # lets that are plain numbers
     varying: set[str] = field(default_factory=set)  # lets that change with a variable
-    circles: set[str] = field(default_factory=set)  # names made of themselves, already reported
+    reported_cycles: set[str] = field(
+        default_factory=set
+    )  # names made of themselves, already reported
     indices: dict[str, IndexSet] = field(default_factory=dict)
     unknown: str = "`parameter {0}` or `variable {0}`"  # what an unknown name may be declared as
 
-    def say(
+    def report(
         self,
         code: str,
         message: str,
@@ -169,7 +176,7 @@ class Scope:
                 line, _ = first.text.position(first.span.start)  # and nothing that stands there
                 message = f"the law `{name}` is in error (line {line})"
                 help = "check that file by itself first"
-            self.say(first.code, message, span, help)
+            self.report(first.code, message, span, help)
             return None
         self.laws |= {**law.laws, law.name: law}
         return law
@@ -180,15 +187,15 @@ class Scope:
         if name in keywords.RESERVED:
             what = "a function" if name in keywords.FUNCTIONS else "a word with a fixed meaning"
             message = f"`{name}` is {what} and cannot be declared"
-            self.say("L0303", message, span, "choose another name")
+            self.report("L0303", message, span, "choose another name")
         elif name in self.symbols:
             earlier = self.declared_here.get(name)
             where = f"on line {self.line(earlier)}" if earlier else "in the extended law"
             note = (f"`{name}` is {keywords.a(self.symbols[name].kind)}, declared {where}",)
-            self.say("L0302", f"`{name}` is declared twice", span, "choose another name", note)
+            self.report("L0302", f"`{name}` is declared twice", span, "choose another name", note)
         elif any(index.over == name for index in self.indices.values()):
             message = f"`{name}` is the name of a set of labels"
-            self.say("L0302", message, span, "choose another name")
+            self.report("L0302", message, span, "choose another name")
         else:
             self.declared_here[name] = span
             self.symbols[name] = symbol
@@ -209,11 +216,11 @@ class Scope:
         """
         if name == "oo" and not context.endless:
             help = "leave that side of the domain open, as in `x > 0`"
-            if context in ASKED:
+            if context in QUESTION_CONTEXTS:
                 help = "write a large number"
             elif context not in (VARIABLE, PARAMETER, CONDITION, GIVEN, UNKNOWN):
                 help = "write `L finite`, or `L -> E as N -> oo`"
-            self.say("L0308", "`oo` stands only behind `->`", span, help)
+            self.report("L0308", "`oo` stands only behind `->`", span, help)
         if name in fresh or name in keywords.CONSTANTS:
             return None
         symbol = self.symbols.get(name)
@@ -223,31 +230,31 @@ class Scope:
         self.used.add(name)
         if symbol.kind == "index":
             help = f"it stands in brackets behind what has subscripts, as in `t[{name}]`"
-            self.say("L0308", f"`{name}` is an index, which has no value", span, help)
+            self.report("L0308", f"`{name}` is an index, which has no value", span, help)
         elif symbol.kind == "use":
             message = f"`{name}` stands for a law, which has a value at those of its variables only"
-            self.say("L0308", message, span, f"write `{name}(…)`")
+            self.report("L0308", message, span, f"write `{name}(…)`")
         elif symbol.kind not in context.sees:
             *most, last = ("numbers", *(PLURAL.get(kind, f"{kind}s") for kind in context.sees))
             message = f"{context.text} cannot use the {symbol.kind} `{name}`"
-            self.say("L0308", message, span, f"it may use {', '.join(most)} and {last}")
-        elif name in self.varying and context in STILL:
+            self.report("L0308", message, span, f"it may use {', '.join(most)} and {last}")
+        elif name in self.varying and context in CONSTANT_CONTEXTS:
             message = f"{context.text} cannot change with a variable, and `{name}` does"
-            self.say("L0308", message, span, "use settings and parameters")
+            self.report("L0308", message, span, "use settings and parameters")
         elif name in self.varying and context is UNKNOWN:
             message = f"{context.text} cannot change with an unknown, and `{name}` does"
-            self.say("L0308", message, span, "write it as a constraint: `subject to`")
+            self.report("L0308", message, span, "write it as a constraint: `subject to`")
         return symbol
 
     def _unknown(self, name: str, span: Span) -> None:
-        if name in self.later:
+        if name in self.declaration_spans:
             self.declared_later(name, span)
         elif name in keywords.FUNCTIONS:
-            self.say("L0301", f"`{name}` is a function", span, f"write `{name}(…)`")
+            self.report("L0301", f"`{name}` is a function", span, f"write `{name}(…)`")
         elif name in keywords.RESERVED:
-            self.say("L0301", f"`{name}` has a meaning of its own", span, "choose another name")
+            self.report("L0301", f"`{name}` has a meaning of its own", span, "choose another name")
         elif not self.excused(name):
-            self.say("L0301", f"unknown name `{name}`", span, self._instead(name))
+            self.report("L0301", f"unknown name `{name}`", span, self._instead(name))
 
     def excused(self, name: str) -> bool:
         """Whether the name may have been declared in a line that could not be read."""
@@ -281,13 +288,15 @@ class Scope:
             span: its place in the text.
         """
         circle = self._circle(name)
-        if circle and self.circles.isdisjoint(circle):
-            self.circles.update(circle)
+        if circle and self.reported_cycles.isdisjoint(circle):
+            self.reported_cycles.update(circle)
             message = f"`{name}` is made of itself: {' -> '.join(circle)}"
-            self.say("L0307", message, span, "define one of them without the others")
-        elif not circle and self.later[name].start > span.start:  # else that line has its message
-            help = f"move its line ({self.line(self.later[name])}) above this one"
-            self.say("L0306", f"`{name}` is used before it is declared", span, help)
+            self.report("L0307", message, span, "define one of them without the others")
+        elif (
+            not circle and self.declaration_spans[name].start > span.start
+        ):  # else that line has its message
+            help = f"move its line ({self.line(self.declaration_spans[name])}) above this one"
+            self.report("L0306", f"`{name}` is used before it is declared", span, help)
 
     def _circle(self, name: str) -> list[str] | None:
         """The path by which a definition comes back to itself."""
@@ -295,7 +304,7 @@ class Scope:
         waiting = [name]
         while waiting:
             reached = waiting.pop()
-            for part in self.made_of.get(reached, ()):
+            for part in self.names_used.get(reached, ()):
                 if part == name:
                     path = [reached]
                     while path[-1] != name:

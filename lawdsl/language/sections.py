@@ -55,26 +55,26 @@ def header_and_body(
         elif header is not None:
             help = "write it to a file of its own"
             message = f"the file has a second {_kind(statement, header)}"
-            scope.say("L0403", message, statement.span, help)
+            scope.report("L0403", message, statement.span, help)
             break
         else:
             header = statement
             if body:
                 message = f"the `{header.kind}` line is not the first"
-                scope.say("L0401", message, statement.span, "move it to the top")
+                scope.report("L0401", message, statement.span, "move it to the top")
             if len(header.name) > size_limits.MAX_NAME_LENGTH:
                 scope.add(long_name(header.span, scope.text))
     if header is None and not scope.unread_names.intersection((*keywords.SECTIONS, ANYTHING)):
         span = body[0].span if body else Span(0, 0)
         help = f'begin with a line as: {kind} my_{kind} "what it says"'
-        scope.say("L0401", f"the file names no {kind}", span, help)
+        scope.report("L0401", f"the file names no {kind}", span, help)
     if header is not None and header.kind != kind:
-        scope.say("L0601", *_other_kind(header, kind))
+        scope.report("L0601", *_other_kind(header, kind))
         return None, None
     if len(body) > size_limits.MAX_DECLARATIONS:
         message = f"the file has more than {size_limits.MAX_DECLARATIONS:,} statements"
         span = body[size_limits.MAX_DECLARATIONS].span
-        scope.say("L0109", message, span, f"split it into several {kind}s")
+        scope.report("L0109", message, span, f"split it into several {kind}s")
         return None, None
     return header, [s for s in body if _belongs(scope, s, kind)]
 
@@ -101,7 +101,7 @@ def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
     if homes == ("law",):
         help = "write it to the file of a law, and name that law here"
     message = f"this line belongs to a {' or a '.join(homes)}, not to a {kind}"
-    scope.say("L0602", message, statement.span, help)
+    scope.report("L0602", message, statement.span, help)
     return False
 
 
@@ -112,24 +112,24 @@ def look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:
         scope: the names of the file.
         body: the statements of the file.
     """
-    later: dict[str, Span] = {}
-    made_of: dict[str, list[str]] = {}
+    spans: dict[str, Span] = {}
+    names_used: dict[str, list[str]] = {}
     for statement in body:
         match statement:
             case tree.Index(names):
                 for name in names[: size_limits.MAX_INDICES]:
-                    later.setdefault(name, scope.within(statement.span, name))
+                    spans.setdefault(name, scope.within(statement.span, name))
             case tree.Uses():
                 for name, span in use_spans(scope, statement):
-                    later.setdefault(name, span)
+                    spans.setdefault(name, span)
             case tree.Declaration(_, items):
                 for item in items:
-                    later.setdefault(item.name, item.span)
-                    made_of.setdefault(item.name, []).extend(names_in(item))
+                    spans.setdefault(item.name, item.span)
+                    names_used.setdefault(item.name, []).extend(names_in(item))
             case tree.Definition(_, name, formula):
-                later.setdefault(name, statement.span)
-                made_of.setdefault(name, []).extend(names_in(formula))
-    scope.later, scope.made_of = later, made_of
+                spans.setdefault(name, statement.span)
+                names_used.setdefault(name, []).extend(names_in(formula))
+    scope.declaration_spans, scope.names_used = spans, names_used
 
 
 def use_spans(scope: Scope, statement: tree.Uses) -> Iterator[tuple[str, Span]]:
@@ -159,4 +159,4 @@ def check_unused(scope: Scope, output: str = "") -> None:
         if name not in scope.used and name != output:
             kind = scope.symbols[name].kind
             message = f"the {'law' if kind == 'use' else kind} `{name}` is never used"
-            scope.say("L0309", message, span, "remove it", severity="warning")
+            scope.report("L0309", message, span, "remove it", severity="warning")

@@ -45,11 +45,11 @@ def check_named(
         if isinstance(named, tree.Element) and (constant or name in fresh and not scope.errors):
             what = "is a constant" if constant else "stands for one number"
             message = f"`{name}` {what} and has no subscripts"
-            scope.say("L0314", message, span, f"write `{name}`")
+            scope.report("L0314", message, span, f"write `{name}`")
         return None
     subscripts = named.subscripts if isinstance(named, tree.Element) else ()
     if len(subscripts) != len(symbol.indices):
-        scope.say("L0314", _miscounted(symbol, subscripts), span, f"write `{symbol.text}`")
+        scope.report("L0314", _miscounted(symbol, subscripts), span, f"write `{symbol.text}`")
     else:
         for i, subscript in enumerate(subscripts):
             _check_subscript(scope, subscript, symbol, i, context, span)
@@ -83,13 +83,13 @@ def _check_subscript(
         message = f"`{name}` {runs}, the {which} of `{symbol.name}` over {index_set.over}"
         fitting = [s.name for s in scope.indices.values() if s.over == index_set.over]
         help = f"write an index over {index_set.over}: {' or '.join(f'`{n}`' for n in fitting)}"
-        scope.say("L0315", message, scope.within(span, name, last=True), help)
+        scope.report("L0315", message, scope.within(span, name, last=True), help)
     elif over is None and not context.claims:
         is_index(scope, name, span, index_set.listed)
     elif over is None and name in scope.symbols:
         message = f"`{name}` is {keywords.a(scope.symbols[name].kind)}, not a label"
         help = "for any label write a name that is nothing else"
-        scope.say("L0315", message, scope.within(span, name, last=True), help)
+        scope.report("L0315", message, scope.within(span, name, last=True), help)
 
 
 def check_as_declared(
@@ -109,7 +109,7 @@ def check_as_declared(
     message = f"{what} all elements of `{symbol.name}` at once"
     if not symbol.indices:
         message = f"the {symbol.kind} `{symbol.name}` has no subscripts"
-    scope.say("L0314", message, span, f"write `{symbol.text}`")
+    scope.report("L0314", message, span, f"write `{symbol.text}`")
 
 
 def check_indices(
@@ -132,12 +132,14 @@ def check_indices(
         if name in subscripts or name in free:
             role = "a subscript of what is defined" if name in subscripts else "free in the formula"
             message = f"`{name}` is bound here, and {role}"
-            scope.say("L0316", message, scope.within(span, name, last=True), another(scope, name))
+            scope.report(
+                "L0316", message, scope.within(span, name, last=True), another(scope, name)
+            )
     for name, span in free.items():
         if name not in subscripts and name not in bound and not context.free:
             help = f"sum over it, `sum(… for {name})`, or give what is declared this subscript"
             message = f"{context.text} leaves the index `{name}` free"
-            scope.say("L0316", message, scope.within(span, name, last=True), help)
+            scope.report("L0316", message, scope.within(span, name, last=True), help)
 
 
 def free_in(scope: Scope, formula: Formula) -> tuple[str, ...]:
@@ -177,12 +179,12 @@ def _free(
             continue
         if name in bound_outside or name in mine:
             name_span = scope.within(node.span, name, last=True)
-            scope.say("L0316", f"`{name}` is bound already", name_span, another(scope, name))
+            scope.report("L0316", f"`{name}` is bound already", name_span, another(scope, name))
             break
         if name not in free and name not in inside:
             name_span = scope.within(node.span, name, last=True)
             help = f"write it as a subscript of what it runs over, or leave `{name}` out"
-            scope.say("L0316", f"`{name}` is bound and does not occur", name_span, help)
+            scope.report("L0316", f"`{name}` is bound and does not occur", name_span, help)
         mine[name] = node.span
     for name, span in (inside | mine).items():
         bound.setdefault(name, span)
@@ -208,7 +210,7 @@ def check_labels(scope: Scope, statement: tree.Require) -> None:
             if sets.setdefault(name, over) != over:
                 message = f"`{name}` stands for a label of {sets[name]} and for one of {over}"
                 help = "write two names"
-                scope.say("L0315", message, scope.within(node.span, name, last=True), help)
+                scope.report("L0315", message, scope.within(node.span, name, last=True), help)
                 return
 
 
@@ -243,4 +245,4 @@ def check_exchange(scope: Scope, trend: tree.TrendNode) -> None:
         message, help = f"`{print_named(name)}` stands against itself", "name two labels"
     else:
         return
-    scope.say("L0318", message, trend.span, help)
+    scope.report("L0318", message, trend.span, help)
