@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 import lawdsl
+from lawdsl.core.enumerations import disjunction
+from lawdsl.data.formats import FORMATS
 from lawdsl.fitting.intervals.method import IntervalMethod
 from lawdsl.fitting.intervals.methods import method_of
 from lawdsl.fitting.options import METHODS
@@ -102,6 +104,7 @@ parameter a > 0
 L = a + x*y
 require tanh(x*y) < x*y
 require tanh(z) < z  expect refuted
+require 3*tanh(x*y) - 3*x*y < 0
 ''')
 table = Path("laws/data/c4_share.csv").read_text()
 rows = [line for line in table.splitlines() if not line.startswith("#")]
@@ -138,6 +141,7 @@ answers = {
     "curve": said("fit", "inverse.law", "share.tsv"),
     "least": said("solve", "least.law"),
     "rows": len(rows) - 1,
+    "style": [said("fmt", "--check", path) for path in NEW_LAWS],
     "law": said("check", "toy.half_life"),
     "rule": said("check", "rule.law"),
     "fit": said("fit", "dcpt.share", "share.tsv", "--intervals", "wald", "-o", "fit.json"),
@@ -158,7 +162,9 @@ print(json.dumps(answers))
 @pytest.fixture(scope="module")
 def answers(tree: Path) -> dict[str, Any]:
     """What commands say in the copy."""
-    answer: dict[str, Any] = json.loads(python(tree, "-c", USE).splitlines()[-1])
+    laws = [name for name in NAMED if name.endswith(".law")]
+    program = f"NEW_LAWS = {laws}\n{USE}"
+    answer: dict[str, Any] = json.loads(python(tree, "-c", program).splitlines()[-1])
     return answer
 
 
@@ -168,12 +174,14 @@ def verdicts(check: Any) -> list[str]:
 
 def test_the_law_ships_and_is_proved(answers: dict[str, Any]):
     assert verdicts(answers["law"]) == ["proved"] * 3
+    assert answers["style"]
+    assert not any(file["changed"] for file in answers["style"])
 
 
 def test_the_rule_proves_what_was_undecided_and_nothing_false(
     answers: dict[str, Any], tmp_path: Path
 ):
-    assert verdicts(answers["rule"]) == ["proved", "refuted"]
+    assert verdicts(answers["rule"]) == ["proved", "refuted", "proved"]
     law = "law rule\nvariable x, y > 0\nparameter a > 0\nL = a + x*y\nrequire tanh(x*y) < x*y\n"
     (tmp_path / "rule.law").write_text(law, encoding="utf-8")
     assert [v.verdict for v in lawdsl.check(tmp_path / "rule.law").claims] == ["undecided"]
@@ -203,8 +211,10 @@ def test_a_format_is_two_files_and_messages_name_it(answers: dict[str, Any], tmp
     touched = apply(RECIPES["A table format"], tmp_path)
     assert touched == {f"lawdsl/data/formats/{name}.py" for name in ("tsv", "__init__")}
     assert answers["swapped"] == ("share.tsv is a table; write `lawdsl fit dcpt.share share.tsv`")
-    assert "tables end in .csv, .parquet, .sqlite or .tsv, not .ods" in answers["refused"]
-    assert "saved as CSV, Parquet, SQLite or TSV" in answers["refused"]
+    endings = disjunction(sorted([*(form.suffixes[0] for form in FORMATS), ".tsv"]))
+    titles = disjunction(sorted([*(form.title for form in FORMATS), "TSV"]))
+    assert f"tables end in {endings}, not .ods" in answers["refused"]
+    assert f"saved as {titles}" in answers["refused"]
 
 
 def test_an_interval_method_is_a_module_and_a_row():
@@ -346,6 +356,20 @@ def test_a_recipe_out_of_date_is_noticed(tmp_path: Path):
     (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="0 times"):
         apply("In `a.py`:\n\n```diff\n y = 1\n+z = 1\n```\n", tmp_path)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_still_applies_after_it_has_been_used(name: str, tmp_path: Path):
+    named = [(kind, path) for kind, path, *_ in BLOCK.findall(RECIPES[name]) if kind]
+    for kind, path in named:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        if kind == "In":
+            shutil.copy(ROOT / path, tmp_path / path)
+    apply(RECIPES[name], tmp_path)
+    for kind, path in named:
+        if kind == "New file":
+            (tmp_path / path).unlink()
+    apply(RECIPES[name], tmp_path)
 
 
 def test_the_tree_shown_is_the_tree():

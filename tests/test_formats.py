@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from lawdsl.cli import cli
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.enumerations import disjunction
 from lawdsl.data.formats import FORMATS, READ, SUFFIXES, WRITTEN
 from lawdsl.data.read import read_table
 from lawdsl.messages.table import MESSAGES
+from lawdsl.runners.tables.files import written_format
 
 COLUMNS = {"N [param]": [1.5, 2.5, None], "name": ["a", "b, c", 'd"']}
 NOTES = ("lawdsl runs, schema 1: a table", "of two lines")
@@ -45,4 +49,9 @@ def test_a_format_is_written_only_under_names_that_say_so():
 
 def test_the_explanation_of_a_bad_name_lists_the_formats():
     usual = disjunction(form.written[0] for form in FORMATS if form.written)
-    assert usual in MESSAGES["R0805"].meaning
+    with pytest.raises(LawdslError, match="R0805") as error:
+        written_format(Path("runs.xlsx"))
+    assert ", ".join(WRITTEN) in str(error.value)
+    assert not any(suffix in MESSAGES["R0805"].meaning for suffix in WRITTEN)
+    help = CliRunner().invoke(cli, ["collect", "--help"]).output
+    assert usual in " ".join(help.split())

@@ -24,6 +24,7 @@ from lawdsl import __version__
 from lawdsl.cli.options import INTERRUPT_REPORTS
 from lawdsl.cli.swapped_arguments import swapped
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.registry import by_name
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -67,9 +68,9 @@ COMMANDS = (
 """The modules of commands: `lawdsl/cli/NAME.py`."""
 
 # what a command computes with is imported inside it: here all modules are loaded for `--help`
-for module in COMMANDS:
-    for command in import_module(f"lawdsl.cli.{module}").COMMANDS:
-        cli.add_command(command)
+_MODULES = [import_module(f"lawdsl.cli.{module}") for module in COMMANDS]
+for command in by_name((c.name, c) for module in _MODULES for c in module.COMMANDS).values():
+    cli.add_command(command)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from lawdsl.core.registry import by_name
+
 
 class Arithmetic(Protocol):
     """The operations that losses need, elementwise."""
@@ -197,5 +199,9 @@ SQUARED = Loss(
     least_squares="linear",
 )
 
-LOSSES: dict[str, Loss] = {row.name: row for row in (HUBER, SQUARED)}
+_ROWS = (
+    HUBER,
+    SQUARED,
+)
+LOSSES: dict[str, Loss] = by_name((row.name, row) for row in _ROWS)
 """The losses of the language, by name."""

@@ -291,7 +291,7 @@ TABLES: dict[str, Message] = {
     ),
     "R0805": Message(
         "a table that cannot be written",
-        "The end of its name says its form: .parquet, .csv or .sqlite. It is written whole or not at "
-        "all.",
+        "The end of its name says its format; the message lists those that can be written. A table "
+        "is written completely or not at all.",
     ),
 }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
+from lawdsl.core.registry import by_name
 
 if TYPE_CHECKING:
     from lawdsl.data.table import Table
@@ -84,10 +85,14 @@ FORMATS = (
     ),
 )
 
-READ: Mapping[str, Format] = {s: form for form in FORMATS for s in (*form.suffixes, *form.generic)}
+READ: Mapping[str, Format] = by_name(
+    (suffix, form) for form in FORMATS for suffix in (*form.suffixes, *form.generic)
+)
 """File extension, in lower case -> the format in which it is read."""
 
-WRITTEN: Mapping[str, Format] = {suffix: form for form in FORMATS for suffix in form.written}
+WRITTEN: Mapping[str, Format] = by_name(
+    (suffix, form) for form in FORMATS for suffix in form.written
+)
 """File extension, in lower case -> the format in which it is written."""
 
 SUFFIXES = frozenset(suffix for form in FORMATS for suffix in form.suffixes)
