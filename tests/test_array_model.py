@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 
 import lawdsl
 from lawdsl.fitting.preparation import build_problem
-from lawdsl.fitting.preparation.build_problem import WRITTEN_OUT, is_computed_on_arrays, problem_of
+from lawdsl.fitting.preparation.build_problem import (
+    MAX_WRITTEN_OUT_PARAMETERS,
+    is_computed_on_arrays,
+    problem_of,
+)
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.instances.instance import Instance
@@ -81,9 +85,9 @@ def problems(case: Case, monkeypatch: pytest.MonkeyPatch) -> tuple[Law, Problem,
     law = law_of(case)
     columns = columns_of(law, case.marks, rng)
     target = np.full(ROWS, 2.0)
-    monkeypatch.setattr(build_problem, "WRITTEN_OUT", 10**6)
+    monkeypatch.setattr(build_problem, "MAX_WRITTEN_OUT_PARAMETERS", 10**6)
     plain = problem_of(law, columns, target, law.objective)
-    monkeypatch.setattr(build_problem, "WRITTEN_OUT", -1)
+    monkeypatch.setattr(build_problem, "MAX_WRITTEN_OUT_PARAMETERS", -1)
     arrays = problem_of(law, columns, target, law.objective)
     theta = to_parameters(plain.transforms, 0.3 * rng.normal(size=(3, len(law.parameters))))
     return law, plain, arrays, theta
@@ -107,7 +111,7 @@ def test_values_and_slopes_are_those_of_the_law_written_out(
 def test_slopes_are_the_limits_of_differences(case: Case, monkeypatch: pytest.MonkeyPatch):
     law = law_of(case)
     rng = np.random.default_rng(6)
-    monkeypatch.setattr(build_problem, "WRITTEN_OUT", -1)
+    monkeypatch.setattr(build_problem, "MAX_WRITTEN_OUT_PARAMETERS", -1)
     arrays = problem_of(law, columns_of(law, case.marks, rng), np.ones(ROWS) + 1, law.objective)
     theta = to_parameters(arrays.transforms, 0.3 * rng.normal(size=(1, len(law.parameters))))
     _, slopes = arrays.model.slopes(theta)
@@ -124,7 +128,7 @@ def test_slopes_are_the_limits_of_differences(case: Case, monkeypatch: pytest.Mo
 def test_the_linear_parameters_are_found_on_the_syntax(case: Case, monkeypatch: pytest.MonkeyPatch):
     """What is linear is linear: the value is what it is at 0 plus columns times parameters."""
     law = law_of(case)
-    monkeypatch.setattr(build_problem, "WRITTEN_OUT", -1)
+    monkeypatch.setattr(build_problem, "MAX_WRITTEN_OUT_PARAMETERS", -1)
     rng = np.random.default_rng(7)
     arrays = problem_of(law, columns_of(law, case.marks, rng), np.ones(ROWS) + 1, law.objective)
     assert len(arrays.linear) == case.linear
@@ -145,7 +149,7 @@ def test_pieces_of_the_rows_give_what_all_rows_give(monkeypatch: pytest.MonkeyPa
 
 def test_laws_with_few_parameters_keep_their_second_derivatives():
     few, many = law_of(CASES[3]), law_of(next(c for c in CASES if c.law == "mixing.implicit"))
-    assert len(few.parameters) <= WRITTEN_OUT < len(many.parameters)
+    assert len(few.parameters) <= MAX_WRITTEN_OUT_PARAMETERS < len(many.parameters)
     assert not is_computed_on_arrays(few) and is_computed_on_arrays(many)
     assert not is_computed_on_arrays(lawdsl.load("dcpt.l3"))
 
@@ -161,7 +165,7 @@ def test_curvatures_on_arrays_are_those_of_reweighted_squares(monkeypatch: pytes
 
 def test_what_is_computed_does_not_grow_with_the_labels(monkeypatch: pytest.MonkeyPatch):
     """Thirty hidden domains take the steps that two take."""
-    monkeypatch.setattr(build_problem, "WRITTEN_OUT", -1)
+    monkeypatch.setattr(build_problem, "MAX_WRITTEN_OUT_PARAMETERS", -1)
     counts = []
     for labels in (("a", "b"), tuple(f"d{k}" for k in range(22))):
         law = lawdsl.load("mixing.implicit").at_labels(Instance({**HIDDEN, "training": labels}))

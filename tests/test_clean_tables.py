@@ -10,7 +10,7 @@ from planted import PLANTED
 
 import lawdsl
 from lawdsl.fitting.preparation.build_problem import problem_of
-from lawdsl.fitting.transforms import room
+from lawdsl.fitting.transforms import bound_distances
 
 LAWS = (
     "chinchilla",
@@ -99,7 +99,7 @@ def sure(law: lawdsl.Law, columns: Columns, exact: np.ndarray, noise: float) -> 
     theta = np.array([values[q.name] for q in law.parameters])
     size = np.abs(theta)
     for i, q in enumerate(law.parameters):
-        distance = room(problem.transforms, values).get(q.name, ("", np.inf))[1]
+        distance = bound_distances(problem.transforms, values).get(q.name, ("", np.inf))[1]
         size[i] = min(size[i], distance)
     jacobian = problem.slopes(theta[None])[1][0] * size
     if np.linalg.matrix_rank(jacobian) < len(theta):

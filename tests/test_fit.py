@@ -533,7 +533,7 @@ def test_a_long_table_is_searched_on_a_sample_and_fitted_on_all_rows(
 ):
     table = PLANTED["chinchilla"].table(0.003)
     whole = lawdsl.fit("chinchilla", table, starts=6)
-    monkeypatch.setattr(searching, "LONG", 12)
+    monkeypatch.setattr(searching, "MAX_SEARCH_ROWS", 12)
     sampled = lawdsl.fit("chinchilla", table, starts=6)
 
     assert sampled.values == pytest.approx(whole.values, rel=1e-6)
@@ -545,7 +545,7 @@ def test_a_sample_has_the_rows_at_the_ends_of_each_variable(
     monkeypatch: pytest.MonkeyPatch,
 ):
     """The one row at 0.5 forbids c > 0.5, which a sample of the others would choose."""
-    monkeypatch.setattr(searching, "LONG", 10)
+    monkeypatch.setattr(searching, "MAX_SEARCH_ROWS", 10)
     law = law_of("variable x > 0\nparameter c in [0, 5]\nL = 1 + sqrt(x - c)\nminimize squared(L)")
     x = np.append(0.5, np.linspace(3, 5, 2000))
     fit = lawdsl.fit(law, {"x": x, "L": 1 + np.sqrt(np.abs(x - 2.9))})

@@ -26,14 +26,19 @@ from lawdsl.fitting.preparation.build_problem import (
     remaining_shares,
 )
 from lawdsl.fitting.preparation.prepare import prepare
-from lawdsl.fitting.preparation.start_scales import CENTRE, MANY, SMALL, draw_scaled_to_terms
+from lawdsl.fitting.preparation.start_scales import (
+    MAX_EXPONENT_CENTRE,
+    MAX_SUM_SPREAD,
+    MIN_TERM_SPREAD,
+    draw_scaled_to_terms,
+)
 from lawdsl.fitting.problem import Evaluation
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Certificate
-from lawdsl.fitting.solvers.multistart import _followed
+from lawdsl.fitting.solvers.multistart import _continued
 from lawdsl.fitting.solvers.solver import Solution
 from lawdsl.fitting.solvers.starts import chosen_starts
-from lawdsl.fitting.solvers.variable_projection import solved
+from lawdsl.fitting.solvers.variable_projection import least_squares_linear
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.fitting.transforms import to_free, to_parameters
 from lawdsl.language.instances.instance import Instance
@@ -63,8 +68,10 @@ def test_the_middle_of_an_exponent_is_of_order_1_whatever_the_data():
     found = drawn("variable x\nparameter a, b\nL = exp(a + b*x)", 1000 + X[None])
     assert found is not None
     middle = found["a"] + found["b"] * (1000 + np.mean(X))
-    assert np.all(np.abs(middle) <= CENTRE)
-    assert np.min(middle) < -0.9 * CENTRE and np.max(middle) > 0.9 * CENTRE
+    assert np.all(np.abs(middle) <= MAX_EXPONENT_CENTRE)
+    assert (
+        np.min(middle) < -0.9 * MAX_EXPONENT_CENTRE and np.max(middle) > 0.9 * MAX_EXPONENT_CENTRE
+    )
 
 
 def test_a_width_that_counts_squared_begins_above_0():
@@ -81,7 +88,9 @@ def test_a_sum_of_functions_has_the_same_size_however_many_there_are():
     found = drawn(f"variable x\nparameter {', '.join(names)}\nL = exp({exponent})", X[None], 4000)
     assert found is not None
     total = sum(found[c][:, None] * X**k for k, c in enumerate(names, start=1))
-    expected = (MANY**2 - SMALL**2) / (2 * np.log(MANY / SMALL))
+    expected = (MAX_SUM_SPREAD**2 - MIN_TERM_SPREAD**2) / (
+        2 * np.log(MAX_SUM_SPREAD / MIN_TERM_SPREAD)
+    )
     assert np.mean(np.var(total, axis=1)) == pytest.approx(expected, rel=0.1)
 
 
@@ -108,7 +117,7 @@ def test_a_start_at_which_squares_overflow_spoils_no_other_and_can_be_left():
     problem = problem_of(law, 100 + X[None], 2 + 3 * (100 + X), law.objective)
     theta = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 100.0]])
     with np.errstate(all="ignore"):
-        found, _ = solved(problem, Evaluation(problem, theta, 1), theta)
+        found, _ = least_squares_linear(problem, Evaluation(problem, theta, 1), theta)
     np.testing.assert_allclose(found, [[2, 3, 1], [0, 0, 100]], rtol=1e-6)
 
 
@@ -132,7 +141,7 @@ def test_a_factor_that_stands_in_an_exponent_is_solved_for():
     assert form.losses(here) == pytest.approx(problem.losses(here), abs=1e-20)
     moved = np.array([[0.0, 0.0, -0.4]])
     with np.errstate(all="ignore"):
-        found, _ = solved(form, Evaluation(form, moved, 1), moved)
+        found, _ = least_squares_linear(form, Evaluation(form, moved, 1), moved)
     np.testing.assert_allclose(found, [[2, np.exp(1.5), -0.4]], rtol=1e-9)
 
 
@@ -141,7 +150,7 @@ def test_a_search_that_ran_out_of_steps_goes_on_to_the_minimum():
     problem = problem_of(law, X[None], 2 * np.exp(-0.5 * X), law.objective)
     there = np.array([1.0, -0.1])
     stopped = Solution(there, float(problem.losses(there[None])[0]), False, "out of steps")
-    found = _followed(problem, stopped)
+    found = _continued(problem, stopped)
     assert found.converged and found.loss < 1e-12 * stopped.loss
 
 

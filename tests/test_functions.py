@@ -18,7 +18,7 @@ from flint import arb
 from mpmath import mp
 from numpy.typing import NDArray
 
-from lawdsl.compiling import balls, interval_slopes
+from lawdsl.compiling import balls
 from lawdsl.compiling.arrays import ARRAYS
 from lawdsl.compiling.autodiff import values_and_gradients
 from lawdsl.compiling.interval_evaluation import VERIFICATION_BITS, evaluate
@@ -31,6 +31,7 @@ from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.language.instances.instance import Instance
 from lawdsl.law.functions import SYMPY
 from lawdsl.law.law import Law
+from lawdsl.solving.nlp import interval_slopes
 
 Array = NDArray[np.float64]
 Exact = Callable[[mpmath.mpf], mpmath.mpf]
@@ -168,7 +169,7 @@ def assert_right(name: str, points: list[float], found: Array, exact: Exact, ulp
 def test_first_derivatives(
     name: str, evaluator: Callable[[str, Array], Array], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(build_problem, "WRITTEN_OUT", -1)
+    monkeypatch.setattr(build_problem, "MAX_WRITTEN_OUT_PARAMETERS", -1)
     points = grid(name)
     found = evaluator(name, np.array(points))
     assert_right(name, points, found, DERIVATIVES[name][0], ULPS)

@@ -21,7 +21,7 @@ from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import optimum
-from lawdsl.fitting.transforms import keeps, relaxed
+from lawdsl.fitting.transforms import relaxed, within_limits
 from lawdsl.law.law import Law
 
 Table = Mapping[str, np.ndarray]
@@ -168,8 +168,8 @@ def test_resamples_keep_a_bound_that_depends_on_other_parameters():
     own = problem_of(law, problem.columns, problem.target, law.objective)
     drawn, loose = (bootstrap(p, theta, 60) for p in (own, problem))
 
-    assert all(keeps(own.transforms, theta) for theta in drawn.theta)
-    assert not all(keeps(own.transforms, theta) for theta in loose.theta)
+    assert all(within_limits(own.transforms, theta) for theta in drawn.theta)
+    assert not all(within_limits(own.transforms, theta) for theta in loose.theta)
 
 
 def test_what_is_held_has_no_interval_and_the_others_have_that_of_the_smaller_law():

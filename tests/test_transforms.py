@@ -12,7 +12,7 @@ import lawdsl
 from lawdsl.fitting.losses import curvature_of
 from lawdsl.fitting.preparation.parameter_bounds import transforms_of
 from lawdsl.fitting.preparation.symbolic_linearity import compared_expression
-from lawdsl.fitting.transforms import room, to_free, to_parameters, with_slopes
+from lawdsl.fitting.transforms import bound_distances, to_free, to_parameters, with_slopes
 from lawdsl.language.resolver import Objective
 
 EVERY_KIND = law_of(
@@ -129,7 +129,7 @@ def test_a_start_on_its_bound_is_put_just_inside(name: str):
 
 def test_the_room_of_a_parameter_is_the_way_to_its_nearer_bound():
     law = law_of("variable x > 0\nparameter s in [0, 1]\nparameter f\nL = s*x + f")
-    found = room(transforms_of(law), {"s": 0.75, "f": 3.0})
+    found = bound_distances(transforms_of(law), {"s": 0.75, "f": 3.0})
 
     assert found == {"s": ("upper", 0.25)}
 

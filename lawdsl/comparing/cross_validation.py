@@ -15,7 +15,7 @@ from lawdsl.fitting.diagnostics.diagnose import bound_findings, insufficient_dat
 from lawdsl.fitting.diagnostics.identifiability import UNDETERMINED_WIDTH, undetermined_directions
 from lawdsl.fitting.preparation.prepare import lost_directions, prepare
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.multistart import SAME, Optimum, optimum
+from lawdsl.fitting.solvers.multistart import SAME_MINIMUM_RTOL, Optimum, optimum
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom
 
@@ -128,7 +128,7 @@ def _score_range(
     equally_good = [solution]
     for offset in range(1, EXTRA_FITS + 1):
         other = best_fit(law, problem, seed + offset, starts)
-        if other.loss <= solution.loss + max(SAME * abs(solution.loss), problem.exact):
+        if other.loss <= solution.loss + max(SAME_MINIMUM_RTOL * abs(solution.loss), problem.exact):
             equally_good.append(other)
     predicted = [test.predictions(candidate.theta[None])[0] for candidate in equally_good]
     means = [float(np.mean(losses(test.target, p, test.objective))) for p in predicted]

@@ -47,7 +47,7 @@ from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import Agreement, FittedData, FixedParameter, Parameter
-from lawdsl.fitting.solvers.multistart import LONG, Optimum, optimum
+from lawdsl.fitting.solvers.multistart import MAX_SEARCH_ROWS, Optimum, optimum
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.fitting.transforms import to_parameters
@@ -425,6 +425,6 @@ def _fitted_data(task: _FitTask) -> FittedData:
 
 def _other_points(task: _FitTask) -> Array:
     """Other parameters, at which identifiability is tested too."""
-    sample = task.problem.sample(LONG, task.options.seed)
+    sample = task.problem.sample(MAX_SEARCH_ROWS, task.options.seed)
     starts = chosen_starts(task.prepared, sample, OTHER_POINTS, task.options.seed)
     return to_parameters(task.problem.transforms, starts)

@@ -1,5 +1,4 @@
-"""Residuals + objective -> losses rho(r) and their derivatives psi = rho' and psi' = rho'', as
-arrays.
+"""Residuals + objective -> losses rho(r) and their derivatives psi = rho', psi' = rho'', as arrays.
 
 The formulas are the rows of the table of losses; Huber's is rho(r) = r²/2 for |r| <= delta, and
 delta·(|r| - delta/2) beyond (Huber (1964), Annals of Mathematical Statistics 35).
@@ -90,8 +89,7 @@ def value_and_slope(residual: Array, objective: Objective) -> tuple[Array, Array
 
 
 def rho_curvature(residual: Array, objective: Objective, exact: bool) -> Array:
-    """The second derivative rho''(r) of the loss, or the weight rho'(r)/r of reweighted least
-    squares.
+    """The second derivative rho''(r) of the loss, or its weight rho'(r)/r in reweighted squares.
 
     Args:
         residual: of any shape.

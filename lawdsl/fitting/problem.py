@@ -20,10 +20,10 @@ from lawdsl.compiling.indexed_model import ArrayModel, ArrayValues
 from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
 from lawdsl.fitting.losses import curvature_of, rho, rho_curvature, rho_slope, value_and_slope
 from lawdsl.fitting.transforms import (
+    TransformDerivatives,
     Transforms,
-    Turn,
+    parameters_and_derivatives,
     to_parameters,
-    turned,
     with_slopes,
 )
 from lawdsl.language.resolver import Objective
@@ -40,9 +40,10 @@ __all__ = [
     "rho_slope",
 ]
 
-# numbers, starts times rows, in one array: bounds the memory of long tables
+# starts times rows in one array: bounds the memory of long tables
 MAX_ARRAY_NUMBERS = 4_000_000
-EXACT_FIT_RTOL = 1e-9  # relative: residuals of an exact fit are smaller
+# relative to the measurements: residuals of an exact fit are smaller
+EXACT_FIT_RTOL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,7 @@ class LocalModel:
         return LocalModel(self.loss, np.where(excluded, 0.0, self.gradient), hessian)
 
     def where(self, replaced: NDArray[np.bool_], other: LocalModel) -> LocalModel:
-        """Replace the values at some of the points, shape (starts,), by those of another record of
-        all points."""
+        """Replace the values at some points, shape (starts,), by those of another record."""
         if replaced.all():
             return other
         return LocalModel(
@@ -126,7 +126,7 @@ class Problem:
 
     @property
     def linear(self) -> tuple[int, ...]:
-        """Numbers of the parameters in which the model is jointly linear."""
+        """Positions of the parameters in which the model is jointly linear."""
         return tuple(self.model.linear)
 
     @property
@@ -165,8 +165,7 @@ class Problem:
         return replace(self, weights=self.weights[chosen])
 
     def sample(self, count: int, seed: int) -> Problem:
-        """Restrict the problem to a random sample of the rows, and the rows at the ends of each
-        variable.
+        """Restrict the problem to a random sample of rows, with those at the ends of each variable.
 
         A law without a value at some rows most often lacks it at these ends.
 
@@ -227,8 +226,7 @@ class Problem:
             return residual, by_parameters @ slopes
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
-        """Residuals at parameters of shape (starts, parameters), and their Jacobian by the
-        parameters.
+        """Residuals, and their Jacobian by the parameters, at those of shape (starts, parameters).
 
         Long tables are evaluated in pieces.
 
@@ -264,18 +262,22 @@ class Problem:
         """
         exact = self.uses_second_derivatives(exact)
         with np.errstate(all="ignore"):
-            theta, chain = turned(self.transforms, free, exact)
+            theta, derivatives = parameters_and_derivatives(self.transforms, free, exact)
             evaluation = Evaluation(self, theta, 2 if exact else 1)
             state = self.residual_state(evaluation.value(theta), objective or self.objective)
-            return self.local_model_at(evaluation, theta, chain, state, exact)
+            return self.local_model_at(evaluation, theta, derivatives, state, exact)
 
     def uses_second_derivatives(self, exact: bool = True) -> bool:
-        """Whether the Hessian is exact, where exact derivatives are requested: the model must have
-        them."""
+        """Whether the Hessian is exact: the model must have second derivatives."""
         return exact and self.model.curved
 
     def local_model_at(
-        self, evaluation: Evaluation, theta: Array, chain: Turn, state: ResidualState, exact: bool
+        self,
+        evaluation: Evaluation,
+        theta: Array,
+        derivatives: TransformDerivatives,
+        state: ResidualState,
+        exact: bool,
     ) -> LocalModel:
         """The objective to second order, where the model has been evaluated already.
 
@@ -284,7 +286,7 @@ class Problem:
         Args:
             evaluation: the model there; with second derivatives if `exact`.
             theta: the parameters, shape (starts, parameters).
-            chain: their derivatives by the free numbers.
+            derivatives: of the parameters by the free numbers.
             state: residuals and losses there.
             exact: with the exact second derivatives.
         """
@@ -293,19 +295,20 @@ class Problem:
         for piece, values in evaluation.pieces():
             slopes, row_slopes = values.slopes(theta), row_gradient[:, piece]
             parts = (slopes @ row_slopes[:, :, None])[:, :, 0]
-            bent = (slopes * row_curvature[:, None, piece]) @ np.swapaxes(slopes, 1, 2)
+            curvature = (slopes * row_curvature[:, None, piece]) @ np.swapaxes(slopes, 1, 2)
             if exact:
                 assert isinstance(values, Values)  # arrays have no second derivatives
-                bent += values.contracted(theta, row_slopes)
+                curvature += values.contracted(theta, row_slopes)
             gradient = parts if gradient is None else gradient + parts
-            hessian = bent if hessian is None else hessian + bent
+            hessian = curvature if hessian is None else hessian + curvature
         assert gradient is not None and hessian is not None
-        by_free = chain.hessian(hessian, gradient if exact else None)
-        return LocalModel(state.loss, chain.gradient(gradient), by_free)
+        by_free = derivatives.hessian(hessian, gradient if exact else None)
+        return LocalModel(state.loss, derivatives.gradient(gradient), by_free)
 
     def residual_state(self, value: Array, objective: Objective) -> ResidualState:
-        """Residuals, losses and slopes for values of the model. Floating-point errors are not
-        suppressed.
+        """Residuals, losses and slopes for values of the model.
+
+        Floating-point errors are not suppressed here: the caller does that.
 
         Args:
             value: of the model, shape (starts, rows).
@@ -335,8 +338,8 @@ class Problem:
         """Residuals of values of the model on a piece of the rows, both of shape (starts, rows of
         the piece)."""
         with np.errstate(all="ignore"):
-            compared = np.log(predicted) if self.takes_log else predicted
-            return compared - self.goal[piece]
+            comparable = np.log(predicted) if self.takes_log else predicted
+            return comparable - self.goal[piece]
 
     def _weighted(self, values: Array, piece: slice) -> Array:
         return values if self.weights is None else values * self.weights[..., piece]
@@ -369,7 +372,7 @@ class ResidualState:
         """The weighted first and second derivatives of each row's loss by the model's value.
 
         Args:
-            problem: the fit.
+            problem: the objective to be minimised, with its data.
             exact: the exact second derivatives; else those of reweighted least squares.
 
         Returns:
@@ -399,8 +402,7 @@ class ResidualState:
         return ResidualState(*arrays, self.objective)
 
     def where(self, replaced: NDArray[np.bool_], other: ResidualState) -> ResidualState:
-        """Replace the states of some starts, shape (starts,), by those of another record of all
-        starts."""
+        """Replace the states of some starts, shape (starts,), by those of another record."""
         row = replaced[:, None]
         return ResidualState(
             np.where(row, other.value, self.value),
@@ -422,7 +424,7 @@ class Evaluation:
     """The model at given values of the parameters in which it is not linear.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         theta: parameters, shape (starts, parameters); the values of the linear ones are not used.
         order: the highest order of derivatives needed.
     """
@@ -431,33 +433,32 @@ class Evaluation:
         self.problem, self.theta, self.order = problem, theta, order
         # a Jacobian has a number for each start, row and parameter
         self.slices = list(problem.pieces(len(theta) * problem.parameters))
-        self.whole: Values | ArrayValues | None = None
+        self.all_values: Values | ArrayValues | None = None
         if len(self.slices) == 1:
-            self.whole = problem.model.at(theta, order)
+            self.all_values = problem.model.at(theta, order)
         self._columns: Array | None = None
         self._offset: Array | None = None
-        self._read = False
+        self._is_evaluated = False
 
     def pieces(self) -> Iterator[tuple[slice, Values | ArrayValues]]:
         """Iterate over the rows in pieces that fit into memory."""
-        if self.whole is not None:
-            yield EVERY_ROW, self.whole
+        if self.all_values is not None:
+            yield EVERY_ROW, self.all_values
             return
         for piece in self.slices:
             yield piece, self.problem.model.at(self.theta, self.order, piece)
 
     @property
     def columns(self) -> Array:
-        """The functions that the linear parameters multiply, shape (starts, linear parameters,
-        rows)."""
-        self._look()
+        """The functions that the linear parameters multiply, shape (starts, linear, rows)."""
+        self._evaluate()
         assert self._columns is not None
         return self._columns
 
     @property
     def offset(self) -> Array | None:
         """The model with the linear parameters at 0, shape (starts, rows); None where that is 0."""
-        self._look()
+        self._evaluate()
         return self._offset
 
     def value(self, theta: Array) -> Array:
@@ -468,13 +469,13 @@ class Evaluation:
             return self.offset
         return combined(theta.take(linear, 1), self.columns, self.offset)
 
-    def _look(self) -> None:
-        if self._read:
+    def _evaluate(self) -> None:
+        if self._is_evaluated:
             return
-        self._read = True
+        self._is_evaluated = True
         model = self.problem.model
-        if self.whole is not None:
-            self._columns, self._offset = self.whole.columns(), self.whole.offset()
+        if self.all_values is not None:
+            self._columns, self._offset = self.all_values.columns(), self.all_values.offset()
             return
         starts, rows = len(self.theta), self.problem.rows
         self._columns = np.empty((starts, len(model.linear), rows))

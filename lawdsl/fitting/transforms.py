@@ -17,12 +17,16 @@ from lawdsl.compiling.model import Model
 
 Array = NDArray[np.float64]
 
-Bend = Callable[[Array], Array]
+Contraction = Callable[[Array], Array]
+"""Factors by parameter -> the sum over parameters of factor times second derivatives."""
 
-MAX_EXPONENT = 300.0  # of |u| where it is an exponent: exp stays finite and above 0
-START_DISTANCE_RTOL = 1e-8  # relative: distance of a start from its bound, small beside any step
-FORMULA_RTOL = 1e-13  # relative: exceeds the rounding error of a formula
-MIN_BOUND_DISTANCE = 1e-130  # absolute, where the bound is 0
+# free numbers are clipped to ± this where they are exponents: exp stays finite and above 0
+MAX_EXPONENT = 300.0
+# relative to the bound: least distance of a start from it, small beside any step
+START_DISTANCE_RTOL = 1e-8
+# relative to the value of a formula: exceeds its rounding error
+FORMULA_RTOL = 1e-13
+MIN_BOUND_DISTANCE = 1e-130  # of a start from its bound, where the bound is 0
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,21 @@ class Limit:
     positive: bool = False  # whether a formula is known to be above 0
 
     def at(self, theta: Array) -> Array:
-        """Its values at parameters of shape (starts, parameters): shape (starts,)."""
+        """Evaluate it at parameters of shape (starts, parameters): shape (starts,)."""
         if self.formula is None:
             return np.full(len(theta), self.number)
         return self.formula.value(theta)[:, 0]
 
     def inside(self, value: Array, towards: float) -> Array:
-        """The extreme permitted value of a parameter, for values of the limit of shape (starts,),
-        in the direction `towards`, -inf or inf, of the domain. Values of a formula are rounded, so
-        the parameter stays further from them: claims that rest on the bound are decided in exact
-        arithmetic."""
+        """The permitted value of a parameter that is nearest to the limit.
+
+        Values of a formula are rounded, so the parameter stays further from them: claims that rest
+        on the bound are decided in exact arithmetic.
+
+        Args:
+            value: of the limit, shape (starts,).
+            towards: the direction of the domain, -inf or inf.
+        """
         if self.formula is not None:
             value = value + np.copysign(FORMULA_RTOL * np.abs(value), towards)
         return value if self.closed else np.nextafter(value, towards)
@@ -52,7 +61,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Transform:
-    """The map of one parameter from its free number."""
+    """The map of one parameter from its free number, by the limits of its domain."""
 
     name: str
     lower: Limit | None
@@ -77,21 +86,22 @@ def _from_zero(transform: Transform) -> bool:
 
 
 class Transforms(tuple[Transform, ...]):
-    """One transform per parameter. Those with a single numeric limit are computed in one array
-    operation."""
+    """One transform per parameter; those with one numeric limit are computed as one array."""
 
     def __init__(self, each: Iterable[Transform]) -> None:
-        one_sided = {i: t for i, t in enumerate(self) if not t.coupled and None in t.sides}
-        self.one = np.array([i for i, t in one_sided.items() if t.lower or t.upper], dtype=int)
-        self.others = [i for i in range(len(self)) if i not in one_sided]
-        limits = [one_sided[i].lower or one_sided[i].upper for i in self.one]
-        self.sign = np.array([1.0 if one_sided[i].lower else -1.0 for i in self.one])
+        with_one_limit = {i: t for i, t in enumerate(self) if not t.coupled and None in t.sides}
+        self.one_sided = np.array(
+            [i for i, t in with_one_limit.items() if t.lower or t.upper], dtype=int
+        )
+        self.others = [i for i in range(len(self)) if i not in with_one_limit]
+        limits = [with_one_limit[i].lower or with_one_limit[i].upper for i in self.one_sided]
+        self.sign = np.array([1.0 if with_one_limit[i].lower else -1.0 for i in self.one_sided])
         self.limit = np.array([limit.number for limit in limits if limit])
         ends = zip(limits, self.limit, self.sign, strict=True)
-        self.least = np.array([side.inside(x, sign * np.inf) for side, x, sign in ends if side])
-        self.above = bool(np.all(self.sign > 0))
-        self.where = slice(None) if len(self.one) == len(self) else self.one
-        self.bounded = np.sort(np.r_[self.one, np.array(self.others, dtype=int)])
+        self.extreme = np.array([side.inside(x, sign * np.inf) for side, x, sign in ends if side])
+        self.all_lower = bool(np.all(self.sign > 0))
+        self.where = slice(None) if len(self.one_sided) == len(self) else self.one_sided
+        self.bounded = np.sort(np.r_[self.one_sided, np.array(self.others, dtype=int)])
         # asked at every step of every search, so computed once
         self.from_zero = np.array([_from_zero(t) for t in self], dtype=np.bool_)
 
@@ -99,14 +109,22 @@ class Transforms(tuple[Transform, ...]):
         """Whether none of the chosen parameters has a limit, except a lower one at 0."""
         return bool(self.from_zero[chosen].all())
 
-    def turn_again(self, turn: Turn, theta: Array, chosen: list[int]) -> None:
-        """Update the derivatives in `turn` for some parameters whose values have changed to those
-        in `theta`, shape (starts, parameters); none of them has two limits, or one that depends on
-        others."""
+    def update_derivatives(
+        self, derivatives: TransformDerivatives, theta: Array, chosen: list[int]
+    ) -> None:
+        """Update derivatives, in place, for some parameters whose values have changed.
+
+        Args:
+            derivatives: of all parameters; overwritten.
+            theta: the parameters with the new values, shape (starts, parameters).
+            chosen: positions of these parameters; none has two limits, or one with a formula.
+        """
         for i in chosen:
             end = self[i].lower or self[i].upper
             if end is not None:
-                turn.slopes[:, i] = np.abs(theta[:, i] - end.number) * (1 if self[i].lower else -1)
+                derivatives.slopes[:, i] = np.abs(theta[:, i] - end.number) * (
+                    1 if self[i].lower else -1
+                )
 
 
 def relaxed(transforms: Transforms) -> Transforms | None:
@@ -127,9 +145,11 @@ def relaxed(transforms: Transforms) -> Transforms | None:
     )
 
 
-def keeps(transforms: Transforms, theta: Array) -> bool:
+def within_limits(transforms: Transforms, theta: Array) -> bool:
     """Whether parameters of shape (parameters,) lie inside all limits."""
-    distances = room(transforms, {t.name: x for t, x in zip(transforms, theta, strict=True)})
+    distances = bound_distances(
+        transforms, {t.name: x for t, x in zip(transforms, theta, strict=True)}
+    )
     return all(distance > 0 for _, distance in distances.values())
 
 
@@ -147,44 +167,42 @@ def to_parameters(transforms: Transforms, free: Array) -> Array:
 
 
 def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
-    """Parameters from free numbers, correct for those with one numeric limit, and their
-    derivatives."""
+    """Parameters and derivatives from free numbers, correct for those with one numeric limit."""
     where, sign = transforms.where, transforms.sign
     grown = np.exp(np.minimum(np.maximum(free[:, where], -MAX_EXPONENT), MAX_EXPONENT))
     # all limits are lower ones, the usual case: neither signs nor a choice between ends
-    if transforms.above:
+    if transforms.all_lower:
         # limit + exp(u) rounds to the limit itself for small exp(u); a strict bound excludes that
-        own = np.maximum(transforms.limit + grown, transforms.least)
+        bounded = np.maximum(transforms.limit + grown, transforms.extreme)
     else:
         grown = sign * grown
         x = transforms.limit + grown
-        least = transforms.least
-        own = np.where(sign > 0, np.maximum(x, least), np.minimum(x, least))
+        extreme = transforms.extreme
+        bounded = np.where(sign > 0, np.maximum(x, extreme), np.minimum(x, extreme))
     # all parameters have one limit, the usual case: no copy
     if len(sign) == free.shape[1]:
-        return own, grown
+        return bounded, grown
     theta = free.copy()
-    theta[:, where] = own
+    theta[:, where] = bounded
     return theta, grown
 
 
 @dataclass(frozen=True)
-class Turn:
+class TransformDerivatives:
     """The derivatives of parameters by their free numbers.
 
     Attributes:
         slopes: shape (starts, parameters, parameters), or (starts, parameters) where each parameter
             depends on its own number alone.
-        bent: maps factors by parameter, shape (starts, parameters), to the sum over parameters of
-            factor times second derivatives, which has the shape of the slopes.
+        contract: maps factors by parameter, shape (starts, parameters), to the sum over parameters
+            of factor times second derivatives, which has the shape of the slopes.
     """
 
     slopes: Array
-    bent: Bend
+    contract: Contraction
 
     def gradient(self, by_parameters: Array) -> Array:
-        """The gradient by the free numbers, Tᵀ·g, from the gradient g by the parameters, of that
-        shape."""
+        """The gradient by the free numbers, Tᵀ·g, from the gradient g by the parameters."""
         if self.slopes.ndim == 2:
             return by_parameters * self.slopes
         return np.einsum("sk,skj->sj", by_parameters, self.slopes)
@@ -195,12 +213,16 @@ class Turn:
         """
         slopes = self.slopes
         if slopes.ndim == 3:
-            turned: Array = np.swapaxes(slopes, 1, 2) @ by_parameters @ slopes
-            return turned if gradient is None else turned + self.bent(gradient)
-        turned = by_parameters * slopes[:, :, None] * slopes[:, None]
+            parameters_and_derivatives: Array = np.swapaxes(slopes, 1, 2) @ by_parameters @ slopes
+            return (
+                parameters_and_derivatives
+                if gradient is None
+                else parameters_and_derivatives + self.contract(gradient)
+            )
+        parameters_and_derivatives = by_parameters * slopes[:, :, None] * slopes[:, None]
         if gradient is not None:
-            diagonal(turned)[...] += self.bent(gradient)
-        return turned
+            diagonal(parameters_and_derivatives)[...] += self.contract(gradient)
+        return parameters_and_derivatives
 
 
 def diagonal(matrices: Array) -> Array:
@@ -209,31 +231,32 @@ def diagonal(matrices: Array) -> Array:
     return matrices.reshape(starts, count * count)[:, :: count + 1]
 
 
-def turned(transforms: Transforms, free: Array, second: bool = True) -> tuple[Array, Turn]:
+def parameters_and_derivatives(
+    transforms: Transforms, free: Array, second: bool = True
+) -> tuple[Array, TransformDerivatives]:
     """Map free numbers of shape (starts, parameters) to parameters of that shape, with the
     derivatives of the map; with the second ones if requested."""
     if transforms.others:
-        theta, slopes, bent = with_curvature(transforms, free, second)
-        return theta, Turn(slopes, bent)
+        theta, slopes, contract = with_curvature(transforms, free, second)
+        return theta, TransformDerivatives(slopes, contract)
     theta, grown = _one_sided(transforms, free)
-    own = grown
-    if len(transforms.one) < free.shape[1]:
-        own = np.ones_like(free)
-        own[:, transforms.one] = grown
+    slopes = grown
+    if len(transforms.one_sided) < free.shape[1]:
+        slopes = np.ones_like(free)
+        slopes[:, transforms.one_sided] = grown
 
-    def own_bend(factors: Array) -> Array:
-        if len(transforms.one) == free.shape[1]:
-            return factors * own
-        second = np.zeros_like(own)
-        second[:, transforms.one] = (factors * own)[:, transforms.one]
-        return second
+    def contract_own(factors: Array) -> Array:
+        if len(transforms.one_sided) == free.shape[1]:
+            return factors * slopes
+        curvature = np.zeros_like(slopes)
+        curvature[:, transforms.one_sided] = (factors * slopes)[:, transforms.one_sided]
+        return curvature
 
-    return theta, Turn(own, own_bend)
+    return theta, TransformDerivatives(slopes, contract_own)
 
 
 def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
-    """Map free numbers of shape (starts, parameters) to parameters of that shape, with the
-    Jacobian.
+    """Map free numbers of shape (starts, parameters) to parameters, with the Jacobian of the map.
 
     Returns:
         Parameters, and d(parameter i)/d(free j), shape (starts, parameters, parameters).
@@ -244,9 +267,8 @@ def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
 
 def with_curvature(
     transforms: Transforms, free: Array, second: bool = True
-) -> tuple[Array, Array, Bend]:
-    """Map free numbers of shape (starts, parameters) to parameters, with first and second
-    derivatives.
+) -> tuple[Array, Array, Contraction]:
+    """Map free numbers of shape (starts, parameters) to parameters, with two orders of derivatives.
 
     Returns:
         Parameters; d(parameter i)/d(free j), shape (starts, parameters, parameters); and a function
@@ -254,14 +276,14 @@ def with_curvature(
         times second derivatives by the free numbers, shape (starts, parameters, parameters).
     """
     starts, count = free.shape
-    one = transforms.one
+    one_sided = transforms.one_sided
     slopes = np.zeros((starts, count, count))
     diagonal = np.einsum("sii->si", slopes)
     diagonal[...] = 1.0
-    bends: list[_Bend] = []
+    seconds: list[_SecondDerivatives] = []
     with np.errstate(all="ignore"):
         theta, grown = _one_sided(transforms, free)
-        diagonal[:, one] = grown
+        diagonal[:, one_sided] = grown
         for i in transforms.others:
             transform = transforms[i]
             low, high = (
@@ -280,18 +302,20 @@ def with_curvature(
                 cross = rise[:, None] * (high.slopes - low.slopes)
                 slopes[:, i, i] = width * rise
                 own = width * rise * (1 - 2 * share)
-                bends.append(_Bend(i, ((1 - share, low), (share, high)), own, cross))
+                seconds.append(_SecondDerivatives(i, ((1 - share, low), (share, high)), own, cross))
             else:
                 side, sign = (low, 1.0) if low is not None else (high, -1.0)
                 assert side is not None
                 slopes[:, i] = side.slopes
                 slopes[:, i, i] = sign * np.exp(u)
-                bends.append(_Bend(i, ((np.ones(starts), side),), sign * np.exp(u), None))
+                seconds.append(
+                    _SecondDerivatives(i, ((np.ones(starts), side),), sign * np.exp(u), None)
+                )
 
-    def bent(factors: Array) -> Array:
-        return _bent(bends, slopes, factors, one, grown)
+    def contract(factors: Array) -> Array:
+        return _contract(seconds, slopes, factors, one_sided, grown)
 
-    return theta, slopes, bent
+    return theta, slopes, contract
 
 
 @dataclass(frozen=True)
@@ -307,7 +331,7 @@ class _LimitSlopes:
 
 
 @dataclass(frozen=True)
-class _Bend:
+class _SecondDerivatives:
     """The second derivatives of one parameter by the free numbers: of its own map, mixed ones, and
     those of its limits."""
 
@@ -317,43 +341,46 @@ class _Bend:
     cross: Array | None
 
 
-def _bent(
-    bends: list[_Bend], slopes: Array, factors: Array, one: NDArray[np.int64], grown: Array
+def _contract(
+    seconds: list[_SecondDerivatives],
+    slopes: Array,
+    factors: Array,
+    one_sided: NDArray[np.int64],
+    grown: Array,
 ) -> Array:
     factors = factors.copy()
     total = np.zeros_like(slopes)
     # in reverse: each passes its factor on to the parameters in its limits
-    for bend in reversed(bends):
-        i = bend.number
+    for second_derivatives in reversed(seconds):
+        i = second_derivatives.number
         factor = factors[:, i].copy()
-        total[:, i, i] += factor * bend.own
-        if bend.cross is not None:
-            crossed = factor[:, None] * bend.cross
+        total[:, i, i] += factor * second_derivatives.own
+        if second_derivatives.cross is not None:
+            crossed = factor[:, None] * second_derivatives.cross
             total[:, i, :] += crossed
             total[:, :, i] += crossed
-        for share, limit in bend.limits:
+        for share, limit in second_derivatives.limits:
             if limit.second is not None and limit.by_parameters is not None:
                 part = factor * share
                 second = limit.second(part[:, None])
                 total += np.swapaxes(slopes, 1, 2) @ second @ slopes
                 factors += part[:, None] * limit.by_parameters
-    np.einsum("sii->si", total)[:, one] += factors[:, one] * grown
+    np.einsum("sii->si", total)[:, one_sided] += factors[:, one_sided] * grown
     return total
 
 
 def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE_RTOL) -> Array:
     """Map parameters to free numbers, both of shape (starts, parameters); a parameter on or outside
     its bound is moved inside, by the distance `inside` relative to the bound."""
-    theta, free, one = theta.copy(), theta.copy(), transforms.one
+    theta, free, one_sided = theta.copy(), theta.copy(), transforms.one_sided
     with np.errstate(all="ignore"):
         least = np.maximum(inside * np.abs(transforms.limit), MIN_BOUND_DISTANCE)
-        away = transforms.sign * (theta[:, one] - transforms.limit)
-        free[:, one] = np.log(np.maximum(away, least))
+        away = transforms.sign * (theta[:, one_sided] - transforms.limit)
+        free[:, one_sided] = np.log(np.maximum(away, least))
         if not transforms.others:
             return free
-        # limits of the others are evaluated at the parameters that the free numbers give back, not
-        # at those given
-        theta[:, one] = _one_sided(transforms, free)[0][:, one]
+        # limits of the others are evaluated at the parameters to which the free numbers map
+        theta[:, one_sided] = _one_sided(transforms, free)[0][:, one_sided]
         for i in transforms.others:
             transform = transforms[i]
             low, high = _limits(transform, theta)
@@ -373,17 +400,20 @@ def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE
     return free
 
 
-def beyond(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
-    """Which points, of free numbers of shape (starts, parameters), have a clipped free number,
-    which no longer maps back to the parameter it came from: shape (starts,)."""
+def is_clipped(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
+    """Which points, of shape (starts, parameters), have a clipped free number: shape (starts,).
+
+    A clipped number does not map back to the parameter from which it was computed.
+    """
     return np.any(np.abs(free[:, transforms.bounded]) > MAX_EXPONENT, axis=1)
 
 
-def room(transforms: Transforms, theta: Mapping[str, float]) -> dict[str, tuple[str, float]]:
-    """The nearer bound (lower or upper) and the distance to it, for each bounded parameter of given
-    values."""
+def bound_distances(
+    transforms: Transforms, theta: Mapping[str, float]
+) -> dict[str, tuple[str, float]]:
+    """The nearer bound, lower or upper, of each bounded parameter, and the distance to it."""
     values = np.array([[theta[t.name] for t in transforms]])
-    found = {}
+    nearest = {}
     for i, transform in enumerate(transforms):
         low, high = _limits(transform, values)
         distances = []
@@ -392,8 +422,8 @@ def room(transforms: Transforms, theta: Mapping[str, float]) -> dict[str, tuple[
         if high is not None:
             distances.append(("upper", float(high[0] - values[0, i])))
         if distances:
-            found[transform.name] = min(distances, key=lambda d: d[1])
-    return found
+            nearest[transform.name] = min(distances, key=lambda d: d[1])
+    return nearest
 
 
 def _forward(transform: Transform, low: Array | None, high: Array | None, u: Array) -> Array:
@@ -425,11 +455,11 @@ def _limit_slopes(limit: Limit, theta: Array, slopes: Array, second: bool) -> _L
     """A limit and its derivatives by the free numbers, through the parameters before it."""
     if limit.formula is None:
         return _LimitSlopes(limit.at(theta), np.zeros_like(theta))
-    bend = None
+    second_derivatives = None
     if second and limit.formula.parts.hessian is not None:
-        value, by, bend = limit.formula.curvature(theta)
+        value, by, second_derivatives = limit.formula.curvature(theta)
     else:
         value, by = limit.formula.slopes(theta)
     by = by[:, :, 0]
     through = np.einsum("sk,skj->sj", by, slopes)
-    return _LimitSlopes(value[:, 0], through, by, bend)
+    return _LimitSlopes(value[:, 0], through, by, second_derivatives)

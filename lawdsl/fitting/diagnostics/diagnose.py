@@ -9,7 +9,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.diagnostics.residuals import distinct_rows
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.transforms import room
+from lawdsl.fitting.transforms import bound_distances
 
 Array = NDArray[np.float64]
 
@@ -179,7 +179,7 @@ def bound_findings(
     base = problem.predictions(theta[None])[0]
     size = float(np.max(np.abs(base)))
     names = [q.name for q in law.parameters]
-    nearest = room(problem.transforms, dict(zip(names, theta, strict=True)))
+    nearest = bound_distances(problem.transforms, dict(zip(names, theta, strict=True)))
     findings, sides = [], {}
     for i, q in enumerate(law.parameters):
         if q.name not in nearest:

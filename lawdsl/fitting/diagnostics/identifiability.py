@@ -32,7 +32,7 @@ from lawdsl.fitting.diagnostics.design_coverage import (
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.prepared_law import LostDirections, PreparedLaw
 from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
-from lawdsl.fitting.transforms import room
+from lawdsl.fitting.transforms import bound_distances
 
 Array = NDArray[np.float64]
 
@@ -174,7 +174,7 @@ def undetermined_directions(
 def _nearest_bounds(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
     """Number of each bounded parameter -> its nearer bound and the distance to it."""
     names = [t.name for t in problem.transforms]
-    nearest = room(problem.transforms, dict(zip(names, map(float, theta), strict=True)))
+    nearest = bound_distances(problem.transforms, dict(zip(names, map(float, theta), strict=True)))
     return {names.index(name): bound for name, bound in nearest.items()}
 
 

@@ -27,7 +27,7 @@ from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, Interv
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
-from lawdsl.fitting.transforms import Transforms, keeps, relaxed, to_free, to_parameters
+from lawdsl.fitting.transforms import Transforms, relaxed, to_free, to_parameters, within_limits
 from lawdsl.fitting.two_step import Straightest
 
 Array = NDArray[np.float64]
@@ -186,7 +186,9 @@ def bootstrap(
         some = slice(first, last)
         found[some], settled[some] = _fitted(problem, theta, weights, loose, before)
         if loose is not None:  # resamples that violate a bound are fitted again with it
-            outside = [k for k in range(first, last) if not keeps(problem.transforms, found[k])]
+            outside = [
+                k for k in range(first, last) if not within_limits(problem.transforms, found[k])
+            ]
             if outside:
                 own = weights[np.array(outside) - first]
                 found[outside], settled[outside] = _fitted(problem, theta, own, None, before)
@@ -235,7 +237,7 @@ def _fitted(
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[:, before.number] = True
     free, _, settled, _ = newton_batch(
-        project(own), to_free(own.transforms, start), fixed, settled_at=INTERVAL_END_RTOL
+        project(own), to_free(own.transforms, start), fixed, rtol=INTERVAL_END_RTOL
     )
     return to_parameters(own.transforms, free), settled
 

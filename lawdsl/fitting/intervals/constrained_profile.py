@@ -21,7 +21,7 @@ from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
-from lawdsl.fitting.transforms import Transform, Transforms, room, to_free, to_parameters
+from lawdsl.fitting.transforms import Transform, Transforms, bound_distances, to_free, to_parameters
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -124,7 +124,7 @@ class Constrained:
         for i, u in way.on.items():
             start[:, i], fixed[:, i] = u, True
         reached, losses, _, _ = newton_batch(
-            project(way.problem), start, fixed, settled_at=INTERVAL_END_RTOL
+            project(way.problem), start, fixed, rtol=INTERVAL_END_RTOL
         )
         return to_parameters(way.problem.transforms, reached), losses
 
@@ -132,7 +132,7 @@ class Constrained:
 def _on_bounds(limits: Transforms, theta: Array) -> list[bool]:
     """Which parameters, of values of shape (parameters,), lie on a bound that depends on others."""
     values = {t.name: float(x) for t, x in zip(limits, theta, strict=True)}
-    distances = room(limits, values)
+    distances = bound_distances(limits, values)
     return [t.coupled and distances[t.name][1] <= ON_IT * abs(values[t.name]) for t in limits]
 
 
@@ -145,7 +145,7 @@ def keeps(limits: Transforms, theta: Array, but: int | None = None) -> bool:
         but: number of a parameter whose bounds are not checked; None to check all.
     """
     values = {t.name: float(x) for t, x in zip(limits, theta, strict=True)}
-    distances = room(limits, values)
+    distances = bound_distances(limits, values)
     return all(
         distances[t.name][1] >= -ON_IT * abs(values[t.name])
         for i, t in enumerate(limits)

@@ -21,7 +21,7 @@ from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, Interv
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
-from lawdsl.fitting.transforms import room, to_free, to_parameters
+from lawdsl.fitting.transforms import bound_distances, to_free, to_parameters
 
 Array = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ def _inwards(whole: Problem, theta: Array, number: int) -> tuple[float, float] |
     if transform.coupled or transform.lower is transform.upper:
         return None
     values = {t.name: float(x) for t, x in zip(whole.transforms, theta, strict=True)}
-    on_lower = room(whole.transforms, values)[transform.name][0] == "lower"
+    on_lower = bound_distances(whole.transforms, values)[transform.name][0] == "lower"
     limit = transform.lower if on_lower else transform.upper
     assert limit is not None
     return limit.number, 1.0 if on_lower else -1.0
@@ -246,7 +246,7 @@ class _Ends:
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[np.arange(len(fixed)), numbers] = True
         reached, losses, _, _ = newton_batch(
-            project(self.problem), start, fixed, settled_at=INTERVAL_END_RTOL
+            project(self.problem), start, fixed, rtol=INTERVAL_END_RTOL
         )
         return reached, losses
 

@@ -36,7 +36,8 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-WRITTEN_OUT = 16  # parameters up to which a law with index sets is written out, term by term
+# a law with index sets and at most so many parameters is written out, term by term
+MAX_WRITTEN_OUT_PARAMETERS = 16
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class CompiledLaw:
         transforms: of the parameters.
         exponential: whether it is the logarithm that is compiled.
         variables: how many of the columns are variables of the law; None for all.
-        rests: for each further column, the numbers of those that it is 1 minus.
+        rests: for each further column, the positions of those that it is 1 minus.
     """
 
     model: Callable[[Array], Model | ArrayModel]
@@ -60,7 +61,7 @@ class CompiledLaw:
     def problem(
         self, columns: Array, target: Array, objective: Objective, weights: Array | None
     ) -> Problem:
-        """The fit to rows; the arguments are those of `problem_of`."""
+        """Build the problem of a fit to rows; the arguments are those of `problem_of`."""
         for numbers in self.rests:
             columns = np.vstack([columns, rest_of(columns[list(numbers)])])
         model, count = self.model(columns), self.variables
@@ -73,14 +74,14 @@ class SolvedFactors:
 
     Attributes:
         compiled: the law.
-        factors: the numbers of these parameters.
+        factors: the positions of these parameters.
     """
 
     compiled: CompiledLaw
     factors: frozenset[int]
 
     def problem(self, problem: Problem) -> Problem:
-        """A fit of the law in these parameters, with the free numbers of its fit in its own."""
+        """Build the problem of fitting the law in these parameters, with the same free numbers."""
         posed = self.compiled.problem(
             problem.columns, problem.target, problem.objective, problem.weights
         )
@@ -131,10 +132,10 @@ def solved_factors(law: Law) -> SolvedFactors | None:
     """
     if law.declarations.schema is not None:
         return None
-    made = exponentials_as_factors(law)
-    if made is None:
+    factored = exponentials_as_factors(law)
+    if factored is None:
         return None
-    expression, factors = made
+    expression, factors = factored
     numbers = frozenset(i for i, q in enumerate(law.parameters) if q.symbol in factors)
     return SolvedFactors(
         _compiled(law, (expression, linear_in(law, expression), False), {}), numbers
@@ -149,7 +150,7 @@ def problem_of_logarithms(
     Args:
         law: the law.
         forms: the law compiled for residuals, or for those of logarithms.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
 
     Returns:
         The problem; None where the logarithm is not linear in more parameters than the law, a
@@ -203,7 +204,7 @@ def remaining_shares(law: Law) -> dict[str, list[str]]:
 def is_computed_on_arrays(law: Law) -> bool:
     """Whether a law with index sets is computed on arrays, with an axis for each index. One with
     few parameters is written out instead, which gives it second derivatives."""
-    return law.declarations.schema is not None and len(law.parameters) > WRITTEN_OUT
+    return law.declarations.schema is not None and len(law.parameters) > MAX_WRITTEN_OUT_PARAMETERS
 
 
 def is_large(law: Law) -> bool:

@@ -26,7 +26,7 @@ def choice_criterion(law: Law, problem: Problem, choice: ParameterChoice) -> Str
 
     Args:
         law: the law.
-        problem: its fit, with the parameter free.
+        problem: the objective with its data, with the parameter free.
         choice: which parameter is chosen.
 
     Raises:

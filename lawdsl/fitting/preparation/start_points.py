@@ -30,7 +30,7 @@ def declared_points(law: Law) -> tuple[Array, int]:
         they lie outside the law's domain.
 
     Raises:
-        LawdslError: the law declares no starts.
+        LawdslError: the law declares no starts, or none inside its domain (F0106).
     """
     declared = list(_points(law)) + list(_grid(law))
     if not declared:
@@ -52,8 +52,7 @@ def declared_points(law: Law) -> tuple[Array, int]:
 
 
 def values_at_start(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
-    """Parameter values at a declared start, shape (parameters,); None where they lie outside the
-    domain.
+    """Parameter values at a declared start, shape (parameters,); None if outside the domain.
 
     Args:
         law: the law.
@@ -68,7 +67,7 @@ def values_at_start(law: Law, point: Mapping[str, sp.Expr]) -> Array | None:
         high = [float(b.limit.xreplace(substitutions)) for b in q.bounds if not b.lower]
         if q.name in point:
             x = float(point[q.name].xreplace(substitutions))
-            # equality is judged below, for strict bounds only
+            # equality is checked below, for strict bounds only
             if any(x < b for b in low) or any(x > b for b in high):
                 return None
             strict = [float(b.limit.xreplace(substitutions)) for b in q.bounds if b.strict]

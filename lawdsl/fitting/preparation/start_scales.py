@@ -22,11 +22,15 @@ from lawdsl.law.law import Law, Quantity
 
 Array = NDArray[np.float64]
 
-MEASURED_ROWS = 64  # on which terms are measured
-SMALL, LARGE = 0.03, 30.0  # spread of a term inside a function, over the rows
-MANY = 5.0  # the largest spread of a sum of many terms
-ALIKE = 1e-9  # relative: sums of terms that vary less are rounding and are not scaled
-CENTRE = 3.5  # the centre of an exponent is drawn within ± this: exp(3.5) is about 33
+MEASURED_ROWS = 64  # on which terms are evaluated
+# least and largest spread of a term inside a function, over the rows
+MIN_TERM_SPREAD, MAX_TERM_SPREAD = 0.03, 30.0
+# largest spread of a sum of several terms
+MAX_SUM_SPREAD = 5.0
+# relative to the largest singular value: a combination of terms that varies less is rounding
+COMBINATION_RTOL = 1e-9
+# the centre of an exponent is drawn within ± this: exp(3.5) is about 33
+MAX_EXPONENT_CENTRE = 3.5
 
 
 def draw_scaled_to_terms(
@@ -37,8 +41,7 @@ def draw_scaled_to_terms(
     Args:
         law: the law, without index sets that are computed on arrays.
         columns: its variables, shape (variables, rows).
-        values: of the parameters whose scale the expression does not set, shape (draws,
-            parameters).
+        values: of the parameters without a scale in the expression, shape (draws, parameters).
         rng: of the draws.
 
     Returns:
@@ -48,9 +51,9 @@ def draw_scaled_to_terms(
     if not _sets_a_scale(law.expression, frozenset(q.symbol for q in law.parameters), signed):
         return None
     rows = rng.permutation(columns.shape[1])[:MEASURED_ROWS]
-    reading = _ExpressionTraversal(law, columns[:, rows], values.copy(), rng)
-    reading.visit(law.expression)
-    return reading.values if reading.settled else None
+    traversal = _ExpressionTraversal(law, columns[:, rows], values.copy(), rng)
+    traversal.visit(law.expression)
+    return traversal.values if traversal.drawn else None
 
 
 @lru_cache(maxsize=256)
@@ -75,7 +78,7 @@ class _ExpressionTraversal:
     """A traversal of an expression from the inside out, with the values drawn so far."""
 
     def __init__(self, law: Law, columns: Array, values: Array, rng: np.random.Generator) -> None:
-        self.values, self.rng, self.settled = values, rng, set[sp.Symbol]()
+        self.values, self.rng, self.drawn = values, rng, set[sp.Symbol]()
         self.numbers = {q.symbol: i for i, q in enumerate(law.parameters)}
         self.quantities = law.parameters
         settings = [(q.symbol, q.value) for q in law.settings if q.value is not None]
@@ -87,23 +90,23 @@ class _ExpressionTraversal:
         if not node.free_symbols & self.numbers.keys():
             return
         if isinstance(node, ANALYTIC):
-            self._argument(node.args[0])
+            self._visit_argument(node.args[0])
             return
         if isinstance(node, sp.Pow) and self._is_involved(node.exp):
             self.visit(node.base)
-            self._argument(node.exp)
+            self._visit_argument(node.exp)
             return
         for part in node.args:
             self.visit(part)
         if isinstance(node, sp.Add):
-            self._place(node)
+            self._draw_location(node)
 
     def _is_involved(self, exponent: sp.Expr) -> bool:
         """Whether an exponent depends on parameters and on the data."""
         symbols = exponent.free_symbols
         return bool(symbols & self.numbers.keys() and symbols - self.numbers.keys())
 
-    def _argument(self, argument: sp.Expr) -> None:
+    def _visit_argument(self, argument: sp.Expr) -> None:
         """Draw the coefficients of the terms inside a function."""
         terms, constants = list(sp.Add.make_args(argument)), []
         functions: dict[sp.Symbol, sp.Expr] = {}
@@ -116,29 +119,29 @@ class _ExpressionTraversal:
             if self._is_function_of_data(term):
                 functions[only_parameter(term, self.numbers)] = term
             else:
-                self._coefficient(term)
-        self._together(functions)
+                self._scale_term(term)
+        self._scale_sum(functions)
         for symbol, term in constants:
-            if symbol in self.settled:
+            if symbol in self.drawn:
                 continue
             others = np.mean(self._on_rows(argument - term), axis=1)
-            middle = self.rng.uniform(-CENTRE, CENTRE, len(self.values))
-            self._settle(symbol, (middle - others) / float(sp.diff(term, symbol)))
+            centre = self.rng.uniform(-MAX_EXPONENT_CENTRE, MAX_EXPONENT_CENTRE, len(self.values))
+            self._set(symbol, (centre - others) / float(sp.diff(term, symbol)))
 
     def _is_function_of_data(self, term: sp.Expr) -> bool:
         """Whether a term is a parameter, with no value yet, times a function of the data alone."""
-        symbols = term.free_symbols & self.numbers.keys() - self.settled
+        symbols = term.free_symbols & self.numbers.keys() - self.drawn
         if len(symbols) != 1 or symbols != term.free_symbols & self.numbers.keys():
             return False
         rest = sp.diff(term, *symbols)
         return bool(rest.free_symbols) and not rest.free_symbols & self.numbers.keys()
 
-    def _together(self, functions: dict[sp.Symbol, sp.Expr]) -> None:
+    def _scale_sum(self, functions: dict[sp.Symbol, sp.Expr]) -> None:
         """Scale the sum of several functions of the data: similar ones, such as log(x) and its
         square, would otherwise be drawn large and cancel by chance alone."""
         if len(functions) < 2:
             for term in functions.values():
-                self._coefficient(term)
+                self._scale_term(term)
             return
         columns = [self._on_rows(sp.diff(term, s))[0] for s, term in functions.items()]
         basis = np.stack(columns, axis=1)
@@ -147,54 +150,55 @@ class _ExpressionTraversal:
         if not np.all(np.isfinite(scale)) or not np.all(scale > 0):
             return
         _, widths, directions = np.linalg.svd(basis / scale, full_matrices=False)
-        significant = widths > ALIKE * widths[0]
+        significant = widths > COMBINATION_RTOL * widths[0]
         draws, count = len(self.values), int(significant.sum())
-        size = np.exp(self.rng.uniform(np.log(SMALL), np.log(MANY), (draws, 1)))
-        # singular vectors have length 1 over all rows: the root makes the spread of the sum that of
-        # `size`
-        along = size * self.rng.normal(size=(draws, count)) * np.sqrt(len(basis) / count)
-        values = (along / widths[significant]) @ directions[significant] / scale
+        size = np.exp(self.rng.uniform(np.log(MIN_TERM_SPREAD), np.log(MAX_SUM_SPREAD), (draws, 1)))
+        # singular vectors have length 1 over all rows: the root gives the sum the spread `size`
+        components = size * self.rng.normal(size=(draws, count)) * np.sqrt(len(basis) / count)
+        values = (components / widths[significant]) @ directions[significant] / scale
         for symbol, value in zip(functions, values.T, strict=True):
-            self._settle(symbol, value)
+            self._set(symbol, value)
 
-    def _coefficient(self, term: sp.Expr) -> None:
+    def _scale_term(self, term: sp.Expr) -> None:
         """Scale a term by drawing one of its factors."""
         for factor in sp.Mul.make_args(term):
             symbol, power = factor.as_base_exp()
-            if symbol not in self.numbers or symbol in self.settled or not power.is_number:
+            if symbol not in self.numbers or symbol in self.drawn or not power.is_number:
                 continue
             rest = term / factor
             if symbol in rest.free_symbols or not rest.free_symbols - self.numbers.keys():
                 continue
             spread = np.std(self._on_rows(rest), axis=1)
             order = float(power)
-            size = np.exp(self.rng.uniform(np.log(SMALL), np.log(LARGE), len(spread)))
+            size = np.exp(
+                self.rng.uniform(np.log(MIN_TERM_SPREAD), np.log(MAX_TERM_SPREAD), len(spread))
+            )
             with np.errstate(all="ignore"):
                 value = spread ** (-1 / order) * size ** np.sign(order)
             # with an even power the term has one sign, whatever that of the factor
             if order % 2:
                 value = value * self.rng.choice([-1.0, 1.0], len(spread))
-            self._settle(symbol, value)
+            self._set(symbol, value)
             return
 
-    def _place(self, total: sp.Add) -> None:
+    def _draw_location(self, total: sp.Add) -> None:
         """Draw a location that is compared with the data: d in x - d."""
-        data, pure = sp.S.Zero, []
+        data, locations = sp.S.Zero, []
         for term in total.args:
             factor, symbol = term.as_independent(*self.numbers, as_Add=False)
             if not term.free_symbols & self.numbers.keys():
                 data += term
             elif symbol in self.numbers and factor.is_number:
-                pure.append((symbol, factor))
+                locations.append((symbol, factor))
             else:
                 return
-        if len(pure) != 1 or pure[0][0] in self.settled or not data.free_symbols:
+        if len(locations) != 1 or locations[0][0] in self.drawn or not data.free_symbols:
             return
-        symbol, factor = pure[0]
+        symbol, factor = locations[0]
         on_rows = self._on_rows(data)
         low, high = np.min(on_rows), np.max(on_rows)
         if np.isfinite(low + high) and low < high:
-            self._settle(symbol, -self.rng.uniform(low, high, len(self.values)) / float(factor))
+            self._set(symbol, -self.rng.uniform(low, high, len(self.values)) / float(factor))
 
     def _on_rows(self, formula: sp.Expr) -> Array:
         """The values of a part of the expression for all draws, shape (draws, rows)."""
@@ -203,13 +207,13 @@ class _ExpressionTraversal:
         shape = (len(self.values), self.cache[0].shape[0] if self.cache else 1)
         return np.broadcast_to(evaluate(tape, inputs)[0], shape)
 
-    def _settle(self, symbol: sp.Symbol, value: Array) -> None:
+    def _set(self, symbol: sp.Symbol, value: Array) -> None:
         """Set a parameter to the drawn values that lie in its domain."""
         number = self.numbers[symbol]
         value = _with_sign_of_domain(self.quantities[number], value)
         usable = np.isfinite(value) & _in_domain(self.quantities[number], value)
         self.values[usable, number] = value[usable]
-        self.settled.add(symbol)
+        self.drawn.add(symbol)
 
 
 def only_parameter(term: sp.Expr, parameters: Mapping[sp.Symbol, int]) -> sp.Symbol:

@@ -23,7 +23,7 @@ def compared_expression(
         opaque: names of definitions that stay symbols, because columns of their values exist.
 
     Returns:
-        The expression; the numbers of the parameters in which it is jointly linear, except for
+        The expression; the positions of the parameters in which it is jointly linear, except for
         those bounded on both sides; and whether it is the logarithm.
     """
     symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
@@ -85,8 +85,9 @@ def _is_plain_term(argument: sp.Expr, symbol: sp.Symbol) -> bool:
 
 
 def linear_in(law: Law, expression: sp.Expr) -> tuple[int, ...]:
-    """Numbers of the parameters in which an expression of a law is jointly linear, except for those
-    that are bounded on both sides.
+    """Positions of the parameters in which an expression of a law is jointly linear.
+
+    Parameters that are bounded on both sides are left out.
 
     Args:
         law: the law.
@@ -98,7 +99,7 @@ def linear_in(law: Law, expression: sp.Expr) -> tuple[int, ...]:
 
 
 def linear_parameters(law: Law) -> tuple[int, ...]:
-    """Numbers of the parameters in which a law is jointly linear."""
+    """Positions of the parameters in which a law is jointly linear."""
     with bounded(law.declarations):
         return _numbers(law, _linear_symbols(law.expression, [q.symbol for q in law.parameters]))
 
@@ -108,7 +109,7 @@ def _numbers(law: Law, chosen: set[sp.Symbol]) -> tuple[int, ...]:
 
 
 def coefficients(law: Law) -> frozenset[int]:
-    """Numbers of the parameters of any sign in which a law, or its logarithm, is jointly linear:
+    """Positions of the parameters of any sign in which a law, or its logarithm, is jointly linear:
     those of a regression, and of the exponential of one."""
     symbols = [q.symbol for q in law.parameters if not q.bounds]
     with bounded(law.declarations):

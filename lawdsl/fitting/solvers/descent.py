@@ -12,18 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.solvers.irls import NEAR, irls, longest, widen_delta
+from lawdsl.fitting.solvers.irls import KEEP_LOSS_FACTOR, irls, longest_steps, widen_delta
 from lawdsl.fitting.solvers.newton import newton
 from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.solver import GIVEN_UP, Solution, Solver, SolverOptions
 
 Array = NDArray[np.float64]
 
-FAR_OUT = -18.0  # free number below which a parameter is on its bound: exp(-18) is 1.5e-8
-PLACED = 0.5  # relative: free numbers further apart are of two basins
-ALIKE = 0.1  # of the usual residual: predictions nearer than that are of one basin
-TOGETHER = 48  # starts in one array
-POLISHED = 1e-9  # relative: of an objective summed from rounded residuals
+# below this free number a parameter counts as on its bound: exp(-18) is 1.5e-8
+AT_BOUND_FREE = -18.0
+# relative to 1 + |u|: points with a free number u that differs by more are in two basins
+SAME_BASIN_RTOL = 0.5
+# relative to the median residual: predictions that differ by less are of one basin
+SAME_BASIN_RESIDUAL_SHARE = 0.1
+BATCH_SIZE = 48  # starts in one array
+# relative to the objective: a smaller increase is the rounding of the sum over residuals
+POLISH_RTOL = 1e-9
 
 
 SOLVERS: tuple[Solver, Solver] = (irls, newton)
@@ -39,7 +43,7 @@ def descend(
     """Follow starts downhill to local minima.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         free: starts as free numbers, shape (starts, parameters).
         progress: called with the number of starts done, and their total.
         solvers: the solver from anywhere to near the minima, and the one from there to the minima.
@@ -54,51 +58,53 @@ def descend(
         SolverOptions(objective, gradient=False)
         for objective in (widen_delta(problem, free), problem.objective)
     ]
-    rough, losses = free.copy(), np.full(len(free), np.inf)
-    for first in range(0, len(free), TOGETHER):
-        last = min(first + TOGETHER, len(free))
+    points, losses = free.copy(), np.full(len(free), np.inf)
+    for first in range(0, len(free), BATCH_SIZE):
+        last = min(first + BATCH_SIZE, len(free))
         # the widened loss may have its minimum elsewhere
-        for number, search in enumerate(objectives):
-            some = np.arange(first + number, last, 2)
-            if not len(some):
+        for number, options in enumerate(objectives):
+            batch = np.arange(first + number, last, 2)
+            if not len(batch):
                 continue
-            for row, solution in zip(some, coarse(projected, free[some], search), strict=True):
-                rough[row], losses[row] = solution.point, solution.loss
+            for row, solution in zip(batch, coarse(projected, free[batch], options), strict=True):
+                points[row], losses[row] = solution.point, solution.loss
         if progress is not None:
             progress(last, len(free))
-    reached = np.isfinite(losses)
-    losses[reached] = problem.losses(rough[reached])
-    solutions = [Solution(u, np.inf, False, GIVEN_UP) for u in rough]
-    basins = _basins(problem, rough, losses)
+    has_value = np.isfinite(losses)
+    losses[has_value] = problem.losses(points[has_value])
+    solutions = [Solution(u, np.inf, False, GIVEN_UP) for u in points]
+    basins = _basins(problem, points, losses)
     if basins:
-        near_minima = _lifted(problem, rough[[basin[0] for basin in basins]])
-        ends = fine(projected, near_minima, SolverOptions(gradient=False))
-        for basin, end in zip(basins, ends, strict=True):
+        near_minima = _move_off_bounds(problem, points[[basin[0] for basin in basins]])
+        minima = fine(projected, near_minima, SolverOptions(gradient=False))
+        for basin, minimum in zip(basins, minima, strict=True):
             for k in basin:
-                solutions[k] = end
+                solutions[k] = minimum
     return solutions
 
 
-def _lifted(problem: Problem, free: Array) -> Array:
-    """Free numbers with those far out on a bound brought back, where that lowers the loss."""
-    out = (free < FAR_OUT) & (longest(problem) < np.inf)
-    if not out.any():
+def _move_off_bounds(problem: Problem, free: Array) -> Array:
+    """Move free numbers far out on a bound back by a Newton step, where that decreases the loss."""
+    is_at_bound = (free < AT_BOUND_FREE) & (longest_steps(problem) < np.inf)
+    if not is_at_bound.any():
         return free
     model = problem.local_model(free, exact=False)
     with np.errstate(all="ignore"):
-        room = np.exp(free)
+        distance = np.exp(free)
         # derivatives by the distance from the bound, d/d(exp u): by u they vanish far out, and no
         # step leads back
-        gradient, curvature = model.gradient / room, np.einsum("sii->si", model.hessian) / room**2
-        optimal = room - gradient / curvature
-        return np.where(out & (curvature > 0) & (optimal > 2 * room), np.log(optimal), free)
+        gradient = model.gradient / distance
+        curvature = np.einsum("sii->si", model.hessian) / distance**2
+        optimal = distance - gradient / curvature
+        is_moved = is_at_bound & (curvature > 0) & (optimal > 2 * distance)
+        return np.where(is_moved, np.log(optimal), free)
 
 
 def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:
     """Group promising starts by equal predictions, in increasing order of their losses."""
     order = np.argsort(losses, kind="stable")
     # an exact fit has a loss near 0, of which no multiple is a useful limit
-    order = order[losses[order] <= NEAR * losses[order[0]] + problem.exact]
+    order = order[losses[order] <= KEEP_LOSS_FACTOR * losses[order[0]] + problem.exact]
     order = order[np.isfinite(losses[order])]
     basins: list[list[int]] = []
     residuals: list[Array] = []
@@ -106,19 +112,20 @@ def _basins(problem: Problem, free: Array, losses: Array) -> list[list[int]]:
     for k in order:
         residual = problem.residuals(free[k : k + 1])[0]
         if not basins:
-            width = ALIKE * float(np.median(np.abs(residual)))
-        home = None
+            width = SAME_BASIN_RESIDUAL_SHARE * float(np.median(np.abs(residual)))
+        same_basin = None
         for basin, other in zip(basins, residuals, strict=True):
             distance = np.abs(free[k] - free[basin[0]]) / (1 + np.abs(free[k]))
-            same = np.max(distance, initial=0.0) <= PLACED  # two terms may have changed places
-            if same and np.sqrt(np.mean((residual - other) ** 2)) <= width:
-                home = basin
+            # points with equal predictions are far apart where two terms have changed places
+            is_near = np.max(distance, initial=0.0) <= SAME_BASIN_RTOL
+            if is_near and np.sqrt(np.mean((residual - other) ** 2)) <= width:
+                same_basin = basin
                 break
-        if home is None:
+        if same_basin is None:
             basins.append([int(k)])
             residuals.append(residual)
         else:
-            home.append(int(k))
+            same_basin.append(int(k))
     return basins
 
 
@@ -130,7 +137,7 @@ def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
     and Wright (2006), Numerical Optimization, section 10.3).
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         free: free numbers near a minimum, shape (parameters,).
         steps: the largest number of steps.
 
@@ -146,7 +153,7 @@ def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
         size = float(np.max(np.abs(step) / (np.abs(best) + 1e-300)))
         trial = best + step
         # near rounding the objective is noise: the size of the step tells which point is nearer
-        if size >= previous or not problem.losses(trial[None])[0] <= loss * (1 + POLISHED):
+        if size >= previous or not problem.losses(trial[None])[0] <= loss * (1 + POLISH_RTOL):
             break
         best, previous = trial, size
     return best

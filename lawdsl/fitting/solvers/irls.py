@@ -8,7 +8,7 @@ solves for the linear ones at every step (variable projection; Ruhe and Wedin (1
 
 which is Levenberg's and Marquardt's (Nocedal and Wright (2006), Numerical Optimization, section
 10.3). Huber's delta is set to the scale of the residuals, so that the objective is smooth. Starts
-that can no longer reach the best one are given up.
+that can no longer reach the best loss are dropped.
 """
 
 from __future__ import annotations
@@ -33,20 +33,29 @@ from lawdsl.fitting.transforms import diagonal
 from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
-Chosen = NDArray[np.int64]
+
 Mask = NDArray[np.bool_]
 
-STEPS = 200
-ROUGH = 0.003  # relative decrease of the loss in a step below which a start has converged
-PATIENCE = 3  # steps before a start may be given up
-HOPE = 12.0  # a start is given up if so many times its last decrease do not reach the best loss
-NEAR = 1.3  # times the best loss: starts below it always go to the second stage
-LONGEST = 2.0  # step of a free number: a factor of e^2 in what has one bound
-CRAWLING = 1e-3  # damping above which steps are so short that a small decrease says little
-DAMPING = (1e-4, 1e-2)  # alternating over starts: fast convergence, or convergence from afar
-EASED, STIFFENED = 0.1, 10.0
-LEAST, MOST = 1e-6, 1e9  # damping
-WIDTH = 1.345  # Huber's delta in standard deviations: 95 % efficient if Gaussian
+MAX_GAUSS_NEWTON_STEPS = 200
+# relative to the loss: a start whose last step decreases it by less has converged
+COARSE_RTOL = 0.003
+# least number of steps before a start may be dropped
+MIN_STEPS_BEFORE_DROP = 3
+# a start is dropped if so many decreases like its last would not reach the best loss
+DROP_DECREASE_FACTOR = 12.0
+# relative to the best loss: starts with a loss below it always go to the second stage
+KEEP_LOSS_FACTOR = 1.3
+# longest step of a free number: a factor of e² in the distance of a parameter from its bound
+MAX_FREE_STEP = 2.0
+# above this damping steps are so short that a small decrease does not show convergence
+MAX_DAMPING_AT_CONVERGENCE = 1e-3
+# alternating over the starts: little damping converges fast, more converges from afar
+START_DAMPING = (1e-4, 1e-2)
+# factors of the damping after a step that decreases the loss, and after one that does not
+DAMPING_DECREASE, DAMPING_INCREASE = 0.1, 10.0
+MIN_IRLS_DAMPING, MAX_IRLS_DAMPING = 1e-6, 1e9
+# Huber's delta in standard deviations that has an efficiency of 95 % for Gaussian errors
+HUBER_EFFICIENCY_DELTA = 1.345
 
 
 def widen_delta(problem: Problem, free: Array) -> Objective:
@@ -56,28 +65,30 @@ def widen_delta(problem: Problem, free: Array) -> Objective:
     absolute residual the standard deviation of Gaussian errors.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         free: points, shape (points, parameters).
     """
     row = problem.objective.row
     if not row.parameters:
         return problem.objective
     best = free[np.argmin(problem.losses(free))]
-    size = WIDTH * 1.4826 * float(np.median(np.abs(problem.residuals(best[None]))))
-    wide = row.widened(size, *problem.objective.parameters)
+    delta = (
+        HUBER_EFFICIENCY_DELTA * 1.4826 * float(np.median(np.abs(problem.residuals(best[None]))))
+    )
+    wide = row.widened(delta, *problem.objective.parameters)
     return problem.objective.with_parameters(*wide)
 
 
 def irls(
     problem: Problem | ProjectedProblem, starts: Array, options: SolverOptions = DEFAULTS
 ) -> list[Solution]:
-    """Move starts near the minima by damped steps of reweighted least squares; see `Solver`.
+    """Move starts near to the minima by damped steps of reweighted least squares; see `Solver`.
 
-    A start ends where a step lowers the loss by less than a share of 0.003, or of the tolerance of
-    the options. Starts that cannot reach the best one are given up.
+    A start has converged where a step decreases the loss by less than 0.3 % of it, or by less than
+    the tolerance of the options. Starts that cannot reach the best loss are dropped.
 
     Args:
-        problem: the fit, or its projection.
+        problem: the objective with its data, or its projection.
         starts: free numbers, shape (starts, parameters).
         options: of the search.
 
@@ -87,14 +98,16 @@ def irls(
     if options.fixed is not None:
         raise ValueError("reweighted least squares move all free numbers")
     projected = as_projected(problem)
-    enough = ROUGH if options.tolerance is None else options.tolerance
+    rtol = COARSE_RTOL if options.tolerance is None else options.tolerance
     with np.errstate(all="ignore"):
-        search = _Irls(projected, starts, options.objective or projected.problem.objective, enough)
-        for number in range(STEPS if options.evaluations is None else options.evaluations - 1):
+        search = _Irls(projected, starts, options.objective or projected.problem.objective, rtol)
+        for number in range(
+            MAX_GAUSS_NEWTON_STEPS if options.evaluations is None else options.evaluations - 1
+        ):
             if not search.step(number):
                 break
     running = np.zeros(len(starts), dtype=bool)
-    running[search.going] = True
+    running[search.active] = True
     norms = gradient_norms(projected.problem, search.free, options)
     return [
         Solution(
@@ -110,20 +123,26 @@ def irls(
 
 
 class _Irls:
-    """The state of the first stage, one row per start; weights and derivatives of active starts
-    only."""
+    """The state of the first stage, one row per start.
+
+    Weights and derivatives are those of the active starts.
+    """
 
     def __init__(
-        self, projected: ProjectedProblem, free: Array, objective: Objective, enough: float = ROUGH
+        self,
+        projected: ProjectedProblem,
+        free: Array,
+        objective: Objective,
+        rtol: float = COARSE_RTOL,
     ) -> None:
-        self.projected, self.objective, self.enough = projected, objective, enough
+        self.projected, self.objective, self.rtol = projected, objective, rtol
         self.evaluations = np.ones(len(free), dtype=np.int64)
         self.moving = projected.moving
-        self.longest = longest(projected.problem)
+        self.longest_steps = longest_steps(projected.problem)
         self.free = free.copy()
         self.losses = np.full(len(free), np.inf)
-        self.damping = np.resize(DAMPING, len(free))
-        self.fall = np.full(len(free), np.inf)
+        self.damping = np.resize(START_DAMPING, len(free))
+        self.decrease = np.full(len(free), np.inf)
         self._begin()
 
     def _begin(self) -> None:
@@ -134,27 +153,27 @@ class _Irls:
         self.on_bound = _on_bound(point)
         quadratic = point.local_model()
         self.gradient, self.hessian = quadratic.gradient, quadratic.hessian
-        self.going = np.arange(len(point.free))
-        self._go_on(np.isfinite(self.losses))
+        self.active = np.arange(len(point.free))
+        self._keep(np.isfinite(self.losses))
 
     def step(self, number: int) -> bool:
         """Take one step of every active start; return whether any start was active."""
-        going = self.going
-        if not len(going):
+        active = self.active
+        if not len(active):
             return False
-        trial = self.free[going] + self._step(self.damping[going])
-        self.evaluations[going] += 1
+        trial = self.free[active] + self._step(self.damping[active])
+        self.evaluations[active] += 1
         point = self.projected.by_least_squares(trial, self.weights, self.objective)
-        fall = self.losses[going] - point.state.loss
-        better = fall > 0
+        decrease = self.losses[active] - point.state.loss
+        better = decrease > 0
         if better.any():
-            self._take(better, point, fall)
-        self.damping[going] *= np.where(better, EASED, STIFFENED)
-        np.minimum(np.maximum(self.damping, LEAST), MOST, out=self.damping)
+            self._accept(better, point, decrease)
+        self.damping[active] *= np.where(better, DAMPING_DECREASE, DAMPING_INCREASE)
+        np.minimum(np.maximum(self.damping, MIN_IRLS_DAMPING), MAX_IRLS_DAMPING, out=self.damping)
         self._stop(better, number)
         return True
 
-    def _take(self, better: Mask, point: ProjectedPoint, fall: Array) -> None:
+    def _accept(self, better: Mask, point: ProjectedPoint, decrease: Array) -> None:
         """Move to the points with a lower loss."""
         weights, on_bound, model = (
             self._reweighted(point.state),
@@ -163,11 +182,11 @@ class _Irls:
         )
         # the usual case needs no masked copies
         if better.all():
-            accepted = self.going
+            accepted = self.active
             self.weights, self.on_bound = weights, on_bound
             self.gradient, self.hessian = model.gradient, model.hessian
         else:
-            accepted = self.going[better]
+            accepted = self.active[better]
             if weights is not None and self.weights is not None:
                 self.weights[better] = weights[better]
             self.on_bound[better] = on_bound[better]
@@ -176,29 +195,34 @@ class _Irls:
                 model.hessian[better],
             )
         self.free[accepted], self.losses[accepted] = point.free[better], point.state.loss[better]
-        self.fall[accepted] = fall[better]
+        self.decrease[accepted] = decrease[better]
 
     def _stop(self, better: Mask, number: int) -> None:
         """Drop starts that have converged, are stuck, or cannot reach the best loss."""
-        going = self.going
-        loss, fall, damping = self.losses[going], self.fall[going], self.damping[going]
-        settled = better & (fall <= self.enough * loss) & (damping < CRAWLING)
+        active = self.active
+        loss, decrease, damping = self.losses[active], self.decrease[active], self.damping[active]
+        converged = better & (decrease <= self.rtol * loss) & (damping < MAX_DAMPING_AT_CONVERGENCE)
         # steps this short change the loss by rounding only
-        settled |= ~better & (damping > 1e6)
+        converged |= ~better & (damping > 1e6)
         # an exact fit: further decreases are rounding
-        settled |= loss <= self.projected.problem.exact
-        hopeless = np.zeros_like(settled)
-        if number >= PATIENCE and len(self.losses) > 1:
+        converged |= loss <= self.projected.problem.exact
+        dropped = np.zeros_like(converged)
+        if number >= MIN_STEPS_BEFORE_DROP and len(self.losses) > 1:
             best = np.min(self.losses)
             # only starts that moved: a rejected step says nothing of where a start leads
-            hopeless = better & (loss - best > HOPE * fall) & (loss > NEAR * best)
-            self.losses[going[hopeless]] = np.inf
-        self._go_on(~(settled | hopeless))
+            dropped = (
+                better
+                & (loss - best > DROP_DECREASE_FACTOR * decrease)
+                & (loss > KEEP_LOSS_FACTOR * best)
+            )
+            self.losses[active[dropped]] = np.inf
+        self._keep(~(converged | dropped))
 
-    def _go_on(self, remaining: Mask) -> None:
+    def _keep(self, remaining: Mask) -> None:
+        """Continue with some of the active starts."""
         if remaining.all():
             return
-        self.going = self.going[remaining]
+        self.active = self.active[remaining]
         self.weights = None if self.weights is None else self.weights[remaining]
         self.on_bound, self.gradient, self.hessian = (
             self.on_bound[remaining],
@@ -211,8 +235,7 @@ class _Irls:
         """The damped step of the nonlinear parameters; the linear ones follow afterwards."""
         if not self.moving.any():
             return np.zeros_like(self.gradient)
-        # a unit diagonal, since parameters may differ in size by any power; a column of zeros stays
-        # 0
+        # a unit diagonal, since parameters differ in size by any power; a column of zeros stays 0
         size = np.sqrt(np.maximum(diagonal(self.hessian), 1e-300))
         scaled = self.hessian / (size[:, :, None] * size[:, None, :])
         gradient = self.gradient / size
@@ -221,17 +244,17 @@ class _Irls:
             scaled[self.on_bound[:, :, None] | self.on_bound[:, None, :]] = 0.0
             diagonal(scaled)[...] += self.on_bound
             gradient[self.on_bound] = 0.0
-        # the linear parameters are solved for afterwards: their damping only keeps the system
-        # regular
+        # linear parameters are solved for afterwards: their damping only makes the system regular
         diagonal(scaled)[...] += np.where(self.moving, damping[:, None], 1e-12) + 1e-14
         if not np.isfinite(scaled).all() or not np.isfinite(gradient).all():
             scaled, gradient = np.nan_to_num(scaled), np.nan_to_num(gradient)
             diagonal(scaled)[...] += 1e-14
         step = solve_each(scaled, gradient) / size
-        step = np.minimum(np.maximum(step, -self.longest), self.longest)
+        step = np.minimum(np.maximum(step, -self.longest_steps), self.longest_steps)
         return np.where(self.moving, -step, 0.0)
 
     def _reweighted(self, state: ResidualState) -> Array | None:
+        """Weights rho'(r)/r of the squared residuals; None where they are 1 or are not used."""
         if self.objective.row.quadratic or not self.projected.linear:
             return None
         return curvature_of(state.residual, state.slope, self.objective, exact=False)
@@ -242,7 +265,7 @@ def _on_bound(point: ProjectedPoint) -> Mask:
     return point.excluded
 
 
-def longest(problem: Problem) -> Array:
+def longest_steps(problem: Problem) -> Array:
     """The longest step of each free number, shape (parameters,); inf for unbounded parameters."""
     bounded = [t.lower is not None or t.upper is not None for t in problem.transforms]
-    return np.where(bounded, LONGEST, np.inf)
+    return np.where(bounded, MAX_FREE_STEP, np.inf)

@@ -19,26 +19,34 @@ from lawdsl.fitting.options import AUTO, MOST_STARTS, is_whole
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
-from lawdsl.fitting.solvers.descent import POLISHED, SOLVERS, descend, polish
+from lawdsl.fitting.solvers.descent import POLISH_RTOL, SOLVERS, descend, polish
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.solver import Solution, Solver, SolverOptions
 from lawdsl.fitting.solvers.starts import chosen_starts, declared_starts, given_start
 from lawdsl.fitting.solvers.trust_region import trust_region
-from lawdsl.fitting.transforms import keeps, relaxed, to_free, to_parameters
+from lawdsl.fitting.transforms import relaxed, to_free, to_parameters, within_limits
 
 Array = NDArray[np.float64]
 Starts = int | str | Mapping[str, float] | Array
 
-ROUNDS = (24, 72, 288, 1152)  # starts that the engine adds while too few agree
-ENOUGH = 5  # starts that agree on the best minimum
-FURTHER = 600  # evaluations of the best start, where it has not settled
-FLAT = 1e-12  # relative to the measurements: a smaller change of predictions is rounding
-LOGARITHMIC = 6  # starts for the logarithm of the law
-SAME = 1e-6  # relative difference of objectives that counts as the same minimum
-ALONE = SolverOptions(gradient=False)
-POLISH, POLISH_LONG = 12, 2  # steps at most
-LONG = 4000  # rows beyond which starts are compared on a sample, and only the best sees all
+# numbers of starts of the rounds that follow each other while too few starts agree
+START_ROUNDS = (24, 72, 288, 1152)
+# so many starts that agree on the best minimum end the search
+AGREEING_STARTS = 5
+# evaluations for the best start, where Newton's method has not converged
+EXTRA_EVALUATIONS = 600
+# relative to the measurements: a smaller change of the predictions is rounding
+PREDICTION_RTOL = 1e-12
+# starts for the fit of the logarithm of the law
+LOG_LAW_STARTS = 6
+# relative to the best objective: objectives that differ by less belong to the same minimum
+SAME_MINIMUM_RTOL = 1e-6
+WITHOUT_GRADIENT = SolverOptions(gradient=False)
+# largest numbers of Gauss-Newton steps; a step on a long table takes long
+POLISH_STEPS, POLISH_STEPS_LONG_TABLE = 12, 2
+# a longer table is searched on a sample of so many rows, and only the best start sees all rows
+MAX_SEARCH_ROWS = 4000
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class Optimum:
         searched: the problem that the starts minimised: the fit itself, the fit on a sample of the
             rows, or without the bounds that depend on other parameters.
         reached: the solution of each start, in the free numbers of `searched`.
-        outside: how many declared starts lie outside the domain.
+        outside: how many declared starts lie outside the law's domain.
     """
 
     theta: Array
@@ -82,7 +90,7 @@ def optimum(
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         starts: how many; `auto` adds starts until several agree; `declared` takes those of the
             file; a mapping is one start. An array is one start of the engine itself, which is moved
             into the domain.
@@ -94,13 +102,12 @@ def optimum(
     Raises:
         LawdslError: the law has no value on the data at any start.
     """
-    # tried first: a minimum without the bounds between parameters that satisfies them is the
-    # minimum
-    free = relaxed(problem.transforms)
-    if free is not None:
-        looser = replace(problem, transforms=free)
-        best = _optimum(law, looser, starts, seed, progress, solvers)
-        if keeps(problem.transforms, best.theta):
+    # a minimum without the bounds between parameters that satisfies them is the minimum
+    without_coupled = relaxed(problem.transforms)
+    if without_coupled is not None:
+        relaxed_problem = replace(problem, transforms=without_coupled)
+        best = _optimum(law, relaxed_problem, starts, seed, progress, solvers)
+        if within_limits(problem.transforms, best.theta):
             return replace(best, free=to_free(problem.transforms, best.theta[None])[0])
     return _optimum(law, problem, starts, seed, progress, solvers)
 
@@ -113,44 +120,47 @@ def _optimum(
     progress: Callable[[int, int], None] | None,
     solvers: tuple[Solver, Solver],
 ) -> Optimum:
-    sample = problem.sample(LONG, seed)
+    sample = problem.sample(MAX_SEARCH_ROWS, seed)
     outside = 0
     if isinstance(starts, np.ndarray):
-        reached = trust_region(sample, to_free(sample.transforms, starts[None]), ALONE)
+        reached = trust_region(sample, to_free(sample.transforms, starts[None]), WITHOUT_GRADIENT)
     elif isinstance(starts, Mapping):
-        # no other start can correct this one, so the slower solver follows it, which reported no
-        # wrong minimum
-        reached = trust_region(sample, given_start(law, sample, starts)[:1], ALONE)
+        # no other start can correct this one: the slower solver, which reported no wrong minimum
+        reached = trust_region(sample, given_start(law, sample, starts)[:1], WITHOUT_GRADIENT)
     elif isinstance(starts, str) and starts == "declared":
         free, outside = declared_starts(law, sample)
         reached = descend(sample, free, progress, solvers)
     else:
-        reached = _by_chosen(law, sample, _rounds(starts), seed, progress, starts == AUTO, solvers)
+        reached = _from_chosen_starts(
+            law, sample, _rounds(starts), seed, progress, starts == AUTO, solvers
+        )
     losses = np.array([d.loss for d in reached])
     best = reached[int(np.argmin(losses))]
     if not np.isfinite(best.loss):
         message = "the law has no value on these data wherever the search goes"
         help = "declare starts in the law, or domains that keep it defined"
         raise LawdslError(Diagnostic("F0107", message, help=help))
-    agreement = Agreement(len(reached), _agreed(sample, reached))
+    agreement = Agreement(len(reached), _count_agreeing(sample, reached))
     if not best.converged:
-        best = _followed(sample, best)
+        best = _continued(sample, best)
     if sample is not problem:
         # the minimum on the sample is only near that on all rows
-        points, _, settled, _ = newton_batch(project(problem), best.point[None])
+        points, _, converged, _ = newton_batch(project(problem), best.point[None])
         loss = problem.losses(points)
-        best = replace(best, point=points[0], loss=float(loss[0]), converged=bool(settled[0]))
-    best = _polished(problem, best, POLISH if sample is problem else POLISH_LONG)
+        best = replace(best, point=points[0], loss=float(loss[0]), converged=bool(converged[0]))
+    best = _polished(problem, best, POLISH_STEPS if sample is problem else POLISH_STEPS_LONG_TABLE)
     theta = to_parameters(problem.transforms, best.point[None])[0]
-    end = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
-    return Optimum(theta, best.point, float(problem.losses_at(theta[None])[0]), *end)
+    parts = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
+    return Optimum(theta, best.point, float(problem.losses_at(theta[None])[0]), *parts)
 
 
-def _followed(problem: Problem, best: Solution) -> Solution:
+def _continued(problem: Problem, best: Solution) -> Solution:
     """The solution of a trust region that continues where Newton's method ran out of steps in a
     curved valley."""
-    (further,) = trust_region(problem, best.point[None], replace(ALONE, evaluations=FURTHER))
-    return further if further.loss <= best.loss else best
+    (continued,) = trust_region(
+        problem, best.point[None], replace(WITHOUT_GRADIENT, evaluations=EXTRA_EVALUATIONS)
+    )
+    return continued if continued.loss <= best.loss else best
 
 
 def _polished(problem: Problem, best: Solution, steps: int) -> Solution:
@@ -158,22 +168,24 @@ def _polished(problem: Problem, best: Solution, steps: int) -> Solution:
     where rounding ends."""
     polished = polish(problem, diagnose.move_onto_bounds(problem, best.point, best.loss), steps)
     loss = float(problem.losses(polished[None])[0])
-    if loss <= best.loss * (1 + POLISHED):
+    if loss <= best.loss * (1 + POLISH_RTOL):
         return replace(best, point=polished, loss=loss)
     return best
 
 
-def _agreed(problem: Problem, reached: Sequence[Solution]) -> int:
+def _count_agreeing(problem: Problem, reached: Sequence[Solution]) -> int:
     """How many starts reached the best minimum: its objective and its predictions. Where no
     parameter changes the law, a start counts for itself only."""
     best = min(reached, key=lambda d: d.loss)
-    limit = best.loss + max(SAME * abs(best.loss), problem.exact)
+    limit = best.loss + max(SAME_MINIMUM_RTOL * abs(best.loss), problem.exact)
     equal = [d for d in reached if d.loss <= limit]
     if not np.isfinite(best.loss) or _is_flat(problem, best.point):
         return min(len(equal), 1)
     ends = {id(d): d for d in equal}  # starts of one basin share their end
-    alike = predict_alike(problem, best.point, np.stack([d.point for d in ends.values()]))
-    same = {number for number, one in zip(ends, alike, strict=True) if one}
+    same_predictions = predict_alike(
+        problem, best.point, np.stack([d.point for d in ends.values()])
+    )
+    same = {number for number, is_same in zip(ends, same_predictions, strict=True) if is_same}
     return sum(id(d) in same for d in equal)
 
 
@@ -186,12 +198,12 @@ def _is_flat(problem: Problem, free: Array) -> bool:
     slopes = problem.slopes(theta)[1][0][:, moving]
     size = 1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
     unit = np.maximum(np.abs(theta[0, moving]), 1.0)
-    return not np.any(np.abs(slopes) * unit > FLAT * size)
+    return not np.any(np.abs(slopes) * unit > PREDICTION_RTOL * size)
 
 
 def _rounds(starts: Starts) -> tuple[int, ...]:
     if isinstance(starts, str) and starts == AUTO:
-        return ROUNDS
+        return START_ROUNDS
     if not is_whole(starts) or not 1 <= starts <= MOST_STARTS:
         message = f"`{starts}` is not a valid number of starts"
         help = f"give a number from 1 to {MOST_STARTS:,}, `auto`, `declared`, or values of the parameters"
@@ -199,13 +211,13 @@ def _rounds(starts: Starts) -> tuple[int, ...]:
     return (int(starts),)
 
 
-def _by_chosen(
+def _from_chosen_starts(
     law: PreparedLaw,
     problem: Problem,
     rounds: tuple[int, ...],
     seed: int,
     progress: Callable[[int, int], None] | None,
-    more: bool,
+    from_log_law: bool,
     solvers: tuple[Solver, Solver],
 ) -> list[Solution]:
     """Descend from starts that the engine chooses until several agree, and from those that the
@@ -216,9 +228,9 @@ def _by_chosen(
         free = chosen_starts(law, form, count, seed + number)
         if len(free):
             reached += descend(form, free, progress, solvers)
-        if number == 0 and more:
-            reached += _by_logarithms(law, problem, seed, solvers)
-        if reached and _agreed(problem, reached) >= ENOUGH:
+        if number == 0 and from_log_law:
+            reached += _from_log_law(law, problem, seed, solvers)
+        if reached and _count_agreeing(problem, reached) >= AGREEING_STARTS:
             break
     if not reached:
         message = f"`{law.name}` has no value on these data at any start"
@@ -227,23 +239,23 @@ def _by_chosen(
     return reached
 
 
-def _by_logarithms(
+def _from_log_law(
     law: PreparedLaw, problem: Problem, seed: int, solvers: tuple[Solver, Solver]
 ) -> list[Solution]:
     """Descents from the best fits of the logarithm of the law to that of the data: the logarithm is
     linear in more parameters, and its optimum is usually close to that of the law."""
-    logs = law.of_logarithms(problem)
-    if logs is None:
+    log_problem = law.of_logarithms(problem)
+    if log_problem is None:
         return []
-    free = chosen_starts(law, logs, LOGARITHMIC, seed)
+    free = chosen_starts(law, log_problem, LOG_LAW_STARTS, seed)
     best = (
-        min(descend(logs, free, None, solvers), key=lambda d: d.loss, default=None)
+        min(descend(log_problem, free, None, solvers), key=lambda d: d.loss, default=None)
         if len(free)
         else None
     )
     if best is None or not np.isfinite(best.loss):
         return []
-    start = polish(logs, best.point)
+    start = polish(log_problem, best.point)
     return (
         descend(problem, start[None], None, solvers)
         if np.isfinite(problem.losses(start[None])[0])

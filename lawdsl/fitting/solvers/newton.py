@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.problem import LocalModel, Problem
-from lawdsl.fitting.solvers.irls import ROUGH, longest
+from lawdsl.fitting.solvers.irls import COARSE_RTOL, longest_steps
 from lawdsl.fitting.solvers.projected_problem import ProjectedPoint, ProjectedProblem, as_projected
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
@@ -23,7 +23,7 @@ from lawdsl.fitting.solvers.solver import (
     Solution,
     SolverOptions,
     gradient_norms,
-    searched,
+    with_objective,
 )
 from lawdsl.fitting.transforms import diagonal
 from lawdsl.language.resolver import Objective
@@ -31,15 +31,23 @@ from lawdsl.language.resolver import Objective
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-STEPS = 60
-ENOUGH = 1e-2  # of the predicted decrease: error allowed to the linear parameters
-SETTLED = 1e-14  # relative decrease predicted by Newton's method at which a start has converged
-AGAIN, WIDENED = 5, 3.0  # largest number of times that Huber's delta is widened, and the factor
-NARROWED = 0.25  # of Huber's delta, from one step to the next
-STUCK = 1e4  # damping at which no step lowers the loss
-EXACTLY_SETTLED = 1e-9  # as SETTLED, for exact fits: relative to the loss that rounding alone makes
-NEARBY = 1e-5  # a step so short is taken unchecked where the predicted decrease is negligible
-NOISE = 1e-14  # relative: of an objective summed from rounded residuals
+MAX_NEWTON_STEPS = 60
+# relative to the predicted decrease: largest error of the loss by inexact linear parameters
+LINEAR_SOLVE_SHARE = 1e-2
+# relative to the loss: a start with a smaller predicted decrease has converged
+NEWTON_CONVERGENCE_RTOL = 1e-14
+# of starts that do not converge Huber's delta is widened by this factor, at most so many times
+MAX_WIDENINGS, WIDENING_FACTOR = 5, 3.0
+# factor of a widened delta from one step to the next, until it is that of the problem
+NARROWING_FACTOR = 0.25
+# above this damping no step decreases the loss, and the start is dropped
+MAX_NEWTON_DAMPING = 1e4
+# relative to the loss of an exact fit: a start with a smaller predicted decrease has converged
+EXACT_FIT_CONVERGENCE_RTOL = 1e-9
+# length of a last step up to which it is accepted without an evaluation of the loss
+UNCHECKED_STEP = 1e-5
+# relative to the objective: a smaller increase is the rounding of the sum over residuals
+OBJECTIVE_RTOL = 1e-14
 
 
 def newton(
@@ -48,15 +56,15 @@ def newton(
     """Move starts from near the minima to the minima; see `Solver`.
 
     Args:
-        problem: the fit, or its projection.
+        problem: the objective with its data, or its projection.
         starts: free numbers near minima, shape (starts, parameters).
         options: of the search; the tolerance is relative to the loss.
     """
-    projected = searched(problem, options)
+    projected = with_objective(problem, options)
     problem = projected.problem
-    tolerance = SETTLED if options.tolerance is None else options.tolerance
-    limit = STEPS if options.evaluations is None else options.evaluations - 1
-    points, _, settled, steps = newton_batch(projected, starts, options.fixed, tolerance, limit)
+    tolerance = NEWTON_CONVERGENCE_RTOL if options.tolerance is None else options.tolerance
+    limit = MAX_NEWTON_STEPS if options.evaluations is None else options.evaluations - 1
+    points, _, converged, steps = newton_batch(projected, starts, options.fixed, tolerance, limit)
     return [
         Solution(
             point, float(loss), bool(done and np.isfinite(loss)), ENDS[bool(done)], norm, count
@@ -64,7 +72,7 @@ def newton(
         for point, loss, done, norm, count in zip(
             points,
             problem.losses(points),
-            settled,
+            converged,
             gradient_norms(problem, points, options).tolist(),
             steps.tolist(),
             strict=True,
@@ -79,16 +87,16 @@ def newton_batch(
     problem: Problem | ProjectedProblem,
     free: Array,
     fixed: Mask | None = None,
-    settled_at: float = SETTLED,
-    limit: int = STEPS,
+    rtol: float = NEWTON_CONVERGENCE_RTOL,
+    limit: int = MAX_NEWTON_STEPS,
 ) -> tuple[Array, Array, Mask, NDArray[np.int64]]:
     """Run `newton` on arrays.
 
     Args:
-        problem: the fit, or its projection.
+        problem: the objective with its data, or its projection.
         free: starts near minima, shape (starts, parameters).
         fixed: free numbers that are not changed, of the same shape.
-        settled_at: the relative decrease of the loss below which a start has converged.
+        rtol: relative to the loss: a start whose predicted decrease is smaller has converged.
         limit: the largest number of steps. Below the usual number the search ends there, and
             Huber's delta is not widened for starts that have not converged.
 
@@ -100,47 +108,44 @@ def newton_batch(
     projected = as_projected(problem)
     objective = projected.problem.objective
     with np.errstate(all="ignore"):
-        free, losses, settled, steps = _by_newton(
-            projected, free, objective, fixed, settled_at, limit
-        )
-        # without a parameter a loss cannot be widened: another round is a plain restart without
-        # damping
-        rounds = AGAIN if objective.row.parameters else 1
-        for _ in range(rounds if limit >= STEPS else 0):
-            unsettled = np.flatnonzero(~settled & np.isfinite(losses))
-            if not len(unsettled):
+        free, losses, converged, steps = _by_newton(projected, free, objective, fixed, rtol, limit)
+        # a loss without a parameter cannot be widened: one more round restarts without damping
+        rounds = MAX_WIDENINGS if objective.row.parameters else 1
+        for _ in range(rounds if limit >= MAX_NEWTON_STEPS else 0):
+            unconverged = np.flatnonzero(~converged & np.isfinite(losses))
+            if not len(unconverged):
                 break
             # a step from kink to kink of a narrow Huber loss is short; a wider delta smooths them
-            wide = replace(objective, delta=objective.delta * WIDENED)
-            points, loss, done, more = _by_newton(
-                projected.of_starts(unsettled),
-                free[unsettled],
+            wide = replace(objective, delta=objective.delta * WIDENING_FACTOR)
+            points, loss, done, extra_steps = _by_newton(
+                projected.of_starts(unconverged),
+                free[unconverged],
                 wide,
-                fixed[unsettled],
-                settled_at,
+                fixed[unconverged],
+                rtol,
                 limit,
             )
-            steps[unsettled] += more
-            better = loss <= losses[unsettled]
-            free[unsettled[better]], losses[unsettled[better]] = points[better], loss[better]
-            settled[unsettled] = done & better
-    return free, losses, settled, steps
+            steps[unconverged] += extra_steps
+            better = loss <= losses[unconverged]
+            free[unconverged[better]], losses[unconverged[better]] = points[better], loss[better]
+            converged[unconverged] = done & better
+    return free, losses, converged, steps
 
 
 def _by_newton(
     projected: ProjectedProblem,
     free: Array,
-    now: Objective,
+    objective: Objective,
     fixed: Mask,
-    settled_at: float,
+    rtol: float,
     limit: int,
 ) -> tuple[Array, Array, Mask, NDArray[np.int64]]:
     """Newton's method, with Huber's delta narrowing from a wide one to that of the problem."""
-    search = _Newton(projected, free, now, fixed, settled_at)
+    search = _Newton(projected, free, objective, fixed, rtol)
     for _ in range(limit):
         if not search.step():
             break
-    return search.free, search.losses, search.settled, search.evaluations
+    return search.free, search.losses, search.converged, search.evaluations
 
 
 class _Newton:
@@ -150,97 +155,109 @@ class _Newton:
         self,
         projected: ProjectedProblem,
         free: Array,
-        now: Objective,
+        objective: Objective,
         fixed: Mask,
-        settled_at: float,
+        rtol: float,
     ) -> None:
-        self.projected, self.now, self.settled_at = projected, now, settled_at
-        self.moving, self.longest = projected.moving, longest(projected.problem)
+        self.projected, self.objective, self.rtol = projected, objective, rtol
+        self.moving, self.longest_steps = projected.moving, longest_steps(projected.problem)
         self.fixed = fixed if fixed.any() else None
-        self.damping, self.settled = np.zeros(len(free)), np.zeros(len(free), dtype=bool)
-        self.going = np.arange(len(free))
+        self.damping, self.converged = np.zeros(len(free)), np.zeros(len(free), dtype=bool)
+        self.active = np.arange(len(free))
         self.evaluations = np.ones(len(free), dtype=np.int64)
         self._begin_at(
-            projected.refined(free, self.fixed, now, np.zeros(len(free)), ROUGH * ENOUGH)
+            projected.by_minimisation(
+                free, self.fixed, objective, np.zeros(len(free)), COARSE_RTOL * LINEAR_SOLVE_SHARE
+            )
         )
 
     def _begin_at(self, point: ProjectedPoint) -> None:
+        """Set the free numbers of all starts."""
         self.free, self.losses = point.free, point.state.loss
         self.state, self.local_model = point.state, _local_model(point)
 
     def step(self) -> bool:
         """Take one step of every active start; return whether any start was active."""
-        step, foreseen = newton_step(
-            self.local_model, self.damping[self.going], self.longest, self.moving
+        step, predicted_decrease = newton_step(
+            self.local_model, self.damping[self.active], self.longest_steps, self.moving
         )
-        narrowing = self.now.delta > self.projected.problem.objective.delta
+        narrowing = self.objective.delta > self.projected.problem.objective.delta
         # the minimum of a widened loss is not an end of the search
         if not narrowing:
             loss = self.local_model.loss
-            tiny = (
-                foreseen <= self.settled_at * loss + EXACTLY_SETTLED * self.projected.problem.exact
+            negligible = (
+                predicted_decrease
+                <= self.rtol * loss + EXACT_FIT_CONVERGENCE_RTOL * self.projected.problem.exact
             )
-            if tiny.any():
-                self._settle(tiny, step)
-                step, foreseen = step[~tiny], foreseen[~tiny]
-        going = self.going
-        if not len(going):
+            if negligible.any():
+                self._finish(negligible, step)
+                step, predicted_decrease = step[~negligible], predicted_decrease[~negligible]
+        active = self.active
+        if not len(active):
             return False
-        iterate = self.projected.refined(
-            self.free[going] + step, self.fixed, self.now, ENOUGH * foreseen, before=self.state
+        trial_point = self.projected.by_minimisation(
+            self.free[active] + step,
+            self.fixed,
+            self.objective,
+            LINEAR_SOLVE_SHARE * predicted_decrease,
+            previous=self.state,
         )
-        self.evaluations[going] += 1
-        # close to the minimum two losses differ by rounding alone, and the step is right all the
-        # same
-        better = iterate.state.loss <= self.local_model.loss * (1 + NOISE)
-        accepted = going[better]
+        self.evaluations[active] += 1
+        # close to the minimum two losses differ by rounding only, and the step is still right
+        better = trial_point.state.loss <= self.local_model.loss * (1 + OBJECTIVE_RTOL)
+        accepted = active[better]
         self.free[accepted], self.losses[accepted] = (
-            iterate.free[better],
-            iterate.state.loss[better],
+            trial_point.free[better],
+            trial_point.state.loss[better],
         )
-        damping = self.damping[going]
+        damping = self.damping[active]
         # convergence is quadratic only without damping, so it ends at exactly 0
-        eased = np.where(damping < 1e-6, 0.0, damping * 0.1)
-        self.damping[going] = np.where(better, eased, np.maximum(damping * 10, 1e-4))
+        reduced_damping = np.where(damping < 1e-6, 0.0, damping * 0.1)
+        self.damping[active] = np.where(better, reduced_damping, np.maximum(damping * 10, 1e-4))
         if narrowing:
             self._narrow()
             return True
         if better.all():
-            self.state, self.local_model = iterate.state, _local_model(iterate)
+            self.state, self.local_model = trial_point.state, _local_model(trial_point)
         elif better.any():
-            self.state = self.state.where(better, iterate.state)
-            self.local_model = self.local_model.where(better, _local_model(iterate))
-        self._go_on(self.damping[going] <= STUCK)
+            self.state = self.state.where(better, trial_point.state)
+            self.local_model = self.local_model.where(better, _local_model(trial_point))
+        self._keep(self.damping[active] <= MAX_NEWTON_DAMPING)
         return True
 
-    def _settle(self, tiny: Mask, step: Array) -> None:
+    def _finish(self, negligible: Mask, step: Array) -> None:
         """Take the last step of some starts, unless it is long and increases the loss."""
-        done, step = self.going[tiny], step[tiny]
-        # a start at infinite loss may be among them: it stays where it is
+        done, step = self.active[negligible], step[negligible]
+        # a start with an infinite loss has no step, and is not moved
         step[~np.isfinite(step)] = 0.0
-        self.settled[done] = True
-        far = np.max(np.abs(step), axis=1) > NEARBY
-        if far.any():
-            to = self.free[done[far]] + step[far]
-            loss = self.projected.problem.of_starts(np.flatnonzero(tiny)[far]).losses(to, self.now)
-            step[far] *= (loss <= self.losses[done[far]])[:, None]
+        self.converged[done] = True
+        is_long = np.max(np.abs(step), axis=1) > UNCHECKED_STEP
+        if is_long.any():
+            trial = self.free[done[is_long]] + step[is_long]
+            loss = self.projected.problem.of_starts(np.flatnonzero(negligible)[is_long]).losses(
+                trial, self.objective
+            )
+            step[is_long] *= (loss <= self.losses[done[is_long]])[:, None]
         self.free[done] += step
-        self._go_on(~tiny)
+        self._keep(~negligible)
 
     def _narrow(self) -> None:
         """Narrow Huber's delta towards that of the problem."""
-        delta = max(self.now.delta * NARROWED, self.projected.problem.objective.delta)
-        self.now = replace(self.now, delta=delta)
+        delta = max(self.objective.delta * NARROWING_FACTOR, self.projected.problem.objective.delta)
+        self.objective = replace(self.objective, delta=delta)
         # the damping was that of another objective
         self.damping[:] = 0.0
         self._begin_at(
-            self.projected.refined(self.free, self.fixed, self.now, np.zeros(len(self.free)))
+            self.projected.by_minimisation(
+                self.free, self.fixed, self.objective, np.zeros(len(self.free))
+            )
         )
 
-    def _go_on(self, remaining: Mask) -> None:
+    def _keep(self, remaining: Mask) -> None:
+        """Continue with some of the active starts."""
         if remaining.all():
             return
-        self.going, self.local_model = self.going[remaining], self.local_model.of(remaining)
+        self.active, self.local_model = self.active[remaining], self.local_model.of(remaining)
         self.state = self.state.at(remaining)
         self.projected = self.projected.of_starts(remaining)
         self.fixed = None if self.fixed is None else self.fixed[remaining]
@@ -253,10 +270,10 @@ def _local_model(point: ProjectedPoint) -> LocalModel:
 
 
 def newton_step(
-    model: LocalModel, damping: Array, longest: Array, moving: Mask
+    model: LocalModel, damping: Array, longest_steps: Array, moving: Mask
 ) -> tuple[Array, Array]:
-    """The Newton step with a positive definite Hessian, and the decrease of the loss that it
-    predicts.
+    """The Newton step with a positive definite Hessian, and the decrease of the loss predicted for
+    the step before it is shortened to `longest_steps`.
 
     With H = D·V·diag(lambda)·Vᵀ·D, D² = diag(|H|), the step is s =
     -D⁻¹·V·diag(1/|lambda|)·Vᵀ·D⁻¹·g. Negative eigenvalues change their sign, so that the step is a
@@ -267,36 +284,40 @@ def newton_step(
     Args:
         model: the objective at the points.
         damping: shape (starts,).
-        longest: the longest step of each free number, shape (parameters,).
+        longest_steps: of each free number, shape (parameters,).
         moving: which free numbers are not solved for, shape (parameters,).
 
     Returns:
-        Steps, shape (starts, parameters), and predicted decreases, shape (starts,).
+        Steps, (starts, parameters), and predicted decreases of the uncut steps, shape (starts,).
     """
     gradient, hessian = model.gradient, model.hessian
-    steep = np.abs(diagonal(hessian))
+    curvature = np.abs(diagonal(hessian))
     # without curvature the step has the longest length
-    steep = np.maximum(steep, np.abs(gradient) / longest)
+    curvature = np.maximum(curvature, np.abs(gradient) / longest_steps)
     # a relative floor: a direction without curvature or gradient must not divide by 0
-    size = np.sqrt(np.maximum(steep, 1e-14 * np.max(steep, axis=1, keepdims=True) + 1e-300))
-    scaled = hessian / (size[:, :, None] * size[:, None, :])
-    pull = gradient / size
+    scale = np.sqrt(
+        np.maximum(curvature, 1e-14 * np.max(curvature, axis=1, keepdims=True) + 1e-300)
+    )
+    scaled = hessian / (scale[:, :, None] * scale[:, None, :])
+    scaled_gradient = gradient / scale
     # eigh raises for the whole stack if one matrix has a number that is not finite
-    if not (np.isfinite(scaled).all() and np.isfinite(pull).all()):
+    if not (np.isfinite(scaled).all() and np.isfinite(scaled_gradient).all()):
         scaled[~np.isfinite(scaled)] = 0.0
-        pull[~np.isfinite(pull)] = 0.0
+        scaled_gradient[~np.isfinite(scaled_gradient)] = 0.0
     if damping.any():
         diagonal(scaled)[...] += np.where(moving, damping[:, None], 0.0)
-    values, vectors = np.linalg.eigh(scaled)
-    pull = (pull[:, None] @ vectors)[:, 0]
-    stiff = np.abs(values)
-    # a flat direction gets a long step, which `longest` cuts, instead of an infinite one
-    stiff = np.maximum(stiff, 1e-10 * stiff.max(axis=1, keepdims=True) + 1e-300)
-    along = -pull / stiff
-    step = (vectors @ along[:, :, None])[:, :, 0] / size
+    eigenvalues, eigenvectors = np.linalg.eigh(scaled)
+    scaled_gradient = (scaled_gradient[:, None] @ eigenvectors)[:, 0]
+    abs_eigenvalues = np.abs(eigenvalues)
+    # a flat direction gets a long step, which `longest_steps` cuts, instead of an infinite one
+    abs_eigenvalues = np.maximum(
+        abs_eigenvalues, 1e-10 * abs_eigenvalues.max(axis=1, keepdims=True) + 1e-300
+    )
+    eigen_step = -scaled_gradient / abs_eigenvalues
+    step = (eigenvectors @ eigen_step[:, :, None])[:, :, 0] / scale
     if moving.any():
-        over = np.max(np.abs(step[:, moving]) / longest[moving], axis=1)
+        excess = np.max(np.abs(step[:, moving]) / longest_steps[moving], axis=1)
         # shortening all coordinates alike keeps it a descent direction
-        step /= np.maximum(1.0, over)[:, None]
-    step = np.minimum(np.maximum(step, -longest), longest)
-    return step, -np.add.reduce(along * pull, 1) / 2
+        step /= np.maximum(1.0, excess)[:, None]
+    step = np.minimum(np.maximum(step, -longest_steps), longest_steps)
+    return step, -np.add.reduce(eigen_step * scaled_gradient, 1) / 2

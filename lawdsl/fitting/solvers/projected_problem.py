@@ -18,14 +18,26 @@ from numpy.typing import NDArray
 
 from lawdsl.fitting.losses import curvature_of
 from lawdsl.fitting.problem import Evaluation, LocalModel, Problem, ResidualState
-from lawdsl.fitting.solvers.variable_projection import REFINED, refined, solved
-from lawdsl.fitting.transforms import Turn, beyond, to_free, to_parameters, turned
+from lawdsl.fitting.solvers.variable_projection import (
+    INNER_RTOL,
+    least_squares_linear,
+    minimise_over_linear,
+)
+from lawdsl.fitting.transforms import (
+    TransformDerivatives,
+    is_clipped,
+    parameters_and_derivatives,
+    to_free,
+    to_parameters,
+)
 from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-MIN_COLUMN_RTOL = 1e-12  # relative to the goal: a linear parameter of less effect lies on its bound
+# relative to the norm of the measurements: a free number whose slope is smaller belongs to a
+# parameter on its bound
+MIN_COLUMN_RTOL = 1e-12
 MAX_INNER_SEARCHES = 20  # for the linear parameters of one point, each of some Newton steps
 
 
@@ -34,8 +46,8 @@ class ProjectedProblem:
     """A fit in which a solver moves some parameters, and the others minimise the objective.
 
     Attributes:
-        problem: the fit.
-        linear: numbers of the parameters that are solved for; none of the problem as it is.
+        problem: the objective to be minimised, with its data.
+        linear: positions of the parameters that are solved for; empty if none is.
     """
 
     problem: Problem
@@ -55,8 +67,7 @@ class ProjectedProblem:
 
         Args:
             moving: the free numbers that a solver moves, shape (moving,).
-            near: all free numbers, shape (parameters,), where the solution for the linear ones
-                begins.
+            near: all free numbers, shape (parameters,), where the solve for the linear ones begins.
 
         Returns:
             Shape (parameters,).
@@ -119,31 +130,39 @@ class ProjectedProblem:
             objective: of the losses.
         """
         problem, linear = self.problem, list(self.linear)
-        theta, turn = turned(problem.transforms, free, second=False)
+        theta, derivatives = parameters_and_derivatives(problem.transforms, free, second=False)
         evaluation = Evaluation(problem, theta, 1)
         on_bound = np.zeros(free.shape, dtype=bool)
         if linear:
-            theta, on_bound[:, linear] = solved(problem, evaluation, theta, weights)
+            theta, on_bound[:, linear] = least_squares_linear(problem, evaluation, theta, weights)
             free = to_free(problem.transforms, theta)
             if problem.transforms.others:  # bounds of others may have moved with the linear ones
-                theta, turn = turned(problem.transforms, free, second=False)
+                theta, derivatives = parameters_and_derivatives(
+                    problem.transforms, free, second=False
+                )
                 evaluation = Evaluation(problem, theta, 1)
             else:
-                turn.slopes[:, linear] = 1.0
-                out = beyond(problem.transforms, free)
-                if out.any():  # the loss is that of the parameters which the free numbers stand for
-                    theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
+                derivatives.slopes[:, linear] = 1.0
+                clipped = is_clipped(problem.transforms, free)
+                if (
+                    clipped.any()
+                ):  # the loss is that of the parameters which the free numbers stand for
+                    theta = np.where(
+                        clipped[:, None], to_parameters(problem.transforms, free), theta
+                    )
         state = problem.residual_state(evaluation.value(theta), objective)
-        return ProjectedPoint(problem, free, theta, turn, evaluation, state, on_bound, exact=False)
+        return ProjectedPoint(
+            problem, free, theta, derivatives, evaluation, state, on_bound, exact=False
+        )
 
-    def refined(
+    def by_minimisation(
         self,
         free: Array,
         fixed: Mask | None,
         objective: Objective,
-        enough: Array,
-        share: float = 0.0,
-        before: ResidualState | None = None,
+        decrease_atol: Array,
+        decrease_rtol: float = 0.0,
+        previous: ResidualState | None = None,
     ) -> ProjectedPoint:
         """Points with the linear parameters at the minimum of the objective itself.
 
@@ -153,40 +172,48 @@ class ProjectedProblem:
             free: free numbers, shape (starts, parameters), near which the minimum is searched for.
             fixed: which free numbers are not changed, of the same shape; None for none.
             objective: that is minimised.
-            enough: a decrease of the objective that ends the search, shape (starts,).
-            share: a relative decrease of the objective that ends it.
-            before: the residual state at the previous nonlinear parameters.
+            decrease_atol: a smaller predicted decrease ends the search, shape (starts,).
+            decrease_rtol: relative to the objective: a smaller predicted decrease ends the search.
+            previous: the residual state at the previous nonlinear parameters.
         """
         problem, linear = self.problem, list(self.linear)
         exact = problem.uses_second_derivatives()
-        theta, turn = turned(problem.transforms, free, exact)
+        theta, derivatives = parameters_and_derivatives(problem.transforms, free, exact)
         evaluation = Evaluation(problem, theta, 2 if exact else 1)
         if not linear:
             state = problem.residual_state(evaluation.value(theta), objective)
-            return ProjectedPoint(problem, free, theta, turn, evaluation, state, fixed, exact)
+            return ProjectedPoint(
+                problem, free, theta, derivatives, evaluation, state, fixed, exact
+            )
         fixed_linear = None if fixed is None else fixed[:, linear]
-        theta, on_bound, state = refined(
-            problem, evaluation, theta, objective, enough, fixed_linear, share, before
+        theta, on_bound, state = minimise_over_linear(
+            problem,
+            evaluation,
+            theta,
+            objective,
+            decrease_atol,
+            fixed_linear,
+            decrease_rtol,
+            previous,
         )
-        # solved parameters may lie closer to a bound than a start may: nothing but rounding is kept
-        # between
-        moved = to_free(problem.transforms, theta, inside=1e-16)
-        free = moved if fixed is None else np.where(fixed, free, moved)
+        # solved parameters may lie on a bound up to rounding; starts keep a distance
+        solved_free = to_free(problem.transforms, theta, inside=1e-16)
+        free = solved_free if fixed is None else np.where(fixed, free, solved_free)
         excluded = fixed
         if on_bound.any():
             excluded = np.zeros(free.shape, dtype=bool) if fixed is None else fixed.copy()
             excluded[:, linear] |= on_bound
         if problem.transforms.others:  # bounds of others may have moved with the linear ones
-            theta, turn = turned(problem.transforms, free, exact)
+            theta, derivatives = parameters_and_derivatives(problem.transforms, free, exact)
             evaluation = Evaluation(problem, theta, 2 if exact else 1)
             state = problem.residual_state(evaluation.value(theta), objective)
         else:
-            out = beyond(problem.transforms, free)
-            if out.any():  # the loss is that of the parameters which the free numbers stand for
-                theta = np.where(out[:, None], to_parameters(problem.transforms, free), theta)
+            clipped = is_clipped(problem.transforms, free)
+            if clipped.any():  # the loss is that of the parameters which the free numbers stand for
+                theta = np.where(clipped[:, None], to_parameters(problem.transforms, free), theta)
                 state = problem.residual_state(evaluation.value(theta), objective)
-            problem.transforms.turn_again(turn, theta, linear)
-        return ProjectedPoint(problem, free, theta, turn, evaluation, state, excluded, exact)
+            problem.transforms.update_derivatives(derivatives, theta, linear)
+        return ProjectedPoint(problem, free, theta, derivatives, evaluation, state, excluded, exact)
 
     def _at(self, moving: Array, near: Array) -> ProjectedPoint:
         """The point at some moving free numbers."""
@@ -198,8 +225,8 @@ class ProjectedProblem:
             for _ in range(MAX_INNER_SEARCHES):
                 start = point.free.copy()
                 start[:, self.moving] = moving
-                before, point = point, self.refined(start, None, objective, np.zeros(1))
-                if not point.state.loss[0] < before.state.loss[0] * (1 - REFINED):
+                previous, point = point, self.by_minimisation(start, None, objective, np.zeros(1))
+                if not point.state.loss[0] < previous.state.loss[0] * (1 - INNER_RTOL):
                     break
             return point
 
@@ -209,10 +236,10 @@ class ProjectedPoint:
     """Points of a search, and what the derivatives there are computed from.
 
     Attributes:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         free: free numbers, shape (starts, parameters).
         theta: parameters, of the same shape.
-        turn: their derivatives by the free numbers.
+        derivatives: of the parameters by the free numbers.
         evaluation: the model there.
         state: residuals and losses.
         excluded: free numbers that a step leaves out, fixed or on a bound, shape (starts,
@@ -223,7 +250,7 @@ class ProjectedPoint:
     problem: Problem
     free: Array
     theta: Array
-    turn: Turn
+    derivatives: TransformDerivatives
     evaluation: Evaluation
     state: ResidualState
     excluded: Mask | None
@@ -232,7 +259,7 @@ class ProjectedPoint:
     def local_model(self) -> LocalModel:
         """The objective near the points, by all free numbers."""
         return self.problem.local_model_at(
-            self.evaluation, self.theta, self.turn, self.state, self.exact
+            self.evaluation, self.theta, self.derivatives, self.state, self.exact
         )
 
 
@@ -240,7 +267,7 @@ def project(problem: Problem) -> ProjectedProblem:
     """Reduce a fit to the parameters in which its law is not linear.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
     """
     return ProjectedProblem(problem, problem.linear)
 

@@ -72,11 +72,11 @@ Solver = Callable[[Problem | ProjectedProblem, Array, SolverOptions], Sequence[S
 """A fit, or its projection to the parameters in which its law is not linear; starts as free numbers, shape (starts, parameters) -> a solution for each, in their order."""
 
 
-def searched(problem: Problem | ProjectedProblem, options: SolverOptions) -> ProjectedProblem:
+def with_objective(problem: Problem | ProjectedProblem, options: SolverOptions) -> ProjectedProblem:
     """Return what a solver searches, with the objective of the options, if they have one.
 
     Args:
-        problem: the fit, or its projection.
+        problem: the objective with its data, or its projection.
         options: of the search.
     """
     search, objective = as_projected(problem), options.objective
@@ -89,7 +89,7 @@ def gradient_norms(problem: Problem, points: Array, options: SolverOptions) -> A
     """Compute the length of the gradient at each point.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         points: free numbers, shape (starts, parameters).
         options: of the search; fixed free numbers count as 0.
 

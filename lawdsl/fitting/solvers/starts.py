@@ -1,9 +1,8 @@
-"""Prepared law + problem -> starts: chosen from the structure of the law, declared in its file, or
-given.
+"""Prepared law + problem -> starts: chosen by the structure of the law, declared, or given.
 
 A parameter in which the law is linear needs no start: for given others it is solved for. So only
-the others are drawn, at a scale that fits their position in the expression, and the best draws are
-kept.
+the others are drawn, at a scale that fits their position in the expression. Three quarters of the
+starts are the best draws, the rest random ones.
 """
 
 from __future__ import annotations
@@ -16,14 +15,15 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Evaluation, Problem
-from lawdsl.fitting.solvers.variable_projection import solved
+from lawdsl.fitting.solvers.variable_projection import least_squares_linear
 from lawdsl.fitting.transforms import to_free
 
 Array = NDArray[np.float64]
 
-DRAWS = 10  # candidates for each start kept
-FEWEST = 20  # candidates
-COMPARED_ROWS = 1000  # rows on which candidates are compared
+DRAWS_PER_START = 10  # from which a start is chosen
+MIN_DRAWS = 20
+# draws for a longer table are compared on a sample of so many rows
+MAX_COMPARED_ROWS = 1000
 
 
 def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> Array:
@@ -31,7 +31,7 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         count: how many starts.
         seed: of the draws.
 
@@ -40,12 +40,12 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
         the last quarter, which is drawn from all candidates.
     """
     rng = np.random.default_rng(seed)
-    problem = problem.sample(COMPARED_ROWS, seed)
-    draws = max(FEWEST, DRAWS * count)
+    problem = problem.sample(MAX_COMPARED_ROWS, seed)
+    draws = max(MIN_DRAWS, DRAWS_PER_START * count)
     theta = law.draw(problem.columns, draws, seed, rng)
     if problem.linear:
         # so that draws are compared at their best linear parameters, as the search will see them
-        theta, _ = solved(problem, Evaluation(problem, theta, 0), theta)
+        theta, _ = least_squares_linear(problem, Evaluation(problem, theta, 0), theta)
     free = to_free(problem.transforms, theta)
     # a solved parameter may be infinite: its start begins at the free number 0 instead
     free[~np.isfinite(free)] = 0.0
@@ -55,8 +55,8 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
     # three quarters from the best, the rest from anywhere: the best may all lie in one valley
     best = order[: count - count // 4]
     others = order[len(best) :]
-    more = rng.choice(others, min(len(others), count - len(best)), replace=False)
-    return free[np.concatenate([best, more]).astype(int)]
+    random_starts = rng.choice(others, min(len(others), count - len(best)), replace=False)
+    return free[np.concatenate([best, random_starts]).astype(int)]
 
 
 def declared_starts(law: PreparedLaw, problem: Problem) -> tuple[Array, int]:
@@ -64,14 +64,14 @@ def declared_starts(law: PreparedLaw, problem: Problem) -> tuple[Array, int]:
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
 
     Returns:
         Free numbers, shape (starts, parameters), and how many declared starts were excluded because
         they lie outside the law's domain.
 
     Raises:
-        LawdslError: the law declares no starts.
+        LawdslError: the law declares no starts, or none inside its domain (F0106).
     """
     theta, outside = law.declared_points()
     return to_free(problem.transforms, theta), outside
@@ -82,7 +82,7 @@ def given_start(law: PreparedLaw, problem: Problem, start: Mapping[str, float]) 
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         start: parameter -> value.
 
     Raises:

@@ -24,13 +24,14 @@ from lawdsl.fitting.solvers.solver import (
     Solution,
     SolverOptions,
     gradient_norms,
-    searched,
+    with_objective,
 )
 
 Array = NDArray[np.float64]
 
-EVALUATIONS = 6000
-ROUNDING = 1e-15  # relative: of the objective, the step and the gradient
+MAX_EVALUATIONS = 6000
+# relative to the objective, the parameters and the gradient: a smaller change ends the search
+TRUST_REGION_RTOL = 1e-15
 
 
 def trust_region(
@@ -39,7 +40,7 @@ def trust_region(
     """Follow each start downhill by a trust region; see `Solver`.
 
     Args:
-        problem: the fit, or its projection.
+        problem: the objective with its data, or its projection.
         starts: free numbers, shape (starts, parameters).
         options: of the search.
 
@@ -48,7 +49,7 @@ def trust_region(
     """
     if options.fixed is not None:
         raise ValueError("a trust region moves all free numbers")
-    return [_from_one(searched(problem, options), start, options) for start in starts]
+    return [_from_one(with_objective(problem, options), start, options) for start in starts]
 
 
 def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions) -> Solution:
@@ -57,12 +58,11 @@ def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions)
         return _polished(problem, projected.recover(start[:0], start), False, 0, options)
     row = problem.objective.row
     weights = np.sqrt(problem.weights if problem.weights is not None else np.ones(problem.rows))
-    exactly = ROUNDING if options.tolerance is None else options.tolerance
+    rtol = TRUST_REGION_RTOL if options.tolerance is None else options.tolerance
 
     def residuals(moving: Array) -> Array:
         values = projected.residuals(moving, start)
-        # least_squares refuses a start with residuals that are not finite; the square of 1e30 is
-        # finite
+        # least_squares refuses residuals that are not finite; the square of 1e30 is finite
         return np.nan_to_num(values, nan=1e30, posinf=1e30, neginf=-1e30)
 
     def slopes(moving: Array) -> Array:
@@ -80,10 +80,10 @@ def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions)
                 loss=least_squares_loss(problem.objective),
                 # the parameter of a loss that SciPy knows is its scale
                 f_scale=problem.objective.delta if row.least_squares and row.parameters else 1.0,
-                ftol=exactly,
-                xtol=exactly,
-                gtol=exactly,
-                max_nfev=EVALUATIONS if options.evaluations is None else options.evaluations,
+                ftol=rtol,
+                xtol=rtol,
+                gtol=rtol,
+                max_nfev=MAX_EVALUATIONS if options.evaluations is None else options.evaluations,
             )
     except (ValueError, np.linalg.LinAlgError):
         return Solution(start, np.inf, False, NO_VALUE)
@@ -93,12 +93,12 @@ def _from_one(projected: ProjectedProblem, start: Array, options: SolverOptions)
 
 
 def _polished(
-    problem: Problem, free: Array, settled: bool, evaluations: int, options: SolverOptions
+    problem: Problem, free: Array, search_converged: bool, evaluations: int, options: SolverOptions
 ) -> Solution:
     """The solution whose last digits Newton's method has refined."""
     points, _, at_minimum, steps = newton_batch(project(problem), free[None])
     loss = problem.losses(points)
-    converged = bool(at_minimum[0] or settled)
+    converged = bool(at_minimum[0] or search_converged)
     return Solution(
         points[0],
         float(loss[0]),

@@ -18,8 +18,10 @@ import sympy as sp
 from lawdsl.solving.formulate.closed_form import flatten_powers
 from lawdsl.solving.formulate.problem import AlgebraicConstraint
 
-# The range in which a logarithm is searched.
-LOWEST_LOGARITHM, HIGHEST_LOGARITHM = math.log(1e-20), math.log(1e40)
+LOWEST_LOGARITHM, HIGHEST_LOGARITHM = (
+    math.log(1e-20),
+    math.log(1e40),
+)  # range in which a logarithm is searched
 
 
 @dataclass(frozen=True)
