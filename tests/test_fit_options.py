@@ -14,6 +14,7 @@ import pytest
 
 import lawdsl
 from lawdsl.cli import compare, fit, mixtures, pipeline
+from lawdsl.cli.options import columns, fit_options
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.designing.selection import select
 from lawdsl.fitting.options import OPTIONS, FitOptions, option
@@ -130,3 +131,42 @@ def test_every_choice_is_taken():
 def test_sentences_end():
     for name in OPTIONS:
         assert re.search(r"\.$", option(name).doc), name
+
+
+@click.command()
+@columns
+@fit_options("where", "seed", seed={"default": 7})
+@click.option("--start", default=1)
+@fit_options("drop_bad")
+def toy(options, start):
+    """A command that gets the options of a fit from several lists."""
+    return options, start
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("", {"where": (), "seed": 7, "drop_bad": False, "columns": {}}),
+        (
+            "L=loss --where N<3 --drop-bad --seed 2 r=share --where D>1",
+            {
+                "where": ("N<3", "D>1"),
+                "seed": 2,
+                "drop_bad": True,
+                "columns": {"L": "loss", "r": "share"},
+            },
+        ),
+    ],
+)
+def test_a_command_receives_the_options_of_a_fit_as_one_value(arguments, expected):
+    assert toy.main(arguments.split(), standalone_mode=False) == (expected, 1)
+    assert FitOptions(**expected).seed == expected["seed"]
+
+
+def test_options_are_listed_in_the_order_of_the_source():
+    assert [p.name for p in toy.params] == ["columns", "where", "seed", "start", "drop_bad"]
+
+
+def test_columns_of_another_form_are_refused():
+    with pytest.raises(click.UsageError, match="write NAME=VALUE, not 'loss'"):
+        toy.main(["loss"], standalone_mode=False)
