@@ -28,6 +28,7 @@ def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
     for name in files:
         before = _standard_input() if name == "-" else read(Path(name)).text
         document, mistakes = parse(before, name)
+        # a line that could not be read would be lost in printing
         if any(d.severity == "error" for d in mistakes):
             raise LawdslError(mistakes)
         after = print_document(document)
@@ -62,6 +63,7 @@ def _standard_input() -> str:
     from lawdsl.language import size_limits
 
     try:
+        # one byte more, so that a text that is too large is seen to be so and not cut
         return sys.stdin.buffer.read(size_limits.MAX_BYTES + 1).decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"standard input is not UTF-8 (byte {error.start})"

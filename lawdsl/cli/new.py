@@ -51,7 +51,9 @@ def new(name: str, output: str | None, question: bool, as_json: bool) -> int:
     path = Path(output or f"{name.rpartition('.')[2]}.law")
     text = (QUESTION if question else TEMPLATE).format(name=name)
     read = declared_question if question else declared
+    # the template is valid, so that only the name can be wrong
     read(Text(str(path), text), path.parent)  # says what is wrong with the name
+    # a law somebody has written is never overwritten
     if path.exists():
         help = "choose another name, or -o FILE"
         raise LawdslError(

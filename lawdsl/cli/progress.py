@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Bar = Callable[[int, int], None]
-"""Is told how many are done, and of how many."""
+"""A function that is called with the number of items done and of all items."""
 
 
 @contextmanager
@@ -24,6 +24,7 @@ def progress(silent: bool, what: str) -> Iterator[Bar | None]:
     if silent or not sys.stderr.isatty():
         yield None
         return
+    # loaded only for a bar that is shown
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

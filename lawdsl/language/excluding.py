@@ -24,11 +24,14 @@ def check_together(scope: Scope, base: Declarations | None) -> None:
         base: the law that the file extends, if any.
     """
     known_signs = KnownSigns(scope.symbols, {})
+    # the graph proves contradictions through several names; signs also judge limits that are
+    # formulas, but two bounds at a time
     parts = _cycle(scope) or next(_pairs(scope.symbols.values(), known_signs), None)
     if not parts:
         return
     texts = [f"`{s.text} {relation} {print_formula(limit)}`" for s, (relation, limit) in parts]
     inherited = {n: set(s.bounds) for n, s in base.symbols.items()} if base else {}
+    # the last bound of this file is the one that made the domain empty
     declared_here = [p for p in parts if p[1] not in inherited.get(p[0].name, ())]
     _, (_, last) = max(declared_here or parts, key=lambda part: part[1][1].span.start)
     message = f"{conjunction(texts)} exclude each other"

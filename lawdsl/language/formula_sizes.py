@@ -34,6 +34,7 @@ class LawSize:
 def size_of_law(law: Declarations) -> LawSize:
     """The size of a law whose arguments are substituted later."""
     variables = {s.name for s in law.symbols.values() if s.kind == "variable"}
+    # with variables of size 2 each occurrence adds one part, which counts the occurrences
     plain, doubled = (
         sizes_of(law.symbols, dict.fromkeys(variables, (count, 1))) for count in (1, 2)
     )
@@ -63,6 +64,7 @@ def size_of(node: tree.Node, name_sizes: Mapping[str, Size]) -> Size:
         node: the node.
         name_sizes: name -> size.
     """
+    # the size is computed without substituting anything: written out it may be exponential
     size = depth = 0
     stack = [(node, 1)]
     while stack:

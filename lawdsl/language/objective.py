@@ -151,6 +151,7 @@ def read_target(formula: Formula) -> Target | None:
         ):
             target = read_target(of)
             less = rest[0][1]
+            # C - C0 is the usual form; of several terms the sum of the others is subtracted
             if [sign for sign, _ in rest] != ["-"]:
                 negated = [("-" if sign == "+" else "+", term) for sign, term in rest]
                 less = tree.Sum((("+", tree.Number("0")), *negated))
@@ -232,6 +233,7 @@ def crossed(
         if free_targets:
             remaining.append(replace(grid, targets=tuple(free_targets)))
     grids = (*remaining, *own_grids)
+    # an inherited product was within the limit when the extended law was read
     if own_grids and math.prod(_size(grid) for grid in grids) > size_limits.MAX_STARTS:
         message = f"the grids make more than {size_limits.MAX_STARTS:,} starts"
         scope.report("L0405", message, own_grids[-1].span, "make them coarser")
@@ -257,6 +259,7 @@ def spread(values: tuple[Formula | None, ...]) -> tuple[float, ...]:
             raise ValueError("`...` needs two numbers before it and one behind")
         first, second, last = around
         step = second - first
+        # literals are exact fractions; a value such as log(2) is a float, which needs the tolerance
         count: Fraction | float = (last - second) / step if step else 0.0
         if not 1 <= count <= 1000 or abs(float(count) - round(count)) > 1e-9:
             ends = f"from {_number_text(second)} to {_number_text(last)}"

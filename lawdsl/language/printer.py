@@ -118,6 +118,7 @@ def _operand(node: Formula, at_least: int) -> str:
 
 
 def _derivative(of: Named, wrt: Sequence[Named], order: int) -> str:
+    # superscripts have one digit, and the notation with ∂ has no dotted names
     most = max(SUPERSCRIPTS)
     if order > most or any("." in name_of(name) for name in (of, *wrt)):
         return f"diff({', '.join(map(print_named, (of, *wrt)))})"
@@ -295,6 +296,7 @@ def _aligned(paragraph: Sequence[SourceLine]) -> list[str]:
         if line.statement is not None:
             cells = _cells(line.statement)
             for column in range(1, len(cells)):
+                # the last cell of a row has nothing to its right that would have to line up
                 if any(cells[column + 1 :]):
                     key = _table(line.statement), column
                     widths[key] = max(widths.get(key, 0), len(cells[column]))
@@ -302,6 +304,7 @@ def _aligned(paragraph: Sequence[SourceLine]) -> list[str]:
     for line in paragraph:
         if line.statement is not None:
             rows.append((line, _row(line.statement, widths)))
+    # a line that will be broken would push the comments of the others far to the right
     behind = max(
         (len(t) for line, t in rows if line.behind and len(t) <= MAX_LINE_WIDTH), default=0
     )
@@ -345,6 +348,7 @@ def _break(text: str) -> int:
             quoted = not quoted
         elif not quoted:
             depth += (char in "([{") - (char in ")]}")
+            # not within the first columns, where a break would gain nothing
             if depth == 0 and i > 8 and text[i : i + 3] in (" + ", " - "):
                 best = i + 3
     return best

@@ -84,6 +84,7 @@ def _check_subscript(
         fitting = [s.name for s in scope.indices.values() if s.over == index_set.over]
         help = f"write an index over {index_set.over}: {' or '.join(f'`{n}`' for n in fitting)}"
         scope.report("L0315", message, scope.within(span, name, last=True), help)
+    # only claims have names for any label; elsewhere such a name is a mistyped index
     elif over is None and not context.claims:
         is_index(scope, name, span, index_set.listed)
     elif over is None and name in scope.symbols:
@@ -123,6 +124,7 @@ def check_indices(
         context: where it stands.
         subscripts: the subscripts of the name that it defines or bounds.
     """
+    # an index may have one meaning in a formula, even where scopes would make two unambiguous
     before = len(scope.diagnostics)
     bound: dict[str, Span] = {}
     free = _free(scope, formula, frozenset(), bound)
@@ -157,13 +159,14 @@ def _free(
 ) -> dict[str, Span]:
     """The indices that a part of a formula leaves free, each with a place.
 
-    Mistakes in its sums are reported. `taken` are bound by sums around it; those that it binds
-    itself are added to `bound`, each with the place of its sum.
+    Mistakes in its sums are reported. `bound_outside` are bound by sums around it; those that it
+    binds itself are added to `bound`, each with the place of its sum.
     """
     if isinstance(node, (tree.Name, tree.Element)):
         name = node.name if isinstance(node, tree.Element) else node.text
         symbol = scope.symbols.get(name)
         subscripts = node.subscripts if isinstance(node, tree.Element) else ()
+        # the output stands for its formula, whose free indices are free here too
         names = (*subscripts, *(symbol.rows if symbol else ()))
         return {name: node.span for name in names if name in scope.indices}
     free: dict[str, Span] = {}

@@ -90,6 +90,7 @@ def _ended(p: ParseFailure) -> Explanation | None:
     last = p.line[-1]
     message = f"the line ends too early, after `{last}`"
     help = f"{p.expected} must follow"
+    # the list of all that may follow a claim would be longer than helpful
     if p.line[0].value == "require" and "TREND" in p.accepted:
         help = "say what is claimed: `< 0`, `finite`, `convex in N` or `-> E as N -> oo`"
     return "L0207", message, help, (last,)
@@ -291,6 +292,7 @@ def _any(p: ParseFailure) -> Explanation:
     return "L0201", message, f"expected {p.expected}", (p.token,)
 
 
+# the specific before the general: the first rule that matches explains the error
 _RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _doubled,
     _superscript,

@@ -43,6 +43,7 @@ def _instances_of(ground: Grounding, claim: Claim) -> Iterator[Claim]:
     declared = ground.declared
     names = labels_of(declared, claim)
     fresh = [name for name in names if name not in declared.indices]
+    # for some labels it holds, for others not: no verdict on one choice would be as expected
     if fresh and claim.expect == "conditional":
         return
     free = [name for name in names if name not in ground.rows]
@@ -138,6 +139,7 @@ class _ClaimInstance:
         self.assignment = {**ground.rows, **assignment}
 
     def claim(self, claim: Claim) -> Claim | None:
+        # a claim that turns out to be about other rows must leave no symbols behind
         before = self.ground.collected()
         try:
             stated = self._claim(claim.claim)
@@ -145,6 +147,8 @@ class _ClaimInstance:
                 (self._name(named), tuple((r, self._formula(limit)) for r, limit in relations))
                 for named, relations in claim.conditions
             )
+            # a parameter of another label is not fitted with these rows, so that nothing is known
+            # of it
             new = [s for n, s in self.ground.symbols.items() if n not in before.symbols]
             if not self.ground.instance.open and any(s.kind == "parameter" for s in new):
                 raise _Absent

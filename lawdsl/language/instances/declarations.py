@@ -31,6 +31,8 @@ def written_out(ground: Grounding) -> Declarations:
     output = declared.output
     assert output.formula is not None
     formula = ground(output.formula, ground.rows)
+    # elements take the place of their name; indicators and rests of sums, which the law does not
+    # declare, come first
     order = {name: position for position, name in enumerate(declared.symbols)}
     ground_symbols = ground.symbols
     symbols = {

@@ -18,6 +18,7 @@ def few_labels(declared: Declarations) -> Instance:
     for index in declared.indices.values():
         row_names = [name for name in row_labels if declared.indices[name].over == index.over]
         count = min(SAMPLE_LABELS, len(index.labels or LETTERS))
+        # a label must not be read as an index
         others = [c for c in LETTERS if c not in declared.indices][: count - len(row_names)]
         labels[index.over] = index.listed or (*row_names, *others)
     row_labels = {name: labels[declared.indices[name].over][0] for name in row_labels}
@@ -30,6 +31,7 @@ def general(declared: Declarations) -> Grounding:
     for index in declared.indices.values():
         labels[index.over] = index.listed or (*labels.get(index.over, ()), index.name)
     row_labels = {name: labels[declared.indices[name].over][0] for name in row_indices(declared)}
+    # two indices of the rows over one set stay two labels: any two may differ
     row_labels |= {name: name for name in row_labels if not declared.indices[name].listed}
     is_open = tuple(s.over for s in declared.indices.values() if not s.listed)
     ground = Grounding(declared, Instance(labels, row_labels, open=tuple(dict.fromkeys(is_open))))
