@@ -18,7 +18,7 @@ from flint import arb
 from mpmath import mp
 from numpy.typing import NDArray
 
-from lawdsl.compiling import balls
+from lawdsl.compiling import balls, interval_slopes
 from lawdsl.compiling.arrays import ARRAYS
 from lawdsl.compiling.autodiff import values_and_gradients
 from lawdsl.compiling.interval_evaluation import VERIFICATION_BITS, evaluate
@@ -31,7 +31,6 @@ from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.language.instances.instance import Instance
 from lawdsl.law.functions import SYMPY
 from lawdsl.law.law import Law
-from lawdsl.solving.nlp import interval_slopes
 
 Array = NDArray[np.float64]
 Exact = Callable[[mpmath.mpf], mpmath.mpf]

@@ -13,7 +13,7 @@ import pytest
 from planted import PLANTED, grid, law_of
 
 import lawdsl
-from lawdsl.data.trends.paired_differences import PairedDifferences, distinct_codes
+from lawdsl.data.trends.paired_differences import GridValues, distinct_codes
 from lawdsl.data.trends.result import Inflection
 from lawdsl.data.trends.slopes import slopes
 from lawdsl.data.trends.zero_crossing import CriticalErrors, crossing
@@ -141,7 +141,7 @@ def test_slopes_are_those_of_the_least_squares_lines(points: int):
     codes = np.array([code for code, _ in pairs])
     rows = len(table["L"])
     labels, error = np.zeros((0, rows), dtype=np.int64), np.full(rows, 1e-4)
-    moves = PairedDifferences(table["L"], np.ones(rows), error, codes, codes, labels)
+    moves = GridValues(table["L"], np.ones(rows), error, codes, codes, labels)
     found, _, about = slopes(moves, 1, pairs[1][1])
 
     degree = min(3, points - 2)

@@ -392,7 +392,7 @@ def test_what_a_worker_says_is_wrong_is_its_own_first_line_and_of_this_time(tmp_
     assert outcome.message == "error[R0503]: the model has changed"
 
 
-@pytest.mark.parametrize("call", ["start", "fail"])
+@pytest.mark.parametrize("call", ["start_worker", "fail"])
 def test_a_disk_that_is_full_stops_a_sweep_with_a_message_or_not_at_all(
     call: str, tmp_path: Path, fake, lawdsl, monkeypatch
 ):
@@ -402,11 +402,11 @@ def test_a_disk_that_is_full_stops_a_sweep_with_a_message_or_not_at_all(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    where = {"start": workers, "fail": scheduler}[call]
+    where = {"start_worker": workers, "fail": scheduler}[call]
     with monkeypatch.context() as patch:
         patch.setattr(where, call, full)
         done = lawdsl("run", path, "--quiet")
-    if call == "start":
+    if call == "start_worker":
         assert "error[R0107]: no process can be started for the run" in str(done.exception)
         assert "No space left on device" in str(done.exception)
     else:
@@ -485,6 +485,32 @@ def test_a_model_that_is_gone_is_said(tmp_path: Path):
     with pytest.raises(LawdslError, match="R0107"):
         export.export(read_sweep(path), run)
     assert not list((tmp_path).glob("models/*"))
+
+
+def test_an_export_that_fails_keeps_the_earlier_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = made(tmp_path, ONE_EACH)
+    carried_out(path)
+    run = next(r for r in planned(path).runs if r.label == "small_code=0_seed=1")
+    model = tmp_path / "models" / "small"
+    model.mkdir(parents=True)
+    (model / export.MARK_FILE).write_text('{"run": "an earlier run"}')
+    rename = os.rename
+
+    def fails(old: Path, new: Path) -> None:
+        if Path(old).suffix == ".part":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", fails)
+    with pytest.raises(LawdslError, match="R0107"):
+        export.export(read_sweep(path), run)
+    assert json.loads((model / export.MARK_FILE).read_text()) == {"run": "an earlier run"}
+    monkeypatch.setattr(os, "rename", rename)
+    assert export.export(read_sweep(path), run) == model
+    assert json.loads((model / export.MARK_FILE).read_text())["label"] == run.label
+    assert [p.name for p in model.parent.iterdir()] == ["small"]
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def measure(
     """
     from lawdsl.data.measured_variables import check_names, measured
     from lawdsl.data.read import read_table
-    from lawdsl.data.row_filter import condition
+    from lawdsl.data.row_filter import parse_condition
     from lawdsl.language import library
     from lawdsl.reporting.measured_variables import cells, show_measured
     from lawdsl.reporting.terminal import console
@@ -69,7 +69,7 @@ def measure(
     check_names(declared, options["columns"])
     table = read_table(data)
     for text in options["where"]:
-        table = table.keep(condition(text, table).holds(table))
+        table = table.keep(parse_condition(text, table).holds(table))
     variables = measured(
         declared,
         table,

@@ -111,7 +111,7 @@ def run(
     policy = Policy(retries, halve, steal)
     with _machines(address, read, jobs, jobs_per_gpu, policy) as (cluster, at_once, engine):
         plan = plan_of(read, inputs, orders_of(read, inputs), cluster, at_once)
-        export.check(read, plan.runs)
+        export.refuse_overwriting(read, plan.runs)
         planned = plan.to_json()
         if not as_json:
             show_plan(planned, console())

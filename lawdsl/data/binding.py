@@ -20,7 +20,7 @@ from lawdsl.core.units import parse_unit, size_and_dimension
 from lawdsl.data.columns import no_column
 from lawdsl.data.quality_checks import duplicates, other_units, two_scales
 from lawdsl.data.rounding import steps
-from lawdsl.data.row_filter import RELATIONS, condition
+from lawdsl.data.row_filter import ORDER_RELATIONS, parse_condition
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.data.weights_and_runs import (
     check_columns,
@@ -211,8 +211,8 @@ def chosen_rows(table: Table, where: Sequence[str], drop_bad: bool) -> tuple[Tab
     """
     dropped = 0
     for text in where:
-        row_condition = condition(text, table)
-        if drop_bad and row_condition.of_numbers:
+        row_condition = parse_condition(text, table)
+        if drop_bad and row_condition.is_order:
             table, more = readable_rows(table, [row_condition.column])
             dropped += more
         table = table.keep(row_condition.holds(table))
@@ -319,7 +319,7 @@ def _bound_checks(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str
         bound_text = b.text if b.limit.is_number else f"{b.text} = {limit:g}{unit}"
         why = f"is outside the domain {q.name} {b.relation} {bound_text}"
         change = f"change the setting: {_extending_option(b, numbers)}" if b.limit.is_Symbol else ""
-        checks.append((RELATIONS[b.relation](numbers, limit), "D0108", why, change))
+        checks.append((ORDER_RELATIONS[b.relation](numbers, limit), "D0108", why, change))
     return checks
 
 

@@ -23,7 +23,7 @@ from lawdsl.data.measure_rows import (
     rows_of,
     rows_with_labels,
 )
-from lawdsl.data.row_filter import RELATIONS
+from lawdsl.data.row_filter import ORDER_RELATIONS
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.language.constants import Value, value
 from lawdsl.language.keywords import did_you_mean
@@ -199,7 +199,7 @@ def _outside_domain(
             continue
         for relation, formula in symbols[measure.name].bounds:
             limit = value(formula, setting_values)
-            if limit is not None and not RELATIONS[relation](number, float(limit)):
+            if limit is not None and not ORDER_RELATIONS[relation](number, float(limit)):
                 domain = f"{symbols[measure.name].text} {relation} {print_formula(formula)}"
                 message = f"{name} = {number:.6g} is outside the domain {domain}"
                 diagnostics.append(

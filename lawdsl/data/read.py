@@ -110,7 +110,7 @@ def _from_frame(source: Any) -> Table:
 
 
 def _with_nan(table: pa.Table) -> pa.Table:
-    """pandas writes a missing number as nan, and hands it on as missing: it is nan again here."""
+    """Restore nan in float columns: pandas exports it to Arrow as null."""
     for i, field in enumerate(table.schema):
         if pa.types.is_floating(field.type):
             filled = table.column(i).cast(pa.float64()).fill_null(np.nan)

@@ -13,7 +13,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.table import Table, number
 from lawdsl.language.keywords import did_you_mean
 
-RELATIONS: Mapping[str, Callable[..., NDArray[np.bool_]]] = {
+ORDER_RELATIONS: Mapping[str, Callable[..., NDArray[np.bool_]]] = {
     ">": np.greater,
     ">=": np.greater_equal,
     "<": np.less,
@@ -33,9 +33,9 @@ class RowCondition:
     value: float | None
 
     @property
-    def of_numbers(self) -> bool:
-        """Whether the column must contain numbers: an order is not defined for text."""
-        return self.relation in RELATIONS
+    def is_order(self) -> bool:
+        """Whether the relation is an order, which is defined for numbers only."""
+        return self.relation in ORDER_RELATIONS
 
     def holds(self, table: Table) -> NDArray[np.bool_]:
         """The mask of the rows that satisfy the condition, shape (rows,); numbers compare as
@@ -44,8 +44,8 @@ class RowCondition:
         Raises:
             LawdslError: an order relation with a cell that is not a number; D0106.
         """
-        if self.of_numbers:
-            return RELATIONS[self.relation](table.numbers(self.column), self.value)
+        if self.is_order:
+            return ORDER_RELATIONS[self.relation](table.numbers(self.column), self.value)
         same = self._same(table)
         return ~same if self.relation == "!=" else same
 
@@ -56,19 +56,14 @@ class RowCondition:
                 return equal
             except LawdslError:
                 pass  # some cells are text: look at each
-        text_and_value = (self.text, self.value)
+        text, value = self.text, self.value
         cells = table.texts(self.column)
         return np.array(
-            [
-                c == text_and_value[0]
-                or (text_and_value[1] is not None and number(c) == text_and_value[1])
-                for c in cells
-            ],
-            dtype=bool,
+            [c == text or (value is not None and number(c) == value) for c in cells], dtype=bool
         )
 
 
-def condition(text: str, table: Table) -> RowCondition:
+def parse_condition(text: str, table: Table) -> RowCondition:
     """Parse a condition, for the columns of a table.
 
     Args:
@@ -76,7 +71,8 @@ def condition(text: str, table: Table) -> RowCondition:
         table: the table.
 
     Raises:
-        LawdslError: a malformed condition, or a column that the table lacks; D0115.
+        LawdslError: a malformed condition, a column that the table lacks, or an order relation with
+                text; D0115.
     """
     match = _FORM.fullmatch(text)
     if match is None or not match["value"]:
@@ -88,7 +84,7 @@ def condition(text: str, table: Table) -> RowCondition:
         message = f"`{text}` names no column of the table"
         raise LawdslError(Diagnostic("D0115", message, place=table.name, help=help))
     row_condition = RowCondition(name, relation, value, number(value))
-    if row_condition.of_numbers and row_condition.value is None:
+    if row_condition.is_order and row_condition.value is None:
         message = f"`{value}` in `{text}` is not a number"
         raise LawdslError(Diagnostic("D0115", message, help="compare text with = or !="))
     return row_condition

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.row_filter import RELATIONS
+from lawdsl.data.row_filter import ORDER_RELATIONS
 from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.keywords import did_you_mean
@@ -124,7 +124,7 @@ def _domain_violations(
         return [Diagnostic("F0401", message, help="give a finite number")]
     for relation, limit in symbol.bounds:
         end = value(limit, constants)
-        if end is not None and not RELATIONS[relation](number, float(end)):
+        if end is not None and not ORDER_RELATIONS[relation](number, float(end)):
             domain_text = f"{symbol.name} {relation} {print_formula(limit)}"
             message = f"{symbol.name} = {number:g} is outside its domain {domain_text}"
             return [Diagnostic("F0401", message, help="give another value")]

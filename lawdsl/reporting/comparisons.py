@@ -23,13 +23,7 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
         out: where it is printed.
         details: whether to print the rankings.
     """
-    data = f"{comparison.data.rows:,} rows of {comparison.data.name}"
-    if comparison.data.where:
-        data += f" where {', '.join(comparison.data.where)}"
-    several = (
-        f"{len(comparison.laws)} laws" if len(comparison.laws) > 1 else comparison.laws[0].name
-    )
-    out.print(Text(f"{several} on {printable(data)}", style="bold"), soft_wrap=True)
+    out.print(_title(comparison, comparison.data.rows), soft_wrap=True)
     if comparison.data.dropped:
         out.print(f"  {comparison.data.dropped:,} bad rows were left out")
     out.print(f"  every fit minimises {comparison.objective}", soft_wrap=True)
@@ -57,10 +51,7 @@ def show_comparisons(comparisons: Comparisons, out: Console) -> None:
     """
     first = next(iter(comparisons.parts.values()))
     rows = sum(part.data.rows for part in comparisons.parts.values())
-    data = f"{rows:,} rows of {first.data.name}"
-    if first.data.where:
-        data += f" where {', '.join(first.data.where)}"
-    out.print(Text(f"{len(first.laws)} laws on {printable(data)}", style="bold"), soft_wrap=True)
+    out.print(_title(first, rows), soft_wrap=True)
     out.print(f"  every fit minimises {first.objective}", soft_wrap=True)
     for ranking in first.rankings:
         folds = f" of held-out rows, mean of {ranking.folds} folds" if ranking.folds > 1 else ""
@@ -76,6 +67,16 @@ def show_comparisons(comparisons: Comparisons, out: Console) -> None:
             ]
             lines.append([label, *cells])
         show_rows([comparisons.over, *(law.name for law in first.laws)], lines, out)
+
+
+def _title(comparison: Comparison, rows: int) -> Text:
+    """The compared laws and their data, with the number of rows of all labels."""
+    laws = comparison.laws
+    subject = f"{len(laws)} laws" if len(laws) > 1 else laws[0].name
+    data = f"{rows:,} rows of {comparison.data.name}"
+    if comparison.data.where:
+        data += f" where {', '.join(comparison.data.where)}"
+    return Text(f"{subject} on {printable(data)}", style="bold")
 
 
 def _show_ranking(ranking: Ranking, out: Console) -> None:
@@ -111,7 +112,7 @@ def _row(standing: RankedLaw) -> list[str]:
 
 
 def _r_squared_text(value: float) -> str:
-    """R², which is at most 1 and as low as a law is wrong."""
+    """R² with four decimals; four digits where it is below -100."""
     return f"{value:.4f}" if value > -100 else score_text(value)
 
 

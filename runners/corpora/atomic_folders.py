@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..run.disk import discard, sync
+from ..run.disk import discard, replace_folder, restore_folder, sync
 from .corpus import is_corpus
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -48,7 +48,7 @@ def new_folders(folders: Iterable[Path], force: bool = False) -> Iterator[dict[P
             for path in (*partial.iterdir(), partial):
                 sync(path)
         for folder, partial in partial_folders.items():
-            _move(partial, targets[folder])
+            replace_folder(partial, targets[folder])
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def _held(partial: Path, target: Path) -> Iterator[None]:
         if not partial.exists() or not os.path.samestat(partial.stat(), os.fstat(handle)):
             raise _made_by_another(target)  # it was moved to its place before this one held it
         try:
-            _put_back(target)
+            restore_folder(target)
             for path in partial.iterdir():
                 discard(path)
             yield
@@ -125,26 +125,6 @@ def _lock(handle: int, partial: Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise _made_by_another(partial) from None
-
-
-def _put_back(target: Path) -> None:
-    """Undo the replacement of a folder that was interrupted, or complete it."""
-    old = _beside(target, "replaced")
-    if old.exists() and not target.exists():
-        os.rename(old, target)
-    discard(old)
-
-
-def _move(partial: Path, target: Path) -> None:
-    """Rename a complete folder to its target, replacing a folder that exists."""
-    if target.exists():
-        # rename does not replace a folder that has content
-        os.rename(target, _beside(target, "replaced"))
-    try:
-        os.rename(partial, target)
-        sync(target.parent)
-    finally:
-        _put_back(target)
 
 
 def _full(error: OSError, folders: list[Path], done: float, location: str) -> LawdslError:

@@ -30,6 +30,43 @@ def discard(path: Path) -> None:
             path.unlink()
 
 
+def replace_folder(new: Path, target: Path) -> None:
+    """Rename a folder to a target, which may exist: at every moment one of the two is complete.
+
+    Args:
+        new: the complete folder, on the same file system.
+        target: its later path.
+
+    Raises:
+        OSError: it cannot be renamed; the target is then unchanged.
+    """
+    if target.exists():
+        # a rename does not replace a folder that has content
+        discard(_replaced(target))
+        os.rename(target, _replaced(target))
+    try:
+        os.rename(new, target)
+        sync(target.parent)
+    finally:
+        restore_folder(target)
+
+
+def restore_folder(target: Path) -> None:
+    """Undo a replacement of a folder that was interrupted, or complete it.
+
+    Raises:
+        OSError: the folder cannot be renamed.
+    """
+    old = _replaced(target)
+    if old.exists() and not target.exists():
+        os.rename(old, target)
+    discard(old)
+
+
+def _replaced(target: Path) -> Path:
+    return target.with_name(f".{target.name}.replaced")
+
+
 def free_bytes(folder: Path) -> int:
     """How many bytes are free where a folder is or would be.
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
+from ..run.disk import replace_folder
 from .plan import PlannedRun
 from .run_folders import MODEL
 from .sweep import Sweep
 
-MARK = "lawdsl.json"  # in an exported folder: which run its model is of
+MARK_FILE = "lawdsl.json"  # in an exported folder: identifies the run of its model
 
 
-def place(sweep: Sweep, run: PlannedRun) -> Path | None:
+def export_folder(sweep: Sweep, run: PlannedRun) -> Path | None:
     """Give the folder to which the model of a run is exported.
 
     Args:
@@ -31,7 +32,7 @@ def place(sweep: Sweep, run: PlannedRun) -> Path | None:
     return Path(sweep.export.replace("{model}", run.order.run.model.name))
 
 
-def check(sweep: Sweep, runs: Iterable[PlannedRun]) -> None:
+def refuse_overwriting(sweep: Sweep, runs: Iterable[PlannedRun]) -> None:
     """Raise an error if an export would overwrite anything but an exported model.
 
     Args:
@@ -43,7 +44,7 @@ def check(sweep: Sweep, runs: Iterable[PlannedRun]) -> None:
     """
     problems = []
     for run in runs:
-        folder = place(sweep, run)
+        folder = export_folder(sweep, run)
         if folder is not None and folder.exists() and _exported_run(folder) is None:
             message = f"the model of {run.label} is wanted in a folder that holds something else"
             help = "move the folder away, or choose another one: `export` in the sweep"
@@ -65,7 +66,7 @@ def export(sweep: Sweep, run: PlannedRun) -> Path | None:
     Raises:
         LawdslError: the run has no model any more, or it cannot be copied (R0107).
     """
-    folder = place(sweep, run)
+    folder = export_folder(sweep, run)
     identity = run.order.run.identity()
     if folder is None or _exported_run(folder) == identity:
         return None
@@ -74,12 +75,9 @@ def export(sweep: Sweep, run: PlannedRun) -> Path | None:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.copytree(run.folder / MODEL, temporary)
         mark = {"run": identity, "label": run.label, "sweep": sweep.name}
-        # before the rename: a folder of this name always says whose model it holds
-        (temporary / MARK).write_text(json.dumps(mark, indent=2) + "\n", encoding="utf-8")
-        # a folder cannot be renamed to one that has files
-        if folder.exists():
-            shutil.rmtree(folder)
-        temporary.rename(folder)
+        # before the rename: an exported folder always identifies the run of its model
+        (temporary / MARK_FILE).write_text(json.dumps(mark, indent=2) + "\n", encoding="utf-8")
+        replace_folder(temporary, folder)
     except OSError as error:
         message = f"the model of {run.label} cannot be put there: {error.strerror or error}"
         help = "make room; or remove the run's folder, to run it again, if its model is gone"
@@ -88,8 +86,8 @@ def export(sweep: Sweep, run: PlannedRun) -> Path | None:
 
 
 def _exported_run(folder: Path) -> str | None:
-    """The identity of the run whose model is in a folder; None where it is not known."""
+    """The identity of the run whose model is in a folder; None if the folder is no exported model."""
     try:
-        return str(json.loads((folder / MARK).read_bytes())["run"])
+        return str(json.loads((folder / MARK_FILE).read_bytes())["run"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

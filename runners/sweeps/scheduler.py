@@ -23,11 +23,9 @@ from .plan import PlannedRun
 from .run_folders import append_to_log, fail, last_row, prepare, read_state
 from .workers import WorkerExit
 
-POLL = 0.1  # seconds between looks at the workers
-HELD = (
-    "error[R0408]",
-    "error[R0409]",
-)  # codes with which a worker reports that another process has locked the run
+POLL = 0.1  # seconds between checks of the workers
+# Codes with which a worker reports that another process has locked the run.
+HELD = ("error[R0408]", "error[R0409]")
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def of_first(parallel: ParallelContext, number: int) -> int:
     return int(tensor)
 
 
-def all_of(parallel: ParallelContext, value: float) -> list[float]:
+def all_gather(parallel: ParallelContext, value: float) -> list[float]:
     """Give the numbers of all processes to each (all-gather).
 
     Args:

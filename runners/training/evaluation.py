@@ -53,7 +53,8 @@ def measure(
         rows: that go through the model at once, always the same number: incomplete batches are
             padded with rows that do not count.
         parallel: this process and the others.
-        exit_requested: whether to stop, which must be equal in all processes.
+        exit_requested: the number of the signal that requested an exit, 0 for none; equal in all
+            processes.
 
     Returns:
         The loss; None where it was stopped.

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from ..run.disk import sync
+from ..run.disk import replace_folder, sync
 from ..run.exit_status import unwritten
 
 
@@ -40,8 +40,7 @@ def export(
         shutil.copy(tokenizer, temporary / "tokenizer.json")
         for path in (*temporary.iterdir(), temporary):
             sync(path)
-        shutil.rmtree(folder, ignore_errors=True)
-        temporary.rename(folder)
+        replace_folder(temporary, folder)
     except (OSError, SafetensorError) as error:
         needed = sum(tensor.nbytes for tensor in tensors.values())
         raise unwritten("the trained model", folder, needed, error) from None

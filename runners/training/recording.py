@@ -11,7 +11,7 @@ import torch
 
 from ..run import costs, streams
 from ..run.schedules import learning_rate, schedule_areas
-from .distributed import all_of, peak_memory
+from .distributed import all_gather, peak_memory
 from .evaluation import ValidationLoss, measure
 from .setup import TrainingTask
 from .state import TrainState
@@ -23,10 +23,11 @@ def record(task: TrainingTask, state: TrainState, exit_requested: Callable[[], i
     Args:
         task: the run.
         state: its progress.
-        exit_requested: whether to stop, which must be equal in all processes.
+        exit_requested: the number of the signal that requested an exit, 0 for none; equal in all
+            processes.
 
     Returns:
-        Whether all losses are finite; None where it was stopped before they were known.
+        Whether all losses are finite; None where an exit was requested before all were measured.
 
     Raises:
         LawdslError: the row cannot be written (R0407).
@@ -36,19 +37,19 @@ def record(task: TrainingTask, state: TrainState, exit_requested: Callable[[], i
     if losses is None:
         return None
     rate = state.clock.rate(task.tokens)
-    trained = sum(all_of(task.parallel, float(state.losses))) / max(
+    train_loss = sum(all_gather(task.parallel, float(state.losses))) / max(
         state.step - max(state.measured, 0), 1
     )
     state.measured = state.step
     state.losses.zero_()
     if state.points is not None:
         progress = _progress(task, state.step)
-        measured = {
+        losses_row = {
             "losses": {name: asdict(of_set) for name, of_set in losses.items()},
-            "train_loss": trained if state.step else None,
+            "train_loss": train_loss if state.step else None,
         }
         state.points.append(
-            progress | measured | _speed(task, rate) | {"seconds": state.clock.seconds}
+            progress | losses_row | _speed(task, rate) | {"seconds": state.clock.seconds}
         )
     return all(math.isfinite(of_set.loss) for of_set in losses.values())
 
@@ -61,12 +62,10 @@ def _losses(
     task.model.eval()
     with torch.no_grad(), task.autocast():
         for name, corpus in task.inputs.validation.items():
-            measured = measure(
-                task.loss, corpus, sequence, task.micro, task.parallel, exit_requested
-            )
-            if measured is None:
+            loss = measure(task.loss, corpus, sequence, task.micro, task.parallel, exit_requested)
+            if loss is None:
                 break
-            losses[name] = measured
+            losses[name] = loss
     task.model.train()
     return losses if len(losses) == len(task.inputs.validation) else None
 
@@ -87,7 +86,7 @@ def _progress(task: TrainingTask, step: int) -> dict[str, Any]:
 
 
 def _speed(task: TrainingTask, rate: float | None) -> dict[str, Any]:
-    """What the updates take of the device, at a rate in tokens a second."""
+    """Throughput in tokens/s, model FLOP utilisation and peak memory of the device."""
     parallel, flops = task.parallel, task.inputs.facts.flops_per_token(task.training.sequence)
     return {
         "tokens_per_second": rate,

@@ -16,7 +16,7 @@ from lawdsl.core.diagnostics import render
 from ..run.exit_status import CHECKPOINTS, reopen
 from ..run.metrics_log import POINTS, MetricsLog, cut, open_points
 from . import checkpoints
-from .distributed import ParallelContext, all_of, meet, of_first, say
+from .distributed import ParallelContext, all_gather, meet, of_first, say
 from .inputs import check_same
 from .setup import TrainingTask
 from .sharding import gathered, restore
@@ -163,7 +163,7 @@ def save(task: TrainingTask, state: TrainState) -> None:
     """
     state.clock.pause()
     tensors = gathered(task.loss, task.model, task.optimizer)
-    losses = all_of(task.parallel, float(state.losses))
+    losses = all_gather(task.parallel, float(state.losses))
     if state.points is not None:
         contents = {
             "run": task.order.run.identity(),
@@ -188,4 +188,4 @@ def finite(task: TrainingTask, state: TrainState) -> bool:
     Returns:
         Whether they are; equal in all processes.
     """
-    return math.isfinite(sum(all_of(task.parallel, float(state.losses))))
+    return math.isfinite(sum(all_gather(task.parallel, float(state.losses))))

@@ -1,4 +1,4 @@
-"""File formats of tables: a module each that reads and writes one, loaded when asked.
+"""File formats of tables: a module each that reads and writes one, imported on first use.
 
 A format is a module of this package and its row in FORMATS. The module has
 `read(content: bytes, name: str) -> Table` and, where the row says that it is written,

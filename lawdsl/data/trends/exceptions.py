@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from lawdsl.data.trends.paired_differences import Array, Codes, Mask, PairedDifferences
+from lawdsl.data.trends.grid import Axes
+from lawdsl.data.trends.paired_differences import Array, Codes, GridValues, Mask
 from lawdsl.data.trends.result import MIN_LIKELIHOOD_GAIN, ExceptionRange, Split
 
-MAX_SPLIT_ROWS = 10  # of the table of a split; a variable of more values is parted in two
+# Of the table of a split: a variable with more values is divided into two ranges.
+MAX_SPLIT_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -29,42 +31,12 @@ class ComparedPairs:
     none.
     """
 
-    pairs: PairedDifferences
+    pairs: GridValues
     against: Mask
     through: int = -1
 
 
-@dataclass(frozen=True)
-class Axes:
-    """The law's variables: their names, and the distinct values of each in ascending order."""
-
-    names: tuple[str, ...]
-    levels: tuple[Array, ...]
-
-    def text(self, i: int, low: int, *high: int) -> str:
-        """A value or range of a variable as text: `0.1`, `0.1 to 0.2`, or `from 0.1` with several
-        upper ends.
-
-        Args:
-            i: the index of the variable.
-            low: the index of its value at the lower end.
-            high: those of its values at upper ends.
-        """
-        first, *more = (f"{self.levels[i][code]:.6g}" for code in dict.fromkeys((low, *high)))
-        return f"from {first}" if len(more) > 1 else " to ".join((first, *more))
-
-    def place(self, pairs: PairedDifferences, number: int) -> str:
-        """The place of one difference as text: `N = 1, r = 0.1 to 0.2`.
-
-        Args:
-            pairs: the differences.
-            number: the index of the difference.
-        """
-        ends = zip(pairs.low[:, number], pairs.high[:, number], strict=True)
-        return ", ".join(f"{self.names[i]} = {self.text(i, *both)}" for i, both in enumerate(ends))
-
-
-def ranges(pairs: PairedDifferences, chosen: Mask, axes: Axes) -> tuple[ExceptionRange, ...]:
+def ranges(pairs: GridValues, chosen: Mask, axes: Axes) -> tuple[ExceptionRange, ...]:
     """The ranges of variables shared by all chosen differences and not by all others, the largest
     gain first.
 

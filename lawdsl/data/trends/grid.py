@@ -3,17 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from lawdsl.data.binding import Runs
 from lawdsl.data.table import Table
-from lawdsl.data.trends.exceptions import Axes
-from lawdsl.data.trends.paired_differences import Array, PairedDifferences, distinct_codes
+from lawdsl.data.trends.paired_differences import Array, GridValues, distinct_codes
 from lawdsl.data.weights_and_runs import run_numbers
 from lawdsl.law.law import Law
 
 RUN_COLUMNS = ("run", "seed")  # columns that identify runs by default
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The law's variables: their names, and the distinct values of each in ascending order."""
+
+    names: tuple[str, ...]
+    levels: tuple[Array, ...]
+
+    def text(self, i: int, low: int, *high: int) -> str:
+        """A value or range of a variable as text: `0.1`, `0.1 to 0.2`, or `from 0.1` with several
+        upper ends.
+
+        Args:
+            i: the index of the variable.
+            low: the index of its value at the lower end.
+            high: those of its values at upper ends.
+        """
+        first, *more = (f"{self.levels[i][code]:.6g}" for code in dict.fromkeys((low, *high)))
+        return f"from {first}" if len(more) > 1 else " to ".join((first, *more))
+
+    def place(self, pairs: GridValues, number: int) -> str:
+        """The place of one difference as text: `N = 1, r = 0.1 to 0.2`.
+
+        Args:
+            pairs: the differences.
+            number: the index of the difference.
+        """
+        ends = zip(pairs.low[:, number], pairs.high[:, number], strict=True)
+        return ", ".join(f"{self.names[i]} = {self.text(i, *both)}" for i, both in enumerate(ends))
 
 
 def run_columns(
@@ -36,9 +66,9 @@ def run_columns(
     ]
 
 
-def measurements_on_grid(
+def grid_values(
     law: Law, table: Table, runs: Runs, labels: Sequence[str], error: Array, unaveraged: int = 0
-) -> tuple[PairedDifferences, Axes]:
+) -> tuple[GridValues, Axes]:
     """The measurements at the cells of a grid, and the values of the variables along its axes.
 
     Args:
@@ -55,14 +85,14 @@ def measurements_on_grid(
     label_codes = np.array([run_numbers(table, [name]) for name in labels], dtype=np.int64)
     label_codes = label_codes.reshape(-1, len(table))
     # codes twice: the two ends of a measurement are one cell, until differences are taken
-    rows = PairedDifferences(
+    rows = GridValues(
         runs.target, np.ones(len(table)), error, codes, codes, label_codes, unaveraged
     )
     return rows, Axes(tuple(q.name for q in law.variables), tuple(levels for _, levels in coded))
 
 
 def distinct_cells(table: Table, name: str) -> tuple[str, ...]:
-    """The distinct cells of a column, indexed by the codes that `measurements_on_grid` assigns.
+    """The distinct cells of a column, indexed by the codes that `grid_values` assigns.
 
     Args:
         table: the table.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.data.binding import Runs
-from lawdsl.data.row_filter import RELATIONS
+from lawdsl.data.row_filter import ORDER_RELATIONS
 from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, value
 from lawdsl.language.symbols import Claim
@@ -83,7 +83,7 @@ def rows_of(law: Law, claim: Claim, runs: Runs) -> NDArray[np.bool_]:
     for name, relations in claim.conditions:
         column = runs.columns[names.index(tree.name_of(name))]
         for relation, limit in relations:
-            met &= RELATIONS[relation](column, _number(law, limit))
+            met &= ORDER_RELATIONS[relation](column, _number(law, limit))
     return met
 
 

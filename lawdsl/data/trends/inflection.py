@@ -13,10 +13,9 @@ import numpy as np
 
 from lawdsl.data.binding import Runs
 from lawdsl.data.table import Table
-from lawdsl.data.trends.exceptions import Axes
-from lawdsl.data.trends.grid import measurements_on_grid, run_columns
+from lawdsl.data.trends.grid import Axes, grid_values, run_columns
 from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, why_untestable
-from lawdsl.data.trends.paired_differences import Array, Codes, PairedDifferences, RepeatScatter
+from lawdsl.data.trends.paired_differences import Array, Codes, GridValues, RepeatScatter
 from lawdsl.data.trends.result import Crossing, Inflection
 from lawdsl.data.trends.significance import (
     MIN_DF,
@@ -56,7 +55,7 @@ def inflections(law: Law, table: Table, runs: Runs, run: tuple[str, ...]) -> lis
         return []
     used = table.at(runs.rows)
     labels = run_columns(law, table, runs.bound, run)
-    rows, axes = measurements_on_grid(law, used, runs, labels, np.full(len(used), np.nan))
+    rows, axes = grid_values(law, used, runs, labels, np.full(len(used), np.nan))
     measured = difference_scale(rows, len(claims))
     results = (
         inflection(law, slope, rows.take(rows_of(law, claim, runs)), axes, measured)
@@ -68,7 +67,7 @@ def inflections(law: Law, table: Table, runs: Runs, run: tuple[str, ...]) -> lis
 def inflection(
     law: Law,
     slope: Slope,
-    rows: PairedDifferences,
+    rows: GridValues,
     axes: Axes,
     scale: DifferenceScale,
     label_cells: Mapping[str, Sequence[str]] | None = None,
@@ -188,7 +187,7 @@ class _Noise:
 
 
 def _noise(
-    curves: PairedDifferences, repeats: RepeatScatter, about: RepeatScatter, scale: DifferenceScale
+    curves: GridValues, repeats: RepeatScatter, about: RepeatScatter, scale: DifferenceScale
 ) -> _Noise | None:
     """The standard errors of slopes: from a column, from repeats, or from scatter about the curves.
 
@@ -213,7 +212,7 @@ def _noise(
     return _Noise(sizes[best] * np.sqrt(curves.spread), source, chosen.df)
 
 
-def _share_curves(curves: PairedDifferences, along: int, wrt: int) -> Iterator[Codes]:
+def _share_curves(curves: GridValues, along: int, wrt: int) -> Iterator[Codes]:
     """Curves that differ in the share alone, by rising share."""
     others = np.delete(curves.low, [along, wrt], axis=0)
     # the row of zeros: `unique` needs a key even where the share is all that varies
@@ -227,7 +226,7 @@ def _share_curves(curves: PairedDifferences, along: int, wrt: int) -> Iterator[C
 def _group_text(
     axes: Axes,
     moving: Sequence[int],
-    one: PairedDifferences,
+    one: GridValues,
     label_cells: Mapping[str, Sequence[str]],
 ) -> str:
     """The values shared by a group, as text: `N = 1.8, schedule = cosine`."""

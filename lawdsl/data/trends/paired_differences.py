@@ -22,8 +22,8 @@ LEVEL_ATOL = 1e-14  # of the largest value: rounding error of a 0, such as 1 - 0
 
 
 @dataclass(frozen=True)
-class PairedDifferences:
-    """Measured values, or differences of them, each with its place on the grid.
+class GridValues:
+    """Measured values, or differences of them, at cells of a grid.
 
     Attributes:
         value: shape (n,).
@@ -48,11 +48,11 @@ class PairedDifferences:
     def __len__(self) -> int:
         return len(self.value)
 
-    def take(self, index: Codes | Mask) -> PairedDifferences:
+    def take(self, index: Codes | Mask) -> GridValues:
         """The selected entries, in the order of the index; a mask selects entries too."""
         numbers = (self.value[index], self.spread[index], self.error[index])
         codes = (self.low[:, index], self.high[:, index], self.labels[:, index])
-        return PairedDifferences(*numbers, *codes, self.unaveraged)
+        return GridValues(*numbers, *codes, self.unaveraged)
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def distinct_codes(values: Array) -> tuple[Codes, Array]:
 
 
 def paired_differences(
-    rows: PairedDifferences, order: Sequence[int], levels: Sequence[Array], *, ends: bool = False
-) -> tuple[PairedDifferences, RepeatScatter]:
+    rows: GridValues, order: Sequence[int], levels: Sequence[Array], *, ends: bool = False
+) -> tuple[GridValues, RepeatScatter]:
     """The differences that a claim on a derivative compares, and the scatter of repeated
     measurements.
 
@@ -120,8 +120,8 @@ def paired_differences(
 
 
 def merge_repeats(
-    pairs: PairedDifferences, kept_labels: Mask | None = None
-) -> tuple[PairedDifferences, RepeatScatter]:
+    pairs: GridValues, kept_labels: Mask | None = None
+) -> tuple[GridValues, RepeatScatter]:
     """The means of all measurements at one place, and their scatter about these.
 
     Args:
@@ -147,7 +147,7 @@ def merge_repeats(
     return means, RepeatScatter(float(np.sum(rest)), len(pairs) - len(first))
 
 
-def varies_within_labels(pairs: PairedDifferences, i: int) -> Mask:
+def varies_within_labels(pairs: GridValues, i: int) -> Mask:
     """The mask of the labels within which a variable varies, shape (labels,).
 
     Args:
@@ -162,7 +162,7 @@ def varies_within_labels(pairs: PairedDifferences, i: int) -> Mask:
     return np.array(varies, dtype=bool)
 
 
-def sort_into_lines(pairs: PairedDifferences, i: int) -> tuple[PairedDifferences, Codes]:
+def sort_into_lines(pairs: GridValues, i: int) -> tuple[GridValues, Codes]:
     """The measurements sorted by all other variables, then by one, and the line of each, shape
     (n,).
 
@@ -193,9 +193,7 @@ def _end_indices(line: Codes) -> Codes:
     return np.array([first, first + count - 1])[:, count >= 3]
 
 
-def _second_differences(
-    pairs: PairedDifferences, line: Codes, i: int, levels: Array
-) -> PairedDifferences:
+def _second_differences(pairs: GridValues, line: Codes, i: int, levels: Array) -> GridValues:
     """The height of the chord between two values above the value between them."""
     middle = np.flatnonzero(line[2:] == line[:-2]) + 1
     triples = np.array([middle - 1, middle + 1, middle])
@@ -204,7 +202,7 @@ def _second_differences(
     return _weighted_sums(pairs, triples, np.array([share, 1 - share, -np.ones(len(middle))]))
 
 
-def _weighted_sums(pairs: PairedDifferences, index: Codes, weights: Array) -> PairedDifferences:
+def _weighted_sums(pairs: GridValues, index: Codes, weights: Array) -> GridValues:
     """Weighted sums of values; `index[0]` is their lower end and `index[1]` the upper one."""
     return replace(
         pairs.take(index[0]),

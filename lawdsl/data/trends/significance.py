@@ -16,11 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from lawdsl.data.trends.exceptions import Axes, ranges
+from lawdsl.data.trends.exceptions import ranges
+from lawdsl.data.trends.grid import Axes
 from lawdsl.data.trends.paired_differences import (
     Array,
+    GridValues,
     Mask,
-    PairedDifferences,
     RepeatScatter,
     merge_repeats,
 )
@@ -50,7 +51,7 @@ class DifferenceScale:
     chance: float
 
 
-def difference_scale(rows: PairedDifferences, claims: int) -> DifferenceScale:
+def difference_scale(rows: GridValues, claims: int) -> DifferenceScale:
     """The scale of a table, for the given number of claims, each of which is tested in two ways.
 
     Args:
@@ -65,7 +66,7 @@ def difference_scale(rows: PairedDifferences, claims: int) -> DifferenceScale:
 
 def difference_series(
     compared: str,
-    pairs: PairedDifferences,
+    pairs: GridValues,
     sense: int,
     repeats: RepeatScatter,
     scale: DifferenceScale,
@@ -110,7 +111,7 @@ def difference_series(
 
 
 def _noise(
-    pairs: PairedDifferences, repeats: RepeatScatter, scale: DifferenceScale
+    pairs: GridValues, repeats: RepeatScatter, scale: DifferenceScale
 ) -> tuple[Array, DifferenceNoise]:
     """The standard error of each difference, shape (n,), and where it is known from."""
     if not np.isnan(pairs.error).any():
@@ -137,7 +138,7 @@ def critical_value(df: int | None, tail: float = float(ndtr(-MIN_STANDARD_ERRORS
     return -float(ndtri(tail) if df is None else stdtrit(df, tail))
 
 
-def _fails_sign_test(pairs: PairedDifferences, as_claimed: Array, least: float) -> bool:
+def _fails_sign_test(pairs: GridValues, as_claimed: Array, least: float) -> bool:
     """Whether the differences against a claim outnumber the others beyond chance, by the sign test.
 
     mean(sign against the claim) > 3/sqrt(n), where n is the smallest number of differences counted

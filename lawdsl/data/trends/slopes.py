@@ -15,7 +15,7 @@ import numpy as np
 
 from lawdsl.data.trends.paired_differences import (
     Array,
-    PairedDifferences,
+    GridValues,
     RepeatScatter,
     merge_repeats,
     sort_into_lines,
@@ -28,8 +28,8 @@ MAX_CURVE_DEGREE = (
 
 
 def slopes(
-    rows: PairedDifferences, i: int, levels: Array
-) -> tuple[PairedDifferences, RepeatScatter, RepeatScatter]:
+    rows: GridValues, i: int, levels: Array
+) -> tuple[GridValues, RepeatScatter, RepeatScatter]:
     """The slope of each curve along the logarithm of a variable, over the whole curve.
 
     It is the slope of the least-squares line. A curve may fall first and rise later, and its end

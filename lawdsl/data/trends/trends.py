@@ -15,14 +15,14 @@ from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.melt import refuse_indices
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table, bad_rows
-from lawdsl.data.trends.exceptions import Axes, ComparedPairs, split
+from lawdsl.data.trends.exceptions import ComparedPairs, split
 from lawdsl.data.trends.findings import repeat_findings, trend_findings
-from lawdsl.data.trends.grid import distinct_cells, measurements_on_grid, run_columns
+from lawdsl.data.trends.grid import Axes, distinct_cells, grid_values, run_columns
 from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, why_untestable
 from lawdsl.data.trends.inflection import inflection
 from lawdsl.data.trends.paired_differences import (
     Array,
-    PairedDifferences,
+    GridValues,
     merge_repeats,
     paired_differences,
     varies_within_labels,
@@ -142,7 +142,7 @@ class _TrendTask:
     law: Law
     runs: Runs
     axes: Axes
-    rows: PairedDifferences
+    rows: GridValues
     scale: DifferenceScale
     label_cells: Mapping[str, Sequence[str]]
 
@@ -150,7 +150,7 @@ class _TrendTask:
 def _trend_task(law: Law, table: Table, runs: Runs, se: str | None, unaveraged: int) -> _TrendTask:
     """The rows at cells of a grid; the first labels mean more than a repetition."""
     error = np.full(len(table), np.nan) if se is None else _errors(law, table, se) ** 2
-    rows, axes = measurements_on_grid(law, table, runs, runs.run_columns, error, unaveraged)
+    rows, axes = grid_values(law, table, runs, runs.run_columns, error, unaveraged)
     claims = sum(slope_of(law, claim.claim) is not None for claim in law.claims)
     label_cells = {name: distinct_cells(table, name) for name in runs.run_columns[:unaveraged]}
     return _TrendTask(law, runs, axes, rows, difference_scale(rows, claims), label_cells)
@@ -222,7 +222,7 @@ def _comparison_title(names: Sequence[str], ends: bool) -> str:
     return f"neighbours in {' and '.join(names)}"
 
 
-def _untestable_reason(task: _TrendTask, slope: Slope, rows: PairedDifferences) -> str:
+def _untestable_reason(task: _TrendTask, slope: Slope, rows: GridValues) -> str:
     """Why there is nothing to compare."""
     for name in slope.wrt if len(rows) else ():
         i = task.axes.names.index(name)

@@ -19,7 +19,8 @@ Array = NDArray[np.float64]
 
 ALL_CONSTRAINTS_KEPT = "every constraint is kept"
 MAX_LISTED_CHOICES = 4  # other choices, and unknowns of each, that are written out
-USEFUL_GAP = 1e-3  # of the value: a gap that is not closed, and larger, says little of it
+# Relative to the value: a larger gap that is not closed is not reported.
+USEFUL_GAP = 1e-3
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A point and multipliers -> rigorous bounds of the violations and of the duality gap.
 
-Float64 finds a point and its multipliers. Cancellation can make its values and slopes wrong by any
+A search in float64 finds a point and its multipliers. Cancellation can make its values and slopes wrong by any
 amount, so all that is reported is computed anew in Arb intervals that contain the exact values
 (Johansson (2017), IEEE Transactions on Computers 66): one evaluation of the tape, and one reverse
 accumulation for the slopes of the Lagrangian.
@@ -8,18 +8,21 @@ accumulation for the slopes of the Lagrangian.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
 from lawdsl.compiling.interval_evaluation import VERIFICATION_BITS, evaluate
+from lawdsl.compiling.interval_slopes import ONE, ZERO, require, reverse_slopes
 from lawdsl.compiling.intervals import Interval, NoInterval, add, multiply, precision
-from lawdsl.solving.nlp.interval_slopes import ONE, ZERO, certain, reverse_slopes
 from lawdsl.solving.nlp.problem import NlpProblem
 
 Array = NDArray[np.float64]
 
-BOUND_WIDENING = 1e-6  # of its range: float64 has tightened a bound to within much less
+# Relative to the range of the unknown: more than the rounding error of a tightened bound.
+BOUND_WIDENING = 1e-6
 
 
 def certain_violations(problem: NlpProblem, x: Array) -> Array:
@@ -72,7 +75,7 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
         weights = [ONE, *(Interval(arb(m), arb(m)) for m in multipliers.tolist())]
         try:
             terms = [
-                multiply(w, certain(results[k]))
+                multiply(w, require(results[k]))
                 for w, k in zip(weights, tape.outputs, strict=True)
                 if w != ZERO
             ]
@@ -88,7 +91,7 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
                 (arb(a) - coordinate.low).lower(), (arb(b) - coordinate.low).upper()
             )
             bound = add(bound, multiply(slope, displacement))
-        value = certain(results[tape.outputs[0]])
+        value = require(results[tape.outputs[0]])
         gap = (value.high - bound.low).upper()
         # rounding outwards may take a gap of 0 below 0
         return max(float(gap), 0.0) if gap.is_finite() else None
@@ -116,5 +119,4 @@ def _violation(value: Interval | None, equality: bool) -> float:
     if value is None:
         return float("inf")
     most = max(float(value.high), -float(value.low)) if equality else float(value.high)
-    # nan compares unequal to itself
-    return max(most, 0.0) if most == most else float("inf")
+    return max(most, 0.0) if not math.isnan(most) else float("inf")

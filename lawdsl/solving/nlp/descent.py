@@ -19,9 +19,10 @@ from lawdsl.solving.nlp.problem import NlpProblem
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-STEEP_BOUND_SHARE = 1e-9  # of its way: how far from a bound with an infinite slope a search stays
-OBJECTIVE_FTOL = 1e-15  # of the objective, relative to its slopes: where a search ends
-EVALUATIONS_PER_STEP = 4  # evaluations for each step: a search that needs more gets nowhere
+# Relative to the span of the unknown: a search stays so far from a bound with an infinite slope.
+STEEP_BOUND_SHARE = 1e-9
+OBJECTIVE_FTOL = 1e-15  # SciPy's `ftol`: a search ends where the objective changes by less
+EVALUATIONS_PER_STEP = 4  # on average: a search that needs more is abandoned
 
 
 @dataclass(frozen=True)

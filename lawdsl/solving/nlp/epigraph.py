@@ -23,14 +23,16 @@ from lawdsl.solving.nlp.problem import NlpConstraint, NlpProblem, NlpSolution
 Array = NDArray[np.float64]
 
 KINKS = (sp.Max, sp.Min, sp.Abs)
-BRANCH = "branch"  # with which the names of the new constraints begin
-TIE = 1e-6  # of what the difference of two branches varies by: branches so near meet
-WEIGHT_RTOL = 1e-6  # of the weights of all branches: a smaller one is 0 to rounding
-KINK_VALUE_RTOL = (
-    1e-6  # of the unit of the objective, and of the value: a search at a kink is no better
-)
-MAX_RESIDUAL = 1e-7  # of a converged search
-RANK_RTOL = 1e-10  # singular values below it are 0
+BRANCH = "branch"  # prefix of the names of the new constraints
+# In units that suit the point: branches whose difference is at most this meet.
+TIE = 1e-6
+# Relative to the sum of the weights of all branches: a smaller weight is 0 but for rounding.
+WEIGHT_RTOL = 1e-6
+# Relative to the unit of the objective plus its value: the error of a search at a kink.
+KINK_VALUE_RTOL = 1e-6
+MAX_RESIDUAL = 1e-7  # of the optimality conditions, for a search that has converged
+# Relative to the largest singular value: a smaller one counts as 0.
+RANK_RTOL = 1e-10
 
 
 @dataclass(frozen=True)

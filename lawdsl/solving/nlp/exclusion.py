@@ -17,8 +17,8 @@ from lawdsl.compiling.intervals import precision
 from lawdsl.solving.nlp.convexity import ranges
 from lawdsl.solving.nlp.problem import NlpProblem
 
-MAX_BOXES = 300  # that are looked at, at most
-TERM_RTOL = 1e-9  # of each term of a constraint: what numbers that were rounded may be off by
+MAX_BOXES = 300  # greatest number of boxes that are examined
+TERM_RTOL = 1e-9  # relative to each term of a constraint: the rounding error of its constants
 Box = Mapping[sp.Symbol, tuple[float, float]]
 
 

@@ -26,7 +26,7 @@ from lawdsl.solving.nlp.problem import NlpProblem
 Array = NDArray[np.float64]
 Bounds = list[tuple[float, float]]
 
-ZERO_WEIGHT_SHARE = 1e-12  # of the largest share: a smaller one is rounding
+ZERO_WEIGHT_SHARE = 1e-12  # relative to the largest share: a smaller one is rounding error
 
 
 def is_farkas_certificate(

@@ -29,8 +29,8 @@ from lawdsl.solving.nlp.starts import point_cloud, repair
 
 Array = NDArray[np.float64]
 BestFeasible = Callable[..., NlpSolution | None]
-VIOLATION_RTOL = 1e-9  # of the size of a constraint: a smaller violation counts as rounding
-# Searches for the nearest point of conditions that exclude each other for certain.
+# Relative to the size of a constraint: below it, a violation counts as rounding error.
+VIOLATION_RTOL = 1e-9
 INFEASIBLE_STARTS = 4
 # "constraint", "low" or "high", and the number of the constraint or of the unknown.
 ConflictMember = tuple[str, int]

@@ -22,12 +22,15 @@ from lawdsl.solving.nlp.problem import NlpProblem
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ACTIVE_RTOL = 1e-8  # of the terms of a condition: so near it is active
-NEGLIGIBLE_GAP = 1e-11  # of the objective's unit: for so small a gap no other multipliers are tried
-WEAK_MULTIPLIER = 1e-10  # a multiplier so small, in units that suit the place, is rounding
-# Of its length: a smaller unknown is not known to as many digits as others.
+# Relative to the terms of a constraint: with less slack it is active.
+ACTIVE_RTOL = 1e-8
+# In the objective's unit: below it, no other multipliers are tried.
+NEGLIGIBLE_GAP = 1e-11
+WEAK_MULTIPLIER = 1e-10  # in units that suit the point: below it, a multiplier is rounding error
+# Relative to its length: a smaller unknown is determined to fewer digits than others.
 MIN_RELATIVE_UNKNOWN = 1e-7
-AT_BOUND_RTOL = 1e-12  # of what an unknown may go: so near to a bound it is there
+# Relative to the span of the unknown: within this distance of a bound it is at the bound.
+AT_BOUND_RTOL = 1e-12
 
 
 @dataclass(frozen=True)

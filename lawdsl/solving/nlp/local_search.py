@@ -29,24 +29,29 @@ from lawdsl.solving.nlp.scaling import NEAR_BOUND_SHARE, Units, distance_from_bo
 
 Array = NDArray[np.float64]
 
-SHORT_SEARCH_LENGTH = 100  # steps of each of several searches
-MAX_RESCALINGS, MAX_UNIT_EXPONENT_CHANGE = (
-    4,
-    3,
-)  # searches in other units, and powers of two that make no other unit
-FEASIBILITY_RTOL = 1e-9  # of the size of a constraint: rounding
-NEARLY_FEASIBLE_RTOL = 1e-6  # the same, of a search that is not polished yet
-# Of what a constraint changes by over the unknowns' lengths, of what Arb says.
+SHORT_SEARCH_LENGTH = 100  # steps of a search, where there are several
+MAX_RESCALINGS = 4  # searches in other units
+# Powers of two: a unit that changes by no more does not require another search.
+MAX_UNIT_EXPONENT_CHANGE = 3
+# Relative to the size of a constraint: below it, a violation is rounding error.
+FEASIBILITY_RTOL = 1e-9
+NEARLY_FEASIBLE_RTOL = 1e-6  # as FEASIBILITY_RTOL, for a search that is not polished yet
+# Relative to the change of a constraint over the unknowns' lengths, for violations enclosed by Arb.
 CERTAIN_FEASIBILITY_RTOL = 1e-7
-OPTIMUM_VALUE_RTOL = 1e-14  # relative to a value
-SAME_OPTIMUM_DISTANCE = 1e-4  # of the units of the unknowns: points so near are one place
-# Of where a search started: points that are much nearer count as one optimum.
+OPTIMUM_VALUE_RTOL = 1e-14  # relative to a value: below it, a difference is rounding error
+# Relative to the units of the unknowns: within this distance two points are one optimum.
+SAME_OPTIMUM_DISTANCE = 1e-4
+# Relative to the unknowns' lengths where a search started: units for SAME_OPTIMUM_DISTANCE are not
+# smaller.
 START_LENGTH_SHARE = 1e-3
-AT_BOUND_SHARE = 1e-14  # of it: an unknown so near to its end, or to 0, is there
-ZERO_SLOPE = 1e-12  # of the Lagrangian, in units that suit the place: rounding
-# A residual above it is that of a kink, or of a search that has not arrived.
+# Relative to the length where the search started: so near to its end or to 0, an unknown is there.
+AT_BOUND_SHARE = 1e-14
+# In units that suit the point: below it, a slope of the Lagrangian is rounding error.
+ZERO_SLOPE = 1e-12
+# A larger residual is that of a kink, or of a search that has not converged.
 CONVERGED_RESIDUAL = 1e-7
-BOUND_SNAP_DISTANCE = 1e-10  # of its way: so near to a bound an unknown is put there
+# Relative to the span of the unknown: within this distance of a bound it is set to the bound.
+BOUND_SNAP_DISTANCE = 1e-10
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,8 @@ import sympy as sp
 from lawdsl.solving.formulate.closed_form import flatten_powers
 from lawdsl.solving.formulate.problem import AlgebraicConstraint
 
-LOWEST_LOGARITHM, HIGHEST_LOGARITHM = (
-    math.log(1e-20),
-    math.log(1e40),
-)  # range in which a logarithm is searched
+# The range in which a logarithm is searched.
+LOWEST_LOGARITHM, HIGHEST_LOGARITHM = math.log(1e-20), math.log(1e40)
 
 
 @dataclass(frozen=True)

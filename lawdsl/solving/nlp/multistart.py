@@ -49,18 +49,19 @@ from lawdsl.solving.nlp.unboundedness import find_unbounded_path
 
 Array = NDArray[np.float64]
 
-SEARCH_LENGTHS = (25, 60, 300)  # steps of a search, where a shorter one did not lead to a proof
+SEARCH_LENGTHS = (25, 60, 300)  # steps of a search, tried in turn until one leads to a proof
 DEFAULT_STARTS = 24  # where the problem is not known to be convex
-PRESOLVE_BOXES = 8  # on which it is looked whether a point can be feasible at all
-CLOSED_GAP = 1e-9  # of the unit of the objective: a gap so small is one of rounding
-# Of the unit of the objective: optima that differ by no more are equally good.
+PRESOLVE_BOXES = 8  # boxes that are examined for infeasibility before the search
+CLOSED_GAP = 1e-9  # in the unit of the objective: a gap so small is rounding error
+# In the unit of the objective: optima that differ by no more are equally good.
 EQUAL_VALUE_TOLERANCE = 1e-8
-# Of the unit of the objective: so near to the best value searches are finished.
+# In the unit of the objective: searches that end so near to the best value are polished.
 RIVAL_VALUE_TOLERANCE = 1e-2
-MAX_LOCAL_OPTIMA = 12  # that are distinguished
-MAX_SADDLE_ESCAPES = 6  # from a saddle to the next
+MAX_LOCAL_OPTIMA = 12  # greatest number that is distinguished
+MAX_SADDLE_ESCAPES = 6  # greatest number of successive saddle points that are left
 DEFAULT_OPTIONS = NlpOptions()
-DETERMINED_RTOL = 1e-12  # relative: bounds so near to each other leave one value
+# Relative to the size of an unknown: bounds that differ by no more determine its value.
+DETERMINED_RTOL = 1e-12
 
 
 @np.errstate(all="ignore")  # a step may lead where a law overflows

@@ -16,19 +16,24 @@ from lawdsl.solving.nlp.problem import NlpFunctions, NlpProblem
 
 Array = NDArray[np.float64]
 
-# Of central differences, relative to a number and to its distance from the next bound: near the
+# Step of central differences, relative to a number and to its distance from the next bound: near the
 # cube root of the machine epsilon, 6e-6, where truncation and rounding balance (Nocedal and Wright
 # (2006), Numerical Optimization, section 8.1).
 DIFFERENCE_STEP = 1e-5
-MAX_NEWTON_STEPS = 60  # of Newton's method at most
-MAX_LOG_STEP = 8.0  # e-folds by which one step changes the way to a bound with an infinite slope
-# Of its way: so near to a bound the way of a steep unknown changes by factors.
+MAX_NEWTON_STEPS = 60
+# Logarithm of the factor by which one step may change the distance from a bound with an infinite
+# slope.
+MAX_LOG_STEP = 8.0
+# Relative to the span of the unknown: within this distance of a bound with an infinite slope, steps
+# change the distance by factors.
 STEEP_REGION_SHARE = 1e-3
-# Consecutive steps without improvement: usually; near a bound with an infinite slope.
+# Consecutive steps without improvement: in general; where an unknown has a bound with an infinite
+# slope.
 MAX_IDLE_STEPS = 4, 25
-MAX_OBJECTIVE_RISE = 1e-6  # of the objective's unit: a step towards feasibility may raise it
-STEEP_STEP_ROUNDS = 6  # of a step in which unknowns turn out to go too far
-CONSTRAINT_RTOL = 1e-12  # of the terms of a constraint
+MAX_OBJECTIVE_RISE = 1e-6  # in the objective's unit: a step towards feasibility may raise it
+STEEP_STEP_ROUNDS = 6  # in which the unknowns that a step takes too far are limited
+# Relative to the terms of a constraint: below it, a violation is rounding error.
+CONSTRAINT_RTOL = 1e-12
 CONVERGED_ERROR = 1e-14  # relative rounding error of slopes in float64
 
 

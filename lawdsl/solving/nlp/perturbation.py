@@ -21,21 +21,21 @@ from lawdsl.solving.nlp.problem import NlpProblem
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-RANDOM_DIRECTIONS = 24  # random ones, each both ways
-STEP_LENGTHS: Array = np.logspace(-26.0, 6.0, 33, base=2.0)  # in units that suit the place
-# Where the question is only whether points as good lie far away: of a convex problem, a point
-# further away is as good only if all before it are.
+RANDOM_DIRECTIONS = 24  # each is followed in both senses
+STEP_LENGTHS: Array = np.logspace(-26.0, 6.0, 33, base=2.0)  # in units that suit the point
+# For the question whether equally good points lie far away: in a convex problem, a distant point is
+# as good only if all points before it are.
 LONG_STEP_LENGTHS: Array = STEP_LENGTHS[STEP_LENGTHS >= 0.125]
-MIN_DECREASE = 1e-9  # of the objective's unit: a larger decrease is not rounding
-EQUAL_OBJECTIVE = 1e-11  # of it: so little higher is as good
-# Of it: where rounding is more, equal values are no sign of equal optima.
+MIN_DECREASE = 1e-9  # in the objective's unit: a larger decrease is not rounding error
+EQUAL_OBJECTIVE = 1e-11  # in the objective's unit: a point no worse than this is equally good
+# In the objective's unit: where rounding errors are larger, equal values do not show equal optima.
 MAX_EQUALITY_ROUNDING = 1e-8
-# In units of the unknowns: so far away a point as good is another one.
+# In units of the unknowns: an equally good point at this distance is another optimum.
 DISTINCT_POINT_DISTANCE = 0.1
 AXIS_MAGNITUDES = 10.0 ** np.arange(-12, 13, 0.0625)  # in the question's units
-AXIS_SHARES = np.linspace(0.0, 4.0, len(AXIS_MAGNITUDES))  # of where an unknown is
-MAX_DESCENT_ROUNDS = 40  # of going on to the lowest point around
-# Of the terms of a constraint: by so much it may be violated around.
+AXIS_SHARES = np.linspace(0.0, 4.0, len(AXIS_MAGNITUDES))  # relative to the value of an unknown
+MAX_DESCENT_ROUNDS = 40  # moves to the lowest point of a neighbourhood
+# Relative to the terms of a constraint: by so much a point of the neighbourhood may violate it.
 NEARBY_FEASIBILITY_RTOL = 1e-10
 FLOAT_EPS = float(np.finfo(float).eps)
 

@@ -23,16 +23,17 @@ from lawdsl.solving.nlp.scaling import power_of_two
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-TIGHTENING_ROUNDS = 3  # of tightening bounds by constraints
-ZERO_MULTIPLIER = 1e-9  # a multiplier below it is rounding
-INFEASIBLE, UNBOUNDED, UNSOLVED = 2, 3, 4  # what SciPy calls a linear programme's ends
+TIGHTENING_ROUNDS = 3  # in which bounds are tightened by the constraints
+ZERO_MULTIPLIER = 1e-9  # below it, a multiplier is rounding error
+INFEASIBLE, UNBOUNDED, UNSOLVED = 2, 3, 4  # `status` of SciPy's linear programmes
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
-# Terms of a row, each of which is bounded by a sum of its own of the others.
+# Rows with at most so many terms: each term is bounded by a separate sum of the others.
 MAX_SEPARATE_TERMS = 64
 FLOAT_EPS = float(np.finfo(float).eps)
-# Times the room of one bound: what bounds that follow from each other add up to.
+# Multiple of the rounding error of one bound: the error of bounds that follow from each other.
 ROUNDING_FACTOR = 16
-CROSSED_BOUNDS_RTOL = 1e-9  # of what an unknown may be: by so much its bounds may cross by rounding
+# Relative to the magnitude of an unknown: its bounds may cross by so much through rounding.
+CROSSED_BOUNDS_RTOL = 1e-9
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.autodiff import values as computed
+from lawdsl.compiling.interval_slopes import affine_rows
 from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.solving.nlp.convexity import CurvatureName, curvatures
-from lawdsl.solving.nlp.interval_slopes import affine_rows
 from lawdsl.solving.nlp.polytope import Polytope
 from lawdsl.solving.nlp.scaling import CURVATURE_STEP, Units, lengths_at, power_of_two, variation
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-LOG_SCALE_RATIO = 100.0  # high/low beyond which an unknown is seen by its logarithm
-STEEP_BOUND_INSET = 1e-250  # of its way: how near a steep unknown comes to 0
+LOG_SCALE_RATIO = 100.0  # ratio of the bounds above which the logarithm of an unknown is searched
+# Relative to the span of the unknown: its least distance from a bound with an infinite slope.
+STEEP_BOUND_INSET = 1e-250
 
 
 @dataclass(frozen=True)

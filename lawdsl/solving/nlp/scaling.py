@@ -16,12 +16,16 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-CURVATURE_STEP = 1e-3  # of a unit: how far apart the slopes are from which curvature is computed
-# Of its usual length: an unknown so near to its bound has the usual length as unit.
+CURVATURE_STEP = 1e-3  # in units: distance of the slopes from which curvature is computed
+# Relative to its usual length: within this distance of a bound, the unit of an unknown is its usual
+# length.
 NEAR_BOUND_SHARE = 1e-5
-# Of the distance of two ends: an unknown so near to one has its own distance as unit.
+# Relative to the distance between the bounds: within this distance of a bound, the unit of an
+# unknown is that distance.
 NEAR_END_SHARE = 1e-3
-AT_END_SHARE = 1e-10  # of it: an unknown so near to an end is there, but for rounding
+# Relative to the distance between the bounds: within this distance of a bound, an unknown is at the
+# bound but for rounding.
+AT_END_SHARE = 1e-10
 # Far inside the exponents of float64, so that products with numbers near 1 stay finite.
 SMALLEST_UNIT, LARGEST_UNIT = 2.0**-900, 2.0**900
 

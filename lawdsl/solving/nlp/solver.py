@@ -69,14 +69,15 @@ Array = NDArray[np.float64]
 Values = Mapping[sp.Symbol, float]
 Slopes = Mapping[sp.Symbol, tuple[Array, float]]
 
-CLOSED_VIOLATION_GAP = 1e-3  # a relative gap of the least violation that is left out
+# Relative gap of the least violation: with a larger gap that violation is no certain lower bound.
+CLOSED_VIOLATION_GAP = 1e-3
 NO_DERIVATIVES = (
     "branches of max, min or abs meet at the answer, which has no derivatives by the givens: "
     "no sensitivities and no intervals"
 )
 # An unbounded unknown beyond this is not at an optimum but diverges.
 UNBOUNDED_VALUE = 1e35
-MIN_AGREEING_STARTS = 2  # starts that agree, of an optimum that is not proved
+MIN_AGREEING_STARTS = 2  # with fewer, an optimum that is not proved gets a warning
 
 
 class NlpSolver:

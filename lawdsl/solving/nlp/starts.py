@@ -19,14 +19,12 @@ from lawdsl.solving.nlp.problem import NlpProblem
 
 Array = NDArray[np.float64]
 
-MIN_CORNERS = 6  # corners that starts lie between, at least
+MIN_CORNERS = 6  # least number of vertices between which starts are drawn
 CLOUD_SIZE = 1024  # points of a cloud
-WIDE_DECADES, NARROW_DECADES = (
-    14.0,
-    2.5,
-)  # decades to each side of 1 over which unknowns without an end are spread
-NEIGHBOURS = 8  # than which a point is to be better
-MAX_REPAIR_STEPS = 12  # steps towards the constraints
+# Unknowns with an infinite bound are spread over so many decades to each side of 1, in alternation.
+WIDE_DECADES, NARROW_DECADES = 14.0, 2.5
+NEIGHBOURS = 8  # nearest neighbours that a promising point is not worse than
+MAX_REPAIR_STEPS = 12  # Gauss-Newton steps towards the constraints
 AFFINE_PROJECTIONS = 3  # onto affine equalities and back into the box
 
 
@@ -36,19 +34,19 @@ class PointCloud:
 
     Attributes:
         points: shape (n, points).
-        shares: the same in the unit cube.
+        unit_points: the same in the unit cube.
         values: of the objective, shape (points,); inf where it has none.
         violations: the largest violation of a constraint, in units that suit a point amid the
             domain; 0 where all are met, inf where one has no value.
     """
 
     points: Array
-    shares: Array
+    unit_points: Array
     values: Array
     violations: Array
 
     def order(self) -> NDArray[np.intp]:
-        """Numbers of the points, the best first: feasible ones by value, others by violation."""
+        """Positions of the points, the best first: feasible ones by value, others by violation."""
         return np.lexsort((self.values, self.violations))
 
 
@@ -68,18 +66,18 @@ def point_cloud(problem: NlpProblem, seed: int, size: int = CLOUD_SIZE) -> Point
     low, high = problem.polytope.tightened
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # SciPy warns about dimensions without direction numbers
-        shares = Sobol(len(low), seed=seed).random(size).T
+        unit_points = Sobol(len(low), seed=seed).random(size).T
     decades = np.where(np.arange(size) % 2 == 0, NARROW_DECADES, WIDE_DECADES)
     points = np.array(
-        [_points_in_range(*each, decades) for each in zip(shares, low, high, strict=True)]
+        [_points_in_range(*each, decades) for each in zip(unit_points, low, high, strict=True)]
     )
-    points = np.where(problem.decades[:, None], _log_uniform(shares, low, high), points)
+    points = np.where(problem.decades[:, None], _log_uniform(unit_points, low, high), points)
     points = _project_on_affine_equalities(problem, points)
     values = problem.functions.on(points)[0]
     usable = np.isfinite(values).all(axis=0)
     return PointCloud(
         points,
-        shares,
+        unit_points,
         np.where(usable, values[0], np.inf),
         np.where(usable, largest_violations(problem, values), np.inf),
     )
@@ -103,9 +101,9 @@ def largest_violations(problem: NlpProblem, values: Array) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a constraint without any value
         # a median, since a few points of the cloud lie many decades out
-        spread = np.nanmedian(finite, axis=1)
-    spread = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0)
-    largest: Array = np.max(over / spread[:, None], axis=0)
+        median_size = np.nanmedian(finite, axis=1)
+    median_size = np.where(np.isfinite(median_size) & (median_size > 0), median_size, 1.0)
+    largest: Array = np.max(over / median_size[:, None], axis=0)
     return largest
 
 
@@ -121,10 +119,10 @@ def _points_in_range(share: Array, low: float, high: float, decades: Array) -> A
     return np.asarray(sign * 10 ** (decades * (2 * np.abs(2 * share - 1) - 1)))
 
 
-def _log_uniform(shares: Array, low: Array, high: Array) -> Array:
+def _log_uniform(unit_points: Array, low: Array, high: Array) -> Array:
     """Points that are evenly distributed in logarithms between the bounds."""
     with np.errstate(all="ignore"):
-        points: Array = low[:, None] * (high / low)[:, None] ** shares
+        points: Array = low[:, None] * (high / low)[:, None] ** unit_points
     return points
 
 
@@ -145,7 +143,7 @@ def _project_on_affine_equalities(problem: NlpProblem, points: Array) -> Array:
 
 
 def choose_starts(
-    problem: NlpProblem, centre: Array, count: int, seed: int, spread: PointCloud | None = None
+    problem: NlpProblem, centre: Array, count: int, seed: int, cloud: PointCloud | None = None
 ) -> list[Array]:
     """Choose the points at which searches start.
 
@@ -154,7 +152,7 @@ def choose_starts(
         centre: of the polytope of the affine conditions, shape (n,); the first start.
         count: the number of starts.
         seed: of the random draws.
-        spread: points of the problem, which are computed if not given.
+        cloud: points of the problem, which are computed if not given.
 
     Returns:
         Points of shape (n,), in the units of the expressions.
@@ -163,10 +161,10 @@ def choose_starts(
         return [centre]
     between = _between_corners(problem, centre, (count - 1) // 3, seed)
     chosen = [centre, *between]
-    spread = point_cloud(problem, seed) if spread is None else spread
-    for k in _promising_points(spread, count - len(chosen)):
-        x = spread.points[:, k]
-        chosen.append(repair(problem, x) if spread.violations[k] > 0 else x)
+    cloud = point_cloud(problem, seed) if cloud is None else cloud
+    for k in _promising_points(cloud, count - len(chosen)):
+        x = cloud.points[:, k]
+        chosen.append(repair(problem, x) if cloud.violations[k] > 0 else x)
     return chosen
 
 
@@ -184,18 +182,18 @@ def _between_corners(problem: NlpProblem, centre: Array, count: int, seed: int) 
     return list((1 - inside) * (shares @ np.array(corners)) + inside * centre)
 
 
-def _promising_points(spread: PointCloud, count: int) -> list[int]:
-    """Numbers of points: two thirds are better than their neighbours, the others are the first of
-    the sequence."""
-    order = spread.order()
-    usable = order[np.isfinite(spread.violations[order])]
+def _promising_points(cloud: PointCloud, count: int) -> list[int]:
+    """Positions of points: two thirds are better than their neighbours, the others are the first
+    of the sequence."""
+    order = cloud.order()
+    usable = order[np.isfinite(cloud.violations[order])]
     if not len(usable):
         return []
     rank = np.empty(len(order), dtype=int)
     rank[order] = np.arange(len(order))
-    usable_shares = spread.shares.T[usable]
-    near = scipy.spatial.cKDTree(usable_shares).query(
-        usable_shares, k=min(NEIGHBOURS + 1, len(usable))
+    usable_points = cloud.unit_points.T[usable]
+    near = scipy.spatial.cKDTree(usable_points).query(
+        usable_points, k=min(NEIGHBOURS + 1, len(usable))
     )[1]
     near = near.reshape(len(usable), -1)
     best = usable[rank[usable] <= np.min(rank[usable][near], axis=1)]

@@ -18,9 +18,11 @@ from lawdsl.solving.nlp.starts import point_cloud
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-STRICT_RTOL = 1e-9  # of the terms of a constraint: rounding
-APPROACH_SHARES = np.array([1e-6, 1e-3, 0.1])  # of the way to a feasible point, that are tried
-MAX_TARGETS = 32  # such points
+# Relative to the terms of a constraint: below it, slack is rounding error.
+STRICT_RTOL = 1e-9
+# Points that are tested on the line to a feasible point, as shares of its length.
+APPROACH_SHARES = np.array([1e-6, 1e-3, 0.1])
+MAX_TARGETS = 32  # feasible points that such lines lead to
 
 
 @dataclass(frozen=True)

@@ -16,20 +16,21 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 PATH_COUNT = 2000
-PLAIN_PATHS = 64  # of these on which unknowns grow as t, or not at all
-PATH_TIMES = 10.0 ** np.arange(0, 61, 2)  # t
+PLAIN_PATHS = 64  # paths on which each unknown grows as t or is constant
+PATH_TIMES = 10.0 ** np.arange(0, 61, 2)  # values of t
 GROWTH_EXPONENTS = (0.0, -1.0, 0.25, 0.5, 1.0, 1.0, 1.0)  # powers of t; -1 for its logarithm
-UNBOUNDED_SIZE = 1e30  # no unit makes a number near 1 of it: a fall that goes on to there
-MIN_FALL_STEPS = 7  # of two decades each, over which a fall has to go on
-MIN_STEP_RATIO = 0.99  # each step lowers the value by at least this share of what the last one did
-NUDGE_SIZE, MAX_NUDGE_CHANGE = (
-    1e-7,
-    1e-3,
-)  # relative: a point so near has a value that differs by no more
-CURVED_PROJECTIONS = 8  # of Newton's steps of a point onto curved equalities
-EQUALITY_RTOL = 1e-9  # of the terms of an equality: rounding
-MAX_START = 1e9  # no path starts at a point further out
-MAX_REPORTED_POINTS = 3  # points of a path that are kept
+# A decrease must continue to this size of an unknown or of the value: no choice of units brings a
+# number so large near 1.
+UNBOUNDED_SIZE = 1e30
+MIN_FALL_STEPS = 7  # steps of two decades each, over which a decrease must continue
+MIN_STEP_RATIO = 0.99  # least ratio of the decreases in consecutive steps
+NUDGE_SIZE = 1e-7  # relative displacement of a point, to detect values that rounding dominates
+MAX_NUDGE_CHANGE = 1e-3  # relative: a displaced point has a value that differs by no more
+CURVED_PROJECTIONS = 8  # Newton steps that project a point onto curved equalities
+# Relative to the terms of an equality: below it, a violation is rounding error.
+EQUALITY_RTOL = 1e-9
+MAX_START = 1e9  # greatest distance at which a path starts
+MAX_REPORTED_POINTS = 3  # points of a path that are reported
 
 
 def find_unbounded_path(

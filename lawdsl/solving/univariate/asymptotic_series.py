@@ -26,7 +26,7 @@ from lawdsl.solving.univariate.growth_rates import (
     Undecided,
 )
 
-MAX_SERIES_TERMS = 14  # that a sum has; the rest is bounded
+MAX_SERIES_TERMS = 14  # greatest number of explicit terms; the remainder bounds the others
 
 
 @dataclass(frozen=True)

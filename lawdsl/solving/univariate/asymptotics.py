@@ -29,9 +29,10 @@ from lawdsl.solving.univariate.growth_rates import (
     Undecided,
 )
 
-SERIES_BITS = 192  # bits of the balls
-HALF_LINE_BITS = (4, 8, 16, 64, 256, 2048, 2**15, 2**20, 2**26)  # bits of T, tried in turn
-EXPANSION_ORDER = 5  # of an expansion: as many leading terms may cancel
+SERIES_BITS = 192  # precision of the balls
+# exponents k of T = 2^k, tried in turn
+HALF_LINE_BITS = (4, 8, 16, 64, 256, 2048, 2**15, 2**20, 2**26)
+EXPANSION_ORDER = 5  # order of an expansion: as many leading terms may cancel
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def expansion(
     return results[tape.outputs[0]]
 
 
-# What follows expands one operation of the tape each: (arithmetic on a half-line, series of the
+# Each function below expands one operation of the tape: (arithmetic on a half-line, series of the
 # arguments) -> series. Where a sign or a bound is not certain, it raises `Undecided`.
 
 

@@ -26,6 +26,7 @@ from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.result import Conflict, Threshold
 
 BOUNDARY_PROOF_SECONDS = 1.0  # for one proof
+# Relative to the terms of an expression: below it, a value is 0 but for rounding.
 ZERO_RTOL = 1e-9
 NON_FINITE = (sp.zoo, sp.oo, -sp.oo, sp.nan)  # as the slope of x^0.9 at 0
 

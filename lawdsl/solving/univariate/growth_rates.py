@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from flint import arb, fmpq
 
-MAX_FRACTION_BITS = 6000  # bits of a fraction that stays exact
-MAX_EXPANDED_EXPONENT = 64  # whole exponents up to here are multiplied out
+MAX_FRACTION_BITS = 6000  # longest fraction that is represented exactly
+MAX_EXPANDED_EXPONENT = 64  # greatest integer exponent that is multiplied out
 
 
 class Undecided(Exception):

@@ -27,8 +27,8 @@ from lawdsl.solving.univariate.state import SolverState, UnivariateSolution
 
 Array = NDArray[np.float64]
 
-MAX_TIES = 20  # points that are as good as the answer, at most, of which derivatives are computed
-RATE_RTOL = 1e-6  # relative: two rates as near as this agree
+MAX_TIES = 20  # greatest number of equally good points whose derivatives are compared
+RATE_RTOL = 1e-6  # relative to the largest rate: rates that differ by no more agree
 
 
 @dataclass(frozen=True)

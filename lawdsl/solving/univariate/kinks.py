@@ -24,7 +24,7 @@ from lawdsl.solving.univariate.line_functions import LineFunctions
 
 Array = NDArray[np.float64]
 
-COINCIDENCE_RTOL = 1e-9  # relative: two points as near as this coincide
+COINCIDENCE_RTOL = 1e-9  # relative: points that differ by no more coincide
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ from lawdsl.solving.univariate.roots import (
     roots_between,
 )
 
-MIN_PIECE_BITS = 36  # bits: a piece as narrow as this part of its size is one point
-EXACT_VALUE_BITS = 600  # bits with which the goal at a place is computed
-# parts of an undecided piece, each with a bound of the goal
+MIN_PIECE_BITS = 36  # a piece of relative width below 2^-36 counts as one point
+EXACT_VALUE_BITS = 600  # precision with which the goal at a point is computed
+# Parts of an undecided piece, each with its own bound of the goal.
 MAX_BOUND_PARTS = 400
 
 

@@ -26,12 +26,13 @@ Mask = NDArray[np.bool_]
 # sqrt(0.025 * 0.975 / 1000) = 0.5 %.
 NOISE_DRAWS = 1000
 FINE_GRID_POINTS = 161  # values of the unknown near the answer
-COARSE_GRID_POINTS = 41  # values of the unknown over its whole range
-FINE_GRID_HALF_WIDTHS = 8.0  # half-widths of the interval that the fine ones cover on each side
-# of the range: how near the draw without noise must reproduce the answer
+COARSE_GRID_POINTS = 41  # values of the unknown over its range
+# Half-widths of the interval that the fine grid covers on each side of the answer.
+FINE_GRID_HALF_WIDTHS = 8.0
+# Relative to the range: the draw without noise must reproduce the answer to this accuracy.
 CENTRAL_ANSWER_RTOL = 1e-6
-KINK_OFFSET = 1e-3  # of a step: values of the unknown keep this distance from possible kinks
-OPEN_RANGE_FACTOR = 1e3  # times the answer: where the grid of an open range ends
+KINK_OFFSET = 1e-3  # relative to a grid step: distance of grid points from possible kinks
+OPEN_RANGE_FACTOR = 1e3  # multiple of the answer at which the grid of an unbounded range ends
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from lawdsl.solving.formulate.closed_form import flatten_powers
 from lawdsl.solving.univariate.interval_functions import Formula, IntervalFunction
 from lawdsl.solving.univariate.roots import interval_order, roots_between
 
-MAX_SMOOTH_PIECES = 200  # that a range is cut into at most
+MAX_SMOOTH_PIECES = 200  # greatest number of pieces into which a range is cut
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from lawdsl.solving.univariate.line_minimum import LineMinimum, Margin
 from lawdsl.solving.univariate.roots import UnknownRange
 
 MAX_REFINEMENTS = 3  # searches of an undecided part
-MAX_RELATIVE_WIDTH = 0.5  # of a range: a part that is searched again is narrower
+MAX_RELATIVE_WIDTH = 0.5  # relative to the range: only a narrower part is searched again
 
 
 def minimize(

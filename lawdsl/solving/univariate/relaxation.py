@@ -18,7 +18,7 @@ from lawdsl.solving.univariate.line_minimum import Margin
 from lawdsl.solving.univariate.refinement import minimize
 from lawdsl.solving.univariate.roots import UnknownRange
 
-RELAXATION_DIGITS = 6  # of a value that is advised
+RELAXATION_DIGITS = 6  # of a recommended value
 
 
 def relaxations(

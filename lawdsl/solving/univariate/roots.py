@@ -29,10 +29,10 @@ from lawdsl.compiling.intervals import (
 from lawdsl.solving.univariate.interval_functions import IntervalFunction, number
 
 ROOT_BITS = 90
-MAX_ROOT_PIECES = 3000  # that a range is cut into at most
-RETRY_FACTOR = 3  # times as many are cut, in all, where undecided pieces are searched again
-NARROW_PIECE_BITS = 44  # bits: a piece as narrow as this part of its size is not cut further
-ROOT_TOLERANCE_BITS = 60  # bits to which a root is known
+MAX_ROOT_PIECES = 3000  # greatest number of pieces into which a range is cut
+RETRY_FACTOR = 3  # multiple of MAX_ROOT_PIECES that the search of undecided pieces may cut, in all
+NARROW_PIECE_BITS = 44  # a piece of relative width below 2^-44 is not cut further
+ROOT_TOLERANCE_BITS = 60  # relative precision of a root
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from lawdsl.solving.univariate.state import SolverState, UnivariateSolution
 
 Array = NDArray[np.float64]
 
-GRID_POINTS = 400  # of each kind of spacing
+GRID_POINTS = 400  # points of each kind of spacing
 MAX_ZOOMS = 6  # refinements of the grid around the best point
-MAX_DECADES = 12  # powers of ten from the size of the numbers, towards infinity and towards an end
+# Powers of ten above and below the size of the numbers that the grid covers.
+MAX_DECADES = 12
 
 
 def better_point(state: SolverState, solution: UnivariateSolution) -> float | None:

@@ -23,7 +23,7 @@ from lawdsl.solving.univariate.state import SolverState, UnivariateSolution
 
 Array = NDArray[np.float64]
 
-RESPONSE_STEPS = 9  # of a response curve, beside the answer
+RESPONSE_STEPS = 9  # points of a response curve, besides the answer
 
 
 def sensitivities(

@@ -44,9 +44,9 @@ from lawdsl.solving.warnings import MissingInterval, answer_warnings
 
 Array = NDArray[np.float64]
 
-THRESHOLD_STEP = 1e-3  # relative: how far beyond a threshold it is checked
-MAX_CHECK_ROUNDS = 4  # of looking for a point that is better than an answer that is not certain
-CLOSED_FORM_RTOL = 1e-9  # relative: a closed form agrees with the certified root
+THRESHOLD_STEP = 1e-3  # relative distance beyond a threshold at which it is checked
+MAX_CHECK_ROUNDS = 4  # searches for a point that is better than an answer that is not certain
+CLOSED_FORM_RTOL = 1e-9  # relative tolerance within which a closed form equals the certified root
 
 
 class UnivariateSolver:

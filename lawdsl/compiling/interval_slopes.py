@@ -29,7 +29,8 @@ from lawdsl.core.functions import EXTREMA, FUNCTIONS
 
 Array = NDArray[np.float64]
 
-PRECISION_BITS = 60  # bits: an interval as narrow as this part of its size has one float64
+# Of an interval of relative width at most 2^-60 the midpoint, rounded to float64, is within 0.51 ulp.
+MAX_RELATIVE_WIDTH_BITS = 60
 KINKED = (*EXTREMA, *(name for name, row in FUNCTIONS.items() if not row.smooth))
 ZERO, ONE = Interval(arb(0), arb(0)), Interval(arb(1), arb(1))
 
@@ -64,7 +65,7 @@ def reverse_slopes(
             continue
         for position, k in enumerate(step.arguments):
             if moving[k]:
-                partial = _partial(step, position, results, certain(results[i]))
+                partial = _partial(step, position, results, require(results[i]))
                 adjoints[k] = add(adjoints[k], multiply(adjoint, partial))
     return slopes
 
@@ -72,20 +73,20 @@ def reverse_slopes(
 def affine_rows(
     tape: Tape, rows: Sequence[int], inputs: Sequence[float], count: int
 ) -> list[tuple[Array, float] | None]:
-    """Give slopes and offsets of affine outputs, correctly rounded to float64.
+    """Give slopes and offsets of affine outputs, to within 0.51 ulp of float64.
 
     Forward accumulation stores for each instruction the slopes by the unknowns on which it depends,
     so that the work is proportional to the number of non-zero coefficients.
 
     Args:
         tape: the compiled expressions.
-        rows: numbers of outputs that are affine in the first inputs.
+        rows: positions of outputs that are affine in the first inputs.
         inputs: a point, the unknowns first.
         count: the number of unknowns.
 
     Returns:
-        For each row its slopes, shape (count,), and its offset; None where they are not known to
-        float64's precision at that point, as where a part has a kink.
+        For each row its slopes, shape (count,), and its offset; None where the enclosures are too
+        wide at that point, as at a kink of a part.
     """
     slopes: dict[int, dict[int, Interval]] = {}
     affine: list[tuple[Array, float] | None] = []
@@ -97,10 +98,10 @@ def affine_rows(
                 parts = _ancestors(tape, output)
                 for i in (i for i in parts if i not in slopes):
                     slopes[i] = _forward_slopes(
-                        tape.instructions[i], certain(results[i]), results, slopes
+                        tape.instructions[i], require(results[i]), results, slopes
                     )
                     slopes[i] = {k: slope for k, slope in slopes[i].items() if k < count}
-                values = [certain(results[i]) for i in parts]
+                values = [require(results[i]) for i in parts]
                 affine.append(_rounded_row(values, slopes[output], exact, count))
             except NoInterval:
                 affine.append(None)
@@ -108,7 +109,7 @@ def affine_rows(
 
 
 def _ancestors(tape: Tape, output: int) -> list[int]:
-    """The instructions on which one depends, and itself, in the order of the tape."""
+    """An instruction and those on which it depends, in the order of the tape."""
     ancestors, waiting = {output}, [output]
     while waiting:
         new = set(tape.instructions[waiting.pop()].arguments) - ancestors
@@ -134,7 +135,7 @@ def _forward_slopes(
     for position, k in enumerate(step.arguments):
         if not slopes[k]:
             continue
-        if step.op in KINKED and _at_kink(step.op, [certain(results[j]) for j in step.arguments]):
+        if step.op in KINKED and _at_kink(step.op, [require(results[j]) for j in step.arguments]):
             raise NoInterval
         partial = _partial(step, position, results, result)
         for number, slope in slopes[k].items():
@@ -162,7 +163,11 @@ def _rounded_row(
         size = max(abs(end) for part in parts for end in part if end.is_finite())
         # an interval about 0 has no relative width: it counts as 0 where it is narrow beside its
         # terms
-        offset = 0.0 if value.high - value.low <= size * arb(2) ** -PRECISION_BITS else float("nan")
+        offset = (
+            0.0
+            if value.high - value.low <= size * arb(2) ** -MAX_RELATIVE_WIDTH_BITS
+            else float("nan")
+        )
     return (
         (coefficients, offset) if np.isfinite(coefficients).all() and np.isfinite(offset) else None
     )
@@ -185,7 +190,7 @@ def _rounded(x: Interval) -> float:
     if x.low == x.high:
         return float(x.low)
     middle = ((x.low + x.high) / 2).mid()
-    narrow = x.high - x.low <= abs(middle) * arb(2) ** -PRECISION_BITS
+    narrow = x.high - x.low <= abs(middle) * arb(2) ** -MAX_RELATIVE_WIDTH_BITS
     return float(middle) if narrow else float("nan")
 
 
@@ -204,7 +209,7 @@ def _partial(
     """The derivative of an operation by one of its arguments."""
     if step.op == "add":
         return ONE
-    arguments = [certain(results[k]) for k in step.arguments]
+    arguments = [require(results[k]) for k in step.arguments]
     if step.op == "multiply":
         product = ONE
         for k, factor in enumerate(arguments):
@@ -223,7 +228,7 @@ def _partial(
 
 
 def _certain_extremum(op: str, arguments: Sequence[Interval]) -> int:
-    """The number of the first argument that is certainly the extremum; NoInterval if none is."""
+    """The position of the first argument that is certainly the extremum; NoInterval if none is."""
     for k, argument in enumerate(arguments):
         if op == "max" and all(
             argument.low >= other.high for other in arguments if other is not argument
@@ -236,11 +241,11 @@ def _certain_extremum(op: str, arguments: Sequence[Interval]) -> int:
     raise NoInterval
 
 
-def certain(value: Interval | None) -> Interval:
-    """An interval that is known.
+def require(value: Interval | None) -> Interval:
+    """The interval itself.
 
     Raises:
-        NoInterval: it is not.
+        NoInterval: it is None.
     """
     if value is None:
         raise NoInterval
