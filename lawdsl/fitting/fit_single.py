@@ -51,7 +51,7 @@ from lawdsl.fitting.solvers.multistart import MAX_SEARCH_ROWS, Optimum, optimum
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.fitting.transforms import to_parameters
-from lawdsl.fitting.two_step import Straightest
+from lawdsl.fitting.two_step import StraightestCriterion
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
@@ -144,13 +144,15 @@ class _ChosenParameter:
         problem: the fit of that law.
     """
 
-    criterion: Straightest
+    criterion: StraightestCriterion
     value: float
     law: PreparedLaw
     problem: Problem
 
     @classmethod
-    def of(cls, criterion: Straightest, law: PreparedLaw, problem: Problem) -> _ChosenParameter:
+    def of(
+        cls, criterion: StraightestCriterion, law: PreparedLaw, problem: Problem
+    ) -> _ChosenParameter:
         """The parameter at the value that the criterion chooses."""
         return cls(criterion, criterion.value(), law, problem)
 

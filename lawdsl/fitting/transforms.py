@@ -78,7 +78,7 @@ class Transform:
         return self.lower, self.upper
 
 
-def _from_zero(transform: Transform) -> bool:
+def _has_limit_only_at_zero(transform: Transform) -> bool:
     """Whether it has no limit except a lower one at 0."""
     if transform.upper is not None or transform.coupled:
         return False
@@ -103,7 +103,7 @@ class Transforms(tuple[Transform, ...]):
         self.where = slice(None) if len(self.one_sided) == len(self) else self.one_sided
         self.bounded = np.sort(np.r_[self.one_sided, np.array(self.others, dtype=int)])
         # asked at every step of every search, so computed once
-        self.from_zero = np.array([_from_zero(t) for t in self], dtype=np.bool_)
+        self.from_zero = np.array([_has_limit_only_at_zero(t) for t in self], dtype=np.bool_)
 
     def plain(self, chosen: list[int]) -> bool:
         """Whether none of the chosen parameters has a limit, except a lower one at 0."""
@@ -127,7 +127,7 @@ class Transforms(tuple[Transform, ...]):
                 )
 
 
-def relaxed(transforms: Transforms) -> Transforms | None:
+def without_coupled_limits(transforms: Transforms) -> Transforms | None:
     """Remove the limits that depend on other parameters; None where there are none.
 
     A minimum of the relaxed problem that satisfies these limits is a minimum of the problem itself.
@@ -161,8 +161,8 @@ def to_parameters(transforms: Transforms, free: Array) -> Array:
         theta, _ = _one_sided(transforms, free)
         # in the order of the parameters: a limit depends only on parameters before its own
         for i in transforms.others:
-            low, high = _limits(transforms[i], theta)
-            theta[:, i] = _forward(transforms[i], low, high, free[:, i])
+            low, high = _limit_values(transforms[i], theta)
+            theta[:, i] = _parameter_value(transforms[i], low, high, free[:, i])
     return theta
 
 
@@ -292,7 +292,7 @@ def with_curvature(
             )
             below = None if low is None else low.value
             above = None if high is None else high.value
-            theta[:, i] = _forward(transform, below, above, free[:, i])
+            theta[:, i] = _parameter_value(transform, below, above, free[:, i])
             u = np.clip(free[:, i], -MAX_EXPONENT, MAX_EXPONENT)
             if low is not None and high is not None:
                 share = 1 / (1 + np.exp(-u))
@@ -301,8 +301,10 @@ def with_curvature(
                 slopes[:, i] = (1 - share)[:, None] * low.slopes + share[:, None] * high.slopes
                 cross = rise[:, None] * (high.slopes - low.slopes)
                 slopes[:, i, i] = width * rise
-                own = width * rise * (1 - 2 * share)
-                seconds.append(_SecondDerivatives(i, ((1 - share, low), (share, high)), own, cross))
+                own_second = width * rise * (1 - 2 * share)
+                seconds.append(
+                    _SecondDerivatives(i, ((1 - share, low), (share, high)), own_second, cross)
+                )
             else:
                 side, sign = (low, 1.0) if low is not None else (high, -1.0)
                 assert side is not None
@@ -383,7 +385,7 @@ def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE
         theta[:, one_sided] = _one_sided(transforms, free)[0][:, one_sided]
         for i in transforms.others:
             transform = transforms[i]
-            low, high = _limits(transform, theta)
+            low, high = _limit_values(transform, theta)
             x = theta[:, i]
             if low is not None and high is not None:
                 share = np.clip((x - low) / (high - low), inside, 1 - inside)
@@ -396,7 +398,7 @@ def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE
                 free[:, i] = np.log(
                     np.maximum(high - x, np.maximum(inside * np.abs(high), MIN_BOUND_DISTANCE))
                 )
-            theta[:, i] = _forward(transform, low, high, free[:, i])
+            theta[:, i] = _parameter_value(transform, low, high, free[:, i])
     return free
 
 
@@ -415,7 +417,7 @@ def bound_distances(
     values = np.array([[theta[t.name] for t in transforms]])
     nearest = {}
     for i, transform in enumerate(transforms):
-        low, high = _limits(transform, values)
+        low, high = _limit_values(transform, values)
         distances = []
         if low is not None:
             distances.append(("lower", float(values[0, i] - low[0])))
@@ -426,7 +428,9 @@ def bound_distances(
     return nearest
 
 
-def _forward(transform: Transform, low: Array | None, high: Array | None, u: Array) -> Array:
+def _parameter_value(
+    transform: Transform, low: Array | None, high: Array | None, u: Array
+) -> Array:
     """The parameter at u. Where rounding would put it on a limit that is not permitted, it is the
     neighbouring number."""
     if low is None and high is None:
@@ -446,7 +450,7 @@ def _forward(transform: Transform, low: Array | None, high: Array | None, u: Arr
     return x
 
 
-def _limits(transform: Transform, theta: Array) -> tuple[Array | None, Array | None]:
+def _limit_values(transform: Transform, theta: Array) -> tuple[Array | None, Array | None]:
     low, high = transform.lower, transform.upper
     return None if low is None else low.at(theta), None if high is None else high.at(theta)
 
@@ -457,9 +461,9 @@ def _limit_slopes(limit: Limit, theta: Array, slopes: Array, second: bool) -> _L
         return _LimitSlopes(limit.at(theta), np.zeros_like(theta))
     second_derivatives = None
     if second and limit.formula.parts.hessian is not None:
-        value, by, second_derivatives = limit.formula.curvature(theta)
+        value, by_parameters, second_derivatives = limit.formula.curvature(theta)
     else:
-        value, by = limit.formula.slopes(theta)
-    by = by[:, :, 0]
-    through = np.einsum("sk,skj->sj", by, slopes)
-    return _LimitSlopes(value[:, 0], through, by, second_derivatives)
+        value, by_parameters = limit.formula.slopes(theta)
+    by_parameters = by_parameters[:, :, 0]
+    through = np.einsum("sk,skj->sj", by_parameters, slopes)
+    return _LimitSlopes(value[:, 0], through, by_parameters, second_derivatives)

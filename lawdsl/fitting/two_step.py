@@ -29,7 +29,7 @@ DISTANCE_RTOL = 1e-12  # tolerance relative to the distance from the smallest me
 
 
 @dataclass(frozen=True)
-class Straightest:
+class StraightestCriterion:
     """The criterion by which a parameter is chosen.
 
     Attributes:

@@ -36,13 +36,13 @@ from rich.console import Console
 
 from lawdsl.fitting.diagnostics.diagnose import bound_findings
 from lawdsl.fitting.intervals.bootstrap import bootstrap
-from lawdsl.fitting.intervals.delta import delta
+from lawdsl.fitting.intervals.delta import linearised_errors
 from lawdsl.fitting.intervals.profile import profile
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import optimum
-from lawdsl.fitting.transforms import relaxed
+from lawdsl.fitting.transforms import without_coupled_limits
 from lawdsl.reporting.terminal import show_rows
 
 Array = NDArray[np.float64]
@@ -207,7 +207,9 @@ def simulated(family: Family, seed: int) -> Simulated:
         theta = theta[list(family.swapped)]
     bounds = bound_findings(prepare(law), problem, theta)[1]
     held = np.array([q.name in bounds for q in law.parameters])
-    problem = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
+    problem = replace(
+        problem, transforms=without_coupled_limits(problem.transforms) or problem.transforms
+    )
     groups = family.groups if family.runs and not family.by_row else None
     at = np.stack(
         [columns[:, problem.rows // 2], [family.beyond[q.name] for q in law.variables]], 1
@@ -222,7 +224,7 @@ Ends = tuple[Array, Array]
 
 
 def by_delta(sim: Simulated, level: float, resamples: int) -> Ends:
-    spread = delta(sim.problem, sim.theta, sim.held, level, sim.groups)
+    spread = linearised_errors(sim.problem, sim.theta, sim.held, level, sim.groups)
     (made,), (slopes,) = sim.points.residuals_and_slopes(spread.free[None])
     slopes = slopes[:, ~sim.held]
     kept = spread.covariance[np.ix_(~sim.held, ~sim.held)]

@@ -21,14 +21,20 @@ from lawdsl.fitting.intervals.covariance import (
     MAX_COVARIANCE_PARAMETERS,
     Covariance,
 )
-from lawdsl.fitting.intervals.delta import endless
+from lawdsl.fitting.intervals.delta import open_ends_at_infinity
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
-from lawdsl.fitting.transforms import Transforms, relaxed, to_free, to_parameters, within_limits
-from lawdsl.fitting.two_step import Straightest
+from lawdsl.fitting.transforms import (
+    Transforms,
+    to_free,
+    to_parameters,
+    within_limits,
+    without_coupled_limits,
+)
+from lawdsl.fitting.two_step import StraightestCriterion
 
 Array = NDArray[np.float64]
 
@@ -36,9 +42,9 @@ INTERVAL_END_RTOL = 1e-9  # relative: an end of an interval is not needed to the
 MIN_RESIDUAL_SHARE = 1e-3  # of a row's error, after the fit
 NEAREST_RESAMPLES_SHARE = 0.9  # of the resamples: the share whose covariance is taken
 TRIMMING_STEPS = 10  # concentration steps towards that share
-SPARE = 3  # rows or runs that resamples need beyond the parameters
-COLLINEAR = 1e-7  # inverse condition number below which normal equations are singular
-FAILED = 0.05  # of the resamples: if more do not converge, a warning says so
+MIN_SPARE_UNITS = 3  # rows or runs that resamples need beyond the parameters
+MIN_INVERSE_CONDITION = 1e-7  # inverse condition number below which normal equations are singular
+MAX_FAILED_SHARE = 0.05  # of the resamples: if more do not converge, a warning says so
 # numbers in the Jacobians of the resamples fitted at once: bounds memory
 MAX_BATCH_NUMBERS = 3_000_000
 
@@ -51,23 +57,23 @@ class Resamples:
         theta: their parameters, shape (resamples, parameters).
         settled: which of them ended in a minimum, shape (resamples,).
         units: how many rows or runs were drawn from.
-        short: for each parameter, the factor by which the resamples underestimate its standard
-            error, shape (parameters,).
+        underestimation: for each parameter, the factor by which the resamples underestimate its
+            standard error, shape (parameters,).
         by_run: whether runs were drawn.
     """
 
     theta: Array
     settled: NDArray[np.bool_]
     units: int
-    short: Array
+    underestimation: Array
     by_run: bool
 
     def ends(self, level: float, parameters: int) -> tuple[Array, Array]:
         """Lower and upper ends of the percentile intervals, each of shape (parameters,).
 
         With few units the resamples scatter too little. So the percentiles are those of
-        Phi(-t·short), t the quantile of Student's t (the expanded percentile interval; Hesterberg
-        (2015), The American Statistician 69).
+        Phi(-t·underestimation), t the quantile of Student's t (the expanded percentile interval;
+        Hesterberg (2015), The American Statistician 69).
 
         Args:
             level: 0.95 for 95 % intervals.
@@ -99,45 +105,45 @@ class Resamples:
             The covariance; None where too few resamples ended in a minimum, or parameters are too
             many.
         """
-        found = self.theta[self.settled & np.isfinite(self.theta).all(axis=1)]
-        count = int(NEAREST_RESAMPLES_SHARE * len(found))
+        finite = self.theta[self.settled & np.isfinite(self.theta).all(axis=1)]
+        count = int(NEAREST_RESAMPLES_SHARE * len(finite))
         if count <= 2 * len(names) or len(names) > MAX_COVARIANCE_PARAMETERS:
             return None
-        middle, scale = np.median(found, axis=0), self.errors()
+        median, scale = np.median(finite, axis=0), self.errors()
         scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
-        away = (found - middle) / scale
-        nearest = np.argsort(np.linalg.norm(away, axis=1))[:count]
+        scaled_deviations = (finite - median) / scale
+        nearest = np.argsort(np.linalg.norm(scaled_deviations, axis=1))[:count]
         for _ in range(TRIMMING_STEPS):
-            centred = away - np.mean(away[nearest], axis=0)
+            centred = scaled_deviations - np.mean(scaled_deviations[nearest], axis=0)
             _, widths, directions = np.linalg.svd(centred[nearest], full_matrices=False)
             # resamples on a bound may span fewer directions than there are parameters
             wide = widths > COVARIANCE_RANK_RTOL * widths[0]
             # Mahalanobis distances by singular values: the covariance itself could be singular
-            far = np.linalg.norm(centred @ (directions[wide].T / widths[wide]), axis=1)
+            distances = np.linalg.norm(centred @ (directions[wide].T / widths[wide]), axis=1)
             # stable, so that ties do not depend on the sorting method of a platform
-            nearest = np.argsort(far, kind="stable")[:count]
+            nearest = np.argsort(distances, kind="stable")[:count]
         rank = int(np.sum(wide))
         trimmed = (
             chi2_cdf(chi2_quantile(NEAREST_RESAMPLES_SHARE, rank), rank + 2)
             / NEAREST_RESAMPLES_SHARE
         )  # variance of a normal distribution trimmed to the nearest 90 %, relative to the whole
-        size = np.sqrt(1 / trimmed / (count - 1)) * float(np.median(self.short))
+        size = np.sqrt(1 / trimmed / (count - 1)) * float(np.median(self.underestimation))
         factor = size * widths[wide, None] * directions[wide] * scale
-        nothing = np.empty((0, len(names)))
-        return Covariance(tuple(names), factor, nothing, scale, float(self._freedom(parameters)))
+        null_space = np.empty((0, len(names)))
+        return Covariance(tuple(names), factor, null_space, scale, float(self._freedom(parameters)))
 
     def _freedom(self, parameters: int) -> int:
         return max(self.units - (1 if self.by_run else parameters), 1)
 
-    def _percentiles(self, far: float) -> tuple[Array, Array]:
-        """The percentiles that lie `far` standard errors from the median."""
-        found, tails = self._found, normal_cdf(-far * self.short)
-        ends = [np.quantile(x, [p, 1 - p]) for x, p in zip(found.T, tails, strict=True)]
+    def _percentiles(self, distance: float) -> tuple[Array, Array]:
+        """The percentiles that lie `distance` standard errors from the median."""
+        finite, tails = self._finite, normal_cdf(-distance * self.underestimation)
+        ends = [np.quantile(x, [p, 1 - p]) for x, p in zip(finite.T, tails, strict=True)]
         low, high = np.array(ends).T
-        return endless(low, high, np.median(found, axis=0))
+        return open_ends_at_infinity(low, high, np.median(finite, axis=0))
 
     @property
-    def _found(self) -> Array:
+    def _finite(self) -> Array:
         return self.theta[np.isfinite(self.theta).all(axis=1)]
 
 
@@ -149,7 +155,7 @@ def bootstrap(
     seed: int = 0,
     groups: Groups = None,
     progress: Callable[[int, int], None] | None = None,
-    before: Straightest | None = None,
+    before: StraightestCriterion | None = None,
 ) -> Resamples:
     """Fit resamples of the rows, or of the runs.
 
@@ -168,67 +174,75 @@ def bootstrap(
     """
     rows = np.ones(problem.rows) if problem.weights is None else problem.weights
     if groups is None:
-        units, copies, within = np.arange(problem.rows), rows, np.array(1.0)
+        units, copies, row_weights = np.arange(problem.rows), rows, np.array(1.0)
     else:
-        units, copies, within = groups, np.ones(int(groups.max()) + 1), rows
+        units, copies, row_weights = groups, np.ones(int(groups.max()) + 1), rows
     count = len(copies)
     # a stream of its own, so that resamples are independent of the starts of the same seed
     rng = np.random.default_rng([seed, 0xB007])
     width = max(1, MAX_BATCH_NUMBERS // (problem.rows * problem.parameters))
     # fits without the bounds between parameters settle faster; the few that violate one are
     # repeated
-    loose = relaxed(problem.transforms)
-    found, settled = np.empty((resamples, len(theta))), np.zeros(resamples, dtype=bool)
+    uncoupled = without_coupled_limits(problem.transforms)
+    resampled, settled = np.empty((resamples, len(theta))), np.zeros(resamples, dtype=bool)
     for first in range(0, resamples, width):
         last = min(first + width, resamples)
         # gamma of shape w is the sum of w exponential weights: a row of weight w stands for w rows
-        weights = rng.gamma(copies, size=(last - first, count))[:, units] * within
-        some = slice(first, last)
-        found[some], settled[some] = _fitted(problem, theta, weights, loose, before)
-        if loose is not None:  # resamples that violate a bound are fitted again with it
+        weights = rng.gamma(copies, size=(last - first, count))[:, units] * row_weights
+        batch = slice(first, last)
+        resampled[batch], settled[batch] = _fit_resamples(
+            problem, theta, weights, uncoupled, before
+        )
+        if uncoupled is not None:  # resamples that violate a bound are fitted again with it
             outside = [
-                k for k in range(first, last) if not within_limits(problem.transforms, found[k])
+                k for k in range(first, last) if not within_limits(problem.transforms, resampled[k])
             ]
             if outside:
-                own = weights[np.array(outside) - first]
-                found[outside], settled[outside] = _fitted(problem, theta, own, None, before)
+                outside_weights = weights[np.array(outside) - first]
+                resampled[outside], settled[outside] = _fit_resamples(
+                    problem, theta, outside_weights, None, before
+                )
         if progress is not None:
             progress(last, resamples)
-    short = np.ones(len(theta)) if groups is not None else _short(problem, theta, rows)
+    underestimation = np.ones(len(theta))
+    if groups is None:
+        underestimation = _underestimation_factors(problem, theta, rows)
     drawn_from = count if groups is not None else round(float(np.sum(rows)))
-    return Resamples(found, settled, drawn_from, short, groups is not None)
+    return Resamples(resampled, settled, drawn_from, underestimation, groups is not None)
 
 
-def _short(problem: Problem, theta: Array, rows: Array) -> Array:
+def _underestimation_factors(problem: Problem, theta: Array, rows: Array) -> Array:
     """The factor by which resamples of rows underestimate standard errors, in the linearised law. A
     fit draws each row towards itself by the row's leverage h, and only the share 1 - h of its error
     is drawn again. With a Huber loss only rows within delta have leverage. The effect on resamples
     of runs is small beside their other errors."""
-    transforms = relaxed(problem.transforms) or problem.transforms
-    own = replace(problem, transforms=transforms)
-    (residual,), (slopes,) = own.residuals_and_slopes(to_free(transforms, theta[None]))
+    transforms = without_coupled_limits(problem.transforms) or problem.transforms
+    relaxed_problem = replace(problem, transforms=transforms)
+    (residual,), (slopes,) = relaxed_problem.residuals_and_slopes(to_free(transforms, theta[None]))
     slopes = np.nan_to_num(slopes)
     size = np.maximum(np.sqrt(rows @ slopes**2), 1e-300)
     scaled = np.sqrt(rows)[:, None] * slopes / size
     influence = scaled @ np.linalg.pinv(scaled.T @ scaled, rcond=1e-14, hermitian=True)
-    noise = noise_of(own, residual, len(theta))
+    noise = noise_of(relaxed_problem, residual, len(theta))
     drawing = noise.curvature / problem.objective.row.max_curvature
     leverage = np.sum(influence * scaled, axis=1) / np.maximum(rows, 1e-300)
     # a row that the fit follows exactly would divide by 0
-    left = np.maximum(1 - drawing * leverage, MIN_RESIDUAL_SHARE)
-    seen = np.sum(influence**2, axis=0)
+    remaining_shares = np.maximum(1 - drawing * leverage, MIN_RESIDUAL_SHARE)
+    variances = np.sum(influence**2, axis=0)
     with np.errstate(all="ignore"):
-        return np.where(seen > 0, np.sqrt(seen / (left @ influence**2)), 1.0)
+        return np.where(variances > 0, np.sqrt(variances / (remaining_shares @ influence**2)), 1.0)
 
 
-def _fitted(
+def _fit_resamples(
     problem: Problem,
     theta: Array,
     weights: Array,
     transforms: Transforms | None,
-    before: Straightest | None,
+    before: StraightestCriterion | None,
 ) -> tuple[Array, NDArray[np.bool_]]:
-    own = replace(problem, weights=weights, transforms=transforms or problem.transforms)
+    weighted_problem = replace(
+        problem, weights=weights, transforms=transforms or problem.transforms
+    )
     start, fixed = np.repeat(theta[None], len(weights), axis=0), None
     if before is not None:
         # the parameter chosen before the fit is chosen anew in each resample: that is its
@@ -237,20 +251,24 @@ def _fitted(
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[:, before.number] = True
     free, _, settled, _ = newton_batch(
-        project(own), to_free(own.transforms, start), fixed, rtol=INTERVAL_END_RTOL
+        project(weighted_problem),
+        to_free(weighted_problem.transforms, start),
+        fixed,
+        rtol=INTERVAL_END_RTOL,
     )
-    return to_parameters(own.transforms, free), settled
+    return to_parameters(weighted_problem.transforms, free), settled
 
 
-def _resampled(task: IntervalTask) -> IntervalEnds | Diagnostic:
+def _bootstrap_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
     options, first = task.options, task.first
-    if first is None and not task.undetermined.any() and task.scatter.narrowest < COLLINEAR:
-        return _collinear(task.scatter.narrowest)
+    narrowest = task.scatter.narrowest
+    if first is None and not task.undetermined.any() and narrowest < MIN_INVERSE_CONDITION:
+        return _collinear_diagnostic(narrowest)
     count, seed = options.resamples, options.seed
     drawn = bootstrap(task.problem, task.theta, count, seed, task.groups, options.progress, first)
     failed = int(np.sum(~drawn.settled))
     notes: tuple[Diagnostic, ...] = ()
-    if failed > FAILED * count:
+    if failed > MAX_FAILED_SHARE * count:
         message = f"{failed} of {count} resamples did not end in a minimum"
         help = "believe the intervals less: compare them with --intervals profile"
         notes = (Diagnostic("F0121", message, "warning", help=help),)
@@ -264,7 +282,7 @@ def _resampled(task: IntervalTask) -> IntervalEnds | Diagnostic:
     )
 
 
-def _collinear(narrowest: float) -> Diagnostic:
+def _collinear_diagnostic(narrowest: float) -> Diagnostic:
     """Why there are no intervals by a bootstrap: the refits would not leave their starts."""
     message = (
         f"the effects of the parameters are collinear to {narrowest:.1g}: resamples cannot be fitted "
@@ -276,4 +294,4 @@ def _collinear(narrowest: float) -> Diagnostic:
     return Diagnostic("F0122", message, "warning", help=help)
 
 
-METHOD = IntervalMethod(_resampled, spare=SPARE, repeats_choice=True)
+METHOD = IntervalMethod(_bootstrap_ends, spare=MIN_SPARE_UNITS, repeats_choice=True)

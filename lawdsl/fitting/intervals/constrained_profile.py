@@ -28,12 +28,12 @@ Mask = NDArray[np.bool_]
 
 INTERVAL_END_RTOL = 1e-9  # relative: an end of an interval is not needed to the last digit
 MAX_ACTIVE_SETS = 27  # active sets that are tried: those that differ least from that of the fit
-ENUMERATED = 100_000  # active sets among which those tried are chosen
-ON_IT = 1e-9  # relative: a violation of a bound below this is rounding
+MAX_ENUMERATED = 100_000  # active sets among which those tried are chosen
+COUPLED_BOUND_RTOL = 1e-9  # relative: a violation of a bound below this is rounding
 
 
 @dataclass(frozen=True)
-class _Way:
+class _ActiveSet:
     """The fit with some parameters on bounds that depend on others: one active set.
 
     Attributes:
@@ -45,12 +45,12 @@ class _Way:
     on: dict[int, float]
 
 
-class Constrained:
+class ConstrainedFit:
     """A fit with bounds that depend on other parameters.
 
     Args:
         problem: the fit without these bounds.
-        whole: the fit with all bounds.
+        bounded: the fit with all bounds.
         theta: its parameters, shape (parameters,).
 
     Attributes:
@@ -58,31 +58,34 @@ class Constrained:
             then it is lower than the one that is computed, and an interval wider.
     """
 
-    def __init__(self, problem: Problem, whole: Problem, theta: Array) -> None:
-        self.problem, self.limits = problem, whole.transforms
+    def __init__(self, problem: Problem, bounded: Problem, theta: Array) -> None:
+        self.problem, self.limits = problem, bounded.transforms
         coupled = [i for i, t in enumerate(self.limits) if t.coupled]
-        states = [(None, *_on_its_bounds(self.limits[i])) for i in coupled]
+        states = [(None, *_free_on_coupled_bounds(self.limits[i])) for i in coupled]
         total = prod(map(len, states))
         self.left_out = max(0, total - MAX_ACTIVE_SETS)
-        self.ways = list(self._ways(coupled, states, theta))
+        self.active_sets = list(self._enumerate(coupled, states, theta))
 
-    def _ways(
+    def _enumerate(
         self, coupled: list[int], states: list[tuple[float | None, ...]], theta: Array
-    ) -> Iterator[_Way]:
-        limits, at_fit = self.limits, _on_bounds(self.limits, theta)
+    ) -> Iterator[_ActiveSet]:
+        limits, at_fit = self.limits, _are_on_coupled_bounds(self.limits, theta)
 
         def changed(chosen: tuple[float | None, ...]) -> int:
             return sum((u is not None) != at_fit[i] for i, u in zip(coupled, chosen, strict=True))
 
         # with many bounds the product is too long even to sort
-        tried = islice(product(*states), ENUMERATED)
-        for chosen in nsmallest(MAX_ACTIVE_SETS, tried, key=changed):
+        enumerated = islice(product(*states), MAX_ENUMERATED)
+        for chosen in nsmallest(MAX_ACTIVE_SETS, enumerated, key=changed):
             on = {i: u for i, u in zip(coupled, chosen, strict=True) if u is not None}
             pairs = zip(limits, self.problem.transforms, strict=True)
-            each = [own if i in on else loose for i, (own, loose) in enumerate(pairs)]
-            yield _Way(replace(self.problem, transforms=Transforms(each)), on)
+            transforms = [
+                coupled_transform if i in on else free_transform
+                for i, (coupled_transform, free_transform) in enumerate(pairs)
+            ]
+            yield _ActiveSet(replace(self.problem, transforms=Transforms(transforms)), on)
 
-    def least(self, free: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
+    def minimise(self, free: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
         """The best feasible points with one free number fixed in each, and the objective there.
 
         Args:
@@ -95,48 +98,54 @@ class Constrained:
             feasible point was found.
         """
         best, losses = free.copy(), np.full(len(free), np.inf)
-        for way in self.ways:
+        for active_set in self.active_sets:
             # a parameter cannot be fixed at its value and on its bound at once
-            rows = np.flatnonzero(~np.isin(numbers, list(way.on)))
+            rows = np.flatnonzero(~np.isin(numbers, list(active_set.on)))
             if not len(rows):
                 continue
-            theta, reached = self._along(way, free[rows], numbers[rows])
-            kept = [
-                keeps(self.limits, at, int(j)) for at, j in zip(theta, numbers[rows], strict=True)
+            theta, reached = self._minimise_on(active_set, free[rows], numbers[rows])
+            is_feasible = [
+                satisfies_coupled_bounds(self.limits, point, int(j))
+                for point, j in zip(theta, numbers[rows], strict=True)
             ]
-            better = np.array(kept) & (reached < losses[rows])
-            won = rows[better]
-            best[won], losses[won] = (
+            better = np.array(is_feasible) & (reached < losses[rows])
+            improved = rows[better]
+            best[improved], losses[improved] = (
                 to_free(self.problem.transforms, theta[better]),
                 reached[better],
             )
             # the mapping there and back rounds, but the fixed number must not move
-            best[won, numbers[won]] = free[won, numbers[won]]
+            best[improved, numbers[improved]] = free[improved, numbers[improved]]
         return best, losses
 
-    def _along(self, way: _Way, free: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
+    def _minimise_on(
+        self, active_set: _ActiveSet, free: Array, numbers: NDArray[np.int64]
+    ) -> tuple[Array, Array]:
         """The best parameters of one active set, and the objective there."""
         theta = to_parameters(self.problem.transforms, free)
-        start = to_free(way.problem.transforms, theta)
+        start = to_free(active_set.problem.transforms, theta)
         fixed = np.zeros(free.shape, dtype=bool)
-        each = np.arange(len(free))
-        start[each, numbers], fixed[each, numbers] = free[each, numbers], True
-        for i, u in way.on.items():
+        rows = np.arange(len(free))
+        start[rows, numbers], fixed[rows, numbers] = free[rows, numbers], True
+        for i, u in active_set.on.items():
             start[:, i], fixed[:, i] = u, True
         reached, losses, _, _ = newton_batch(
-            project(way.problem), start, fixed, rtol=INTERVAL_END_RTOL
+            project(active_set.problem), start, fixed, rtol=INTERVAL_END_RTOL
         )
-        return to_parameters(way.problem.transforms, reached), losses
+        return to_parameters(active_set.problem.transforms, reached), losses
 
 
-def _on_bounds(limits: Transforms, theta: Array) -> list[bool]:
+def _are_on_coupled_bounds(limits: Transforms, theta: Array) -> list[bool]:
     """Which parameters, of values of shape (parameters,), lie on a bound that depends on others."""
     values = {t.name: float(x) for t, x in zip(limits, theta, strict=True)}
     distances = bound_distances(limits, values)
-    return [t.coupled and distances[t.name][1] <= ON_IT * abs(values[t.name]) for t in limits]
+    return [
+        t.coupled and distances[t.name][1] <= COUPLED_BOUND_RTOL * abs(values[t.name])
+        for t in limits
+    ]
 
 
-def keeps(limits: Transforms, theta: Array, but: int | None = None) -> bool:
+def satisfies_coupled_bounds(limits: Transforms, theta: Array, but: int | None = None) -> bool:
     """Whether parameters satisfy the bounds that depend on other parameters, up to rounding.
 
     Args:
@@ -147,13 +156,13 @@ def keeps(limits: Transforms, theta: Array, but: int | None = None) -> bool:
     values = {t.name: float(x) for t, x in zip(limits, theta, strict=True)}
     distances = bound_distances(limits, values)
     return all(
-        distances[t.name][1] >= -ON_IT * abs(values[t.name])
+        distances[t.name][1] >= -COUPLED_BOUND_RTOL * abs(values[t.name])
         for i, t in enumerate(limits)
         if t.coupled and i != but
     )
 
 
-def opened(problem: Problem, number: int) -> Problem:
+def with_untransformed(problem: Problem, number: int) -> Problem:
     """Return the fit with one parameter untransformed: on its bound its free number is infinite.
 
     Args:
@@ -167,12 +176,12 @@ def opened(problem: Problem, number: int) -> Problem:
     return replace(problem, transforms=Transforms(each))
 
 
-def _on_its_bounds(transform: Transform) -> list[float]:
+def _free_on_coupled_bounds(transform: Transform) -> list[float]:
     """The free numbers of a parameter on its bounds that depend on others."""
     low, high = transform.sides
-    found = []
+    free = []
     if low is not None and low.formula is not None:
-        found.append(-ROUNDING_ENDS)
+        free.append(-ROUNDING_ENDS)
     if high is not None and high.formula is not None:
-        found.append(-ROUNDING_ENDS if low is None else ROUNDING_ENDS)
-    return found
+        free.append(-ROUNDING_ENDS if low is None else ROUNDING_ENDS)
+    return free

@@ -28,7 +28,7 @@ RUN_SHARE = 1e-2  # share of a direction below which a parameter does not take p
 
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
-def delta(
+def linearised_errors(
     problem: Problem, theta: Array, on_bound: NDArray[np.bool_], level: float, groups: Groups = None
 ) -> LinearisedErrors:
     """Compute intervals that are symmetric in the free numbers: for A > 0 in log A.
@@ -73,11 +73,17 @@ def delta(
     errors = np.sqrt(np.diag(covariance)) * np.abs(np.diag(jacobian[0]))
     ends = np.sort(to_parameters(problem.transforms, np.stack([free - half, free + half])), axis=0)
     return LinearisedErrors(
-        free, covariance, inflation, errors, *endless(ends[0], ends[1], theta), quantile, narrowest
+        free,
+        covariance,
+        inflation,
+        errors,
+        *open_ends_at_infinity(ends[0], ends[1], theta),
+        quantile,
+        narrowest,
     )
 
 
-def endless(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
+def open_ends_at_infinity(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
     """Set the ends of intervals that no data determine to infinity.
 
     Args:

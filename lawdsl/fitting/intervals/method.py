@@ -13,7 +13,7 @@ from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.intervals.m_estimator import Groups
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.two_step import Straightest
+from lawdsl.fitting.two_step import StraightestCriterion
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -73,7 +73,7 @@ class IntervalTask:
     options: FitOptions
     scatter: LinearisedErrors
     groups: Groups = None
-    first: Straightest | None = None
+    first: StraightestCriterion | None = None
 
     @property
     def free(self) -> int:

@@ -10,20 +10,19 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.intervals.covariance import Covariance, parameter_covariance
-from lawdsl.fitting.intervals.delta import delta
+from lawdsl.fitting.intervals.delta import linearised_errors
 from lawdsl.fitting.intervals.m_estimator import Groups
 from lawdsl.fitting.intervals.method import IntervalMethod, IntervalTask
 from lawdsl.fitting.options import METHODS, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals
-from lawdsl.fitting.transforms import Transforms, relaxed
-from lawdsl.fitting.two_step import Straightest
+from lawdsl.fitting.transforms import Transforms, without_coupled_limits
+from lawdsl.fitting.two_step import StraightestCriterion
 
 Array = NDArray[np.float64]
 
-END_ON_BOUND_DISTANCE = (
-    1e-100  # distance of an end from a bound below which the data do not determine that end
-)
+# distance of an end from a bound below which the data do not determine that end
+END_ON_BOUND_DISTANCE = 1e-100
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def intervals(
     undetermined: NDArray[np.bool_],
     options: FitOptions,
     groups: Groups = None,
-    first: Straightest | None = None,
+    first: StraightestCriterion | None = None,
 ) -> IntervalEstimate:
     """Compute intervals of the parameters of a fit, and their covariance.
 
@@ -81,8 +80,12 @@ def intervals(
     if missing_reason is not None:
         return IntervalEstimate(without_ends, linearised_covariance, None, tuple(missing_reason))
     # a profile is searched without the bounds between parameters, which it keeps by active sets
-    loose = replace(problem, transforms=relaxed(problem.transforms) or problem.transforms)
-    scatter = delta(_with_active_bounds(problem, on_bound), theta, on_bound, options.level, groups)
+    loose = replace(
+        problem, transforms=without_coupled_limits(problem.transforms) or problem.transforms
+    )
+    scatter = linearised_errors(
+        _with_active_bounds(problem, on_bound), theta, on_bound, options.level, groups
+    )
     task = IntervalTask(
         problem, loose, theta, names, on_bound, undetermined, options, scatter, groups, first
     )
@@ -124,7 +127,7 @@ def method_of(name: str) -> IntervalMethod:
 def _with_active_bounds(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
     """The fit with only those bounds between parameters that are active: there a parameter moves
     with the others."""
-    free = relaxed(problem.transforms)
+    free = without_coupled_limits(problem.transforms)
     if free is None:
         return problem
     each = zip(problem.transforms, free, on_bound, strict=True)
@@ -167,7 +170,7 @@ def _endless_warnings(names: list[str], groups: Groups) -> list[Diagnostic]:
 
 
 def _choice_needs_bootstrap(
-    problem: Problem, parameters: int, first: Straightest, groups: Groups
+    problem: Problem, parameters: int, first: StraightestCriterion, groups: Groups
 ) -> Diagnostic:
     """The diagnostic that a parameter chosen before the fit has intervals by a bootstrap only."""
     name = first.choice.name

@@ -14,8 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.intervals.constrained_profile import INTERVAL_END_RTOL, Constrained, opened
-from lawdsl.fitting.intervals.delta import delta, endless
+from lawdsl.fitting.intervals.constrained_profile import (
+    INTERVAL_END_RTOL,
+    ConstrainedFit,
+    with_untransformed,
+)
+from lawdsl.fitting.intervals.delta import linearised_errors, open_ends_at_infinity
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.problem import Problem
@@ -26,10 +30,11 @@ from lawdsl.fitting.transforms import bound_distances, to_free, to_parameters
 Array = NDArray[np.float64]
 
 MAX_PROFILE_EVALUATIONS = 12  # evaluations of the profile for one end
-CLOSE = 1e-3  # tolerance of an end, relative to the half width of the interval
-FARTHEST = 3.0  # times the last distance from the fit: limit of the next step
+END_RTOL = 1e-3  # tolerance of an end, relative to the half width of the interval
+MAX_EXTENSION = 3.0  # times the last distance from the fit: limit of the next step
 MAX_PROFILE_FREE = 40.0  # of a free number: further out the data determine no end
-LOWER = 1e-6  # relative: an objective that much lower is another minimum, not rounding
+# relative: an objective that much lower is another minimum, not rounding
+LOWER_OBJECTIVE_RTOL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -55,88 +60,100 @@ class Profile:
 def profile(
     problem: Problem,
     theta: Array,
-    held: NDArray[np.bool_],
+    excluded: NDArray[np.bool_],
     level: float,
     groups: Groups = None,
-    whole: Problem | None = None,
+    bounded: Problem | None = None,
 ) -> Profile:
     """Compute profile intervals.
 
     Args:
         problem: the fit; no bound may depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
-        held: parameters on a bound, or undetermined by the data, shape (parameters,): they have no
-            interval. If `whole` is given, a parameter on a numeric bound has one that begins there.
+        excluded: parameters on a bound, or undetermined by the data, shape (parameters,): they have
+            no interval. If `bounded` is given, a parameter on a numeric bound has one that begins
+            there.
         level: 0.95 for 95 % intervals.
         groups: the training run of each row, shape (rows,).
-        whole: the fit with the bounds that depend on other parameters, which are enforced.
+        bounded: the fit with the bounds that depend on other parameters, which are enforced.
     """
-    spread = delta(problem, theta, held, level, groups)
-    base = float(problem.losses(spread.free[None])[0])
-    residual = problem.residuals(spread.free[None])[0]
-    rise = noise_of(problem, residual, int(np.sum(~held)), groups).rise(level)
+    linearised = linearised_errors(problem, theta, excluded, level, groups)
+    base = float(problem.losses(linearised.free[None])[0])
+    residual = problem.residuals(linearised.free[None])[0]
+    rise = noise_of(problem, residual, int(np.sum(~excluded)), groups).rise(level)
     # bounds between parameters were relaxed for the search, but an interval must not leave them
-    coupled = whole if whole and any(t.coupled for t in whole.transforms) else None
-    bounds = None if coupled is None else Constrained(problem, coupled, theta)
+    coupled = bounded if bounded and any(t.coupled for t in bounded.transforms) else None
+    bounds = None if coupled is None else ConstrainedFit(problem, coupled, theta)
     # where the delta method puts the ends: the first guess of the search
-    width = np.sqrt(np.diag(spread.covariance))
-    search = _Ends(problem, spread.free, width, base, rise * spread.inflation, bounds)
-    kept = np.flatnonzero(~held)
-    search.look(np.repeat(kept, 2), np.tile([-1.0, 1.0], len(kept)))
+    width = np.sqrt(np.diag(linearised.covariance))
+    search = _EndSearch(problem, linearised.free, width, base, rise * linearised.inflation, bounds)
+    searched = np.flatnonzero(~excluded)
+    search.run(np.repeat(searched, 2), np.tile([-1.0, 1.0], len(searched)))
     low, high = search.low, search.high
     best = [(search.lowest, search.lowest_theta)]
-    for j in map(int, np.flatnonzero(held)):
-        found = None if whole is None else _inwards(whole, theta, j)
-        if found is None:
+    for j in map(int, np.flatnonzero(excluded)):
+        active_bound = None if bounded is None else _active_numeric_bound(bounded, theta, j)
+        if active_bound is None:
             continue
-        bound, inwards = found
-        own, others = opened(problem, j), held.copy()
+        bound, inwards = active_bound
+        untransformed, others = with_untransformed(problem, j), excluded.copy()
         others[j] = False
-        inflation = float(delta(own, theta, others, level, groups).inflation[j])
+        inflation = float(
+            linearised_errors(untransformed, theta, others, level, groups).inflation[j]
+        )
         if inflation == np.inf:  # one run alone determines the parameter
             low[j], high[j] = (bound, np.inf) if inwards > 0 else (-np.inf, bound)
             continue
-        side = _from_bound(own, coupled, theta, j, base, rise * inflation)
-        side.look(np.array([j]), np.array([inwards]))
+        side = _search_from_bound(untransformed, coupled, theta, j, base, rise * inflation)
+        side.run(np.array([j]), np.array([inwards]))
         low[j], high[j] = (bound, side.high[j]) if inwards > 0 else (side.low[j], bound)
         best.append((side.lowest, side.lowest_theta))
     lowest, lower = min(best, key=lambda pair: pair[0])
     # a profile that falls below the fit has met a better minimum, which is reported
-    better = lowest < base * (1 - LOWER) - problem.exact
+    better = lowest < base * (1 - LOWER_OBJECTIVE_RTOL) - problem.exact
     left_out = 0 if bounds is None else bounds.left_out
     return Profile(low, high, lower if better else None, left_out)
 
 
-def _inwards(whole: Problem, theta: Array, number: int) -> tuple[float, float] | None:
+def _active_numeric_bound(
+    bounded: Problem, theta: Array, number: int
+) -> tuple[float, float] | None:
     """The numeric bound on which a parameter lies and the direction into its domain; None without
     an active bound."""
-    transform = whole.transforms[number]
+    transform = bounded.transforms[number]
     if transform.coupled or transform.lower is transform.upper:
         return None
-    values = {t.name: float(x) for t, x in zip(whole.transforms, theta, strict=True)}
-    on_lower = bound_distances(whole.transforms, values)[transform.name][0] == "lower"
+    values = {t.name: float(x) for t, x in zip(bounded.transforms, theta, strict=True)}
+    on_lower = bound_distances(bounded.transforms, values)[transform.name][0] == "lower"
     limit = transform.lower if on_lower else transform.upper
     assert limit is not None
     return limit.number, 1.0 if on_lower else -1.0
 
 
-def _from_bound(
-    own: Problem, whole: Problem | None, theta: Array, number: int, base: float, rise: float
-) -> _Ends:
+def _search_from_bound(
+    untransformed: Problem,
+    bounded: Problem | None,
+    theta: Array,
+    number: int,
+    base: float,
+    rise: float,
+) -> _EndSearch:
     """The search for the end of an interval that begins on a bound."""
-    free = to_free(own.transforms, theta[None])
-    near = own.local_model(free, exact=False)
+    free = to_free(untransformed.transforms, theta[None])
+    local = untransformed.local_model(free, exact=False)
     # on a bound the objective rises with a slope, not only with a curvature: the nearer of the two
     # ends
-    slope = abs(float(near.gradient[0, number])) / rise
-    bend = max(float(near.hessian[0, number, number]), 0.0) / rise
-    width = 1 / max(slope, np.sqrt(bend / 2), 1e-300)
+    slope = abs(float(local.gradient[0, number])) / rise
+    curvature = max(float(local.hessian[0, number, number]), 0.0) / rise
+    width = 1 / max(slope, np.sqrt(curvature / 2), 1e-300)
     widths = np.where(np.arange(len(theta)) == number, width, np.nan)
-    bounds = None if whole is None else Constrained(own, whole, theta)
-    return _Ends(own, free[0], widths, base, np.full(len(theta), rise), bounds, np.inf)
+    bounds = None if bounded is None else ConstrainedFit(untransformed, bounded, theta)
+    return _EndSearch(
+        untransformed, free[0], widths, base, np.full(len(theta), rise), bounds, np.inf
+    )
 
 
-class _Ends:
+class _EndSearch:
     """The state of the search for the ends of intervals: one row per end.
 
     Args:
@@ -157,7 +174,7 @@ class _Ends:
         width: Array,
         base: float,
         rise: Array,
-        bounds: Constrained | None = None,
+        bounds: ConstrainedFit | None = None,
         widest: float = MAX_PROFILE_FREE,
     ) -> None:
         self.problem, self.fit, self.base, self.bounds = problem, free, base, bounds
@@ -174,7 +191,7 @@ class _Ends:
         """The parameters with the lowest objective that the search has met."""
         return to_parameters(self.problem.transforms, self.lowest_free[None])[0]
 
-    def look(self, numbers: NDArray[np.int64], side: Array) -> None:
+    def run(self, numbers: NDArray[np.int64], side: Array) -> None:
         """Search for the ends of intervals, one per number and side.
 
         Args:
@@ -202,7 +219,7 @@ class _Ends:
             row = self.fit.copy()
             row[j] = self.end[k]
             value = to_parameters(self.problem.transforms, row[None])[0, j]
-            low, high = endless(value, value, fitted[j])
+            low, high = open_ends_at_infinity(value, value, fitted[j])
             # fmin and fmax ignore the nan of ends that are not known yet
             self.low[j], self.high[j] = np.fmin(self.low[j], low), np.fmax(self.high[j], high)
 
@@ -230,7 +247,7 @@ class _Ends:
         self.outside[going[~small]] = self.away[going[~small]]
         self.outside_root[going[~small]] = root[~small]
         # the last secant through the fit costs nothing and gains the remaining digits
-        done = np.abs(root - 1) <= CLOSE
+        done = np.abs(root - 1) <= END_RTOL
         self.end[going[done]] = self.centre[going[done]] + self.away[going[done]] / root[done]
         unbounded = small & (np.abs(self.away[going]) >= self.widest[going])
         self.end[going[unbounded]] = np.sign(self.away[going[unbounded]]) * np.inf
@@ -242,7 +259,7 @@ class _Ends:
         """Minimise over the other free numbers with one fixed at its start; return points and
         objectives."""
         if self.bounds is not None:
-            return self.bounds.least(start, numbers)
+            return self.bounds.minimise(start, numbers)
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[np.arange(len(fixed)), numbers] = True
         reached, losses, _, _ = newton_batch(
@@ -259,13 +276,13 @@ class _Ends:
             share = np.clip((1 - low) / (high - low), 0.1, 0.9)
             between = near + share * (far - near)
             # 2 % beyond the secant, so that the end is bracketed if the profile is slightly concave
-            further = np.where(low > 1 / FARTHEST, 1.02 / low, FARTHEST)
+            further = np.where(low > 1 / MAX_EXTENSION, 1.02 / low, MAX_EXTENSION)
         away = np.where(bracketed, between, near * further)
-        away = np.where(~bracketed & (near == 0), self.away[going] * FARTHEST, away)
+        away = np.where(~bracketed & (near == 0), self.away[going] * MAX_EXTENSION, away)
         self.away[going] = np.clip(away, -self.widest[going], self.widest[going])
 
 
-def _profiled(task: IntervalTask) -> IntervalEnds:
+def _profile_ends(task: IntervalTask) -> IntervalEnds:
     level, groups = task.options.level, task.groups
     ends = profile(task.loose, task.theta, task.on_bound, level, groups, task.problem)
     notes: tuple[Diagnostic, ...] = ()
@@ -279,4 +296,4 @@ def _profiled(task: IntervalTask) -> IntervalEnds:
     return IntervalEnds(task.scatter.errors, ends.low, ends.high, ends.lower, notes=notes)
 
 
-METHOD = IntervalMethod(_profiled, on_bounds=True)
+METHOD = IntervalMethod(_profile_ends, on_bounds=True)

@@ -193,11 +193,13 @@ def remaining_shares(law: Law) -> dict[str, list[str]]:
     if schema is None or instance is None:
         return {}
     rests = {}
-    for name, left in instance.left_out.items():
+    for name, share_left_out in instance.left_out.items():
         labels = instance.of(schema, schema.symbols[name].indices[-1])
         shares = {label: with_subscripts(name, (label,)) for label in labels}
-        if shares[left] in law.declarations.symbols:
-            rests[shares[left]] = [share for label, share in shares.items() if label != left]
+        if shares[share_left_out] in law.declarations.symbols:
+            rests[shares[share_left_out]] = [
+                share for label, share in shares.items() if label != share_left_out
+            ]
     return rests
 
 

@@ -15,13 +15,13 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.preparation.symbolic_linearity import logarithm
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.two_step import Straightest
+from lawdsl.fitting.two_step import StraightestCriterion
 from lawdsl.language.symbols import ParameterChoice
 from lawdsl.law.algebra import bounded
 from lawdsl.law.law import Law, Quantity
 
 
-def choice_criterion(law: Law, problem: Problem, choice: ParameterChoice) -> Straightest:
+def choice_criterion(law: Law, problem: Problem, choice: ParameterChoice) -> StraightestCriterion:
     """Build the criterion by which a parameter of a law is chosen, on a table.
 
     Args:
@@ -64,7 +64,9 @@ def choice_criterion(law: Law, problem: Problem, choice: ParameterChoice) -> Str
         raise _choice_error(message, "measure more, or fit a smaller law")
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     ends = (lower.number, lower.closed)
-    return Straightest(choice, number, *ends, problem.target, terms[:, 1:], terms[:, 0], weights)
+    return StraightestCriterion(
+        choice, number, *ends, problem.target, terms[:, 1:], terms[:, 0], weights
+    )
 
 
 def _linear_terms(law: Law, chosen: Quantity) -> Sequence[sp.Expr] | None:

@@ -25,7 +25,7 @@ from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.solver import Solution, Solver, SolverOptions
 from lawdsl.fitting.solvers.starts import chosen_starts, declared_starts, given_start
 from lawdsl.fitting.solvers.trust_region import trust_region
-from lawdsl.fitting.transforms import relaxed, to_free, to_parameters, within_limits
+from lawdsl.fitting.transforms import to_free, to_parameters, within_limits, without_coupled_limits
 
 Array = NDArray[np.float64]
 Starts = int | str | Mapping[str, float] | Array
@@ -103,7 +103,7 @@ def optimum(
         LawdslError: the law has no value on the data at any start.
     """
     # a minimum without the bounds between parameters that satisfies them is the minimum
-    without_coupled = relaxed(problem.transforms)
+    without_coupled = without_coupled_limits(problem.transforms)
     if without_coupled is not None:
         relaxed_problem = replace(problem, transforms=without_coupled)
         best = _optimum(law, relaxed_problem, starts, seed, progress, solvers)
