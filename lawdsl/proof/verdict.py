@@ -32,13 +32,13 @@ class Verdict:
         exact: whether that condition is also necessary.
         remedy: bounds of parameters under which a conditional claim is proved: ("eta < 1",).
         witness: of a refuted claim, a point at which it fails: name -> exact value as text.
-        value: what the compared difference is at the witness, as text.
+        value: the compared difference at the witness, as text.
         never: whether the opposite of a refuted claim is proved: it holds nowhere.
         face: of a claim that is proved inside, where there is equality: r = 0.
         blame: of an undecided claim, the smallest part whose sign is unknown.
         place: the file that makes the claim, and the line.
         seconds: CPU time (s) of all work on the claim.
-        needs: the condition as mathematics, on its way to a remedy.
+        needs: the condition as an expression, until its remedy is known.
     """
 
     claim: str
@@ -100,8 +100,8 @@ class Check:
         digest: of the law that was checked.
         claims: one verdict a claim, in the file's order.
         warnings: parts of the law that are not defined on its whole domain.
-        seconds: CPU time of it all.
-        warning_seconds: the part of it spent on warnings rather than on a claim.
+        seconds: CPU time (s) of the whole check.
+        warning_seconds: the part of it that was spent on warnings.
     """
 
     law: str
