@@ -17,7 +17,7 @@ import lawdsl
 from lawdsl.comparing.common_rows import CommonRows, common_rows
 from lawdsl.comparing.cross_validation import best_fit
 from lawdsl.comparing.paired_bootstrap import bootstrap_means, choose_units, draw_unit_counts
-from lawdsl.comparing.protocols import KINDS, PAPER_NAMES, Fold, parse_protocol
+from lawdsl.comparing.protocols import KINDS, PAPER_NAMES, Fold, ProtocolKind, parse_protocol
 from lawdsl.comparing.ranking import RankingData
 from lawdsl.comparing.scores import aicc, log_likelihood, losses, scores
 from lawdsl.data.read import read_table
@@ -141,6 +141,47 @@ def test_growing_and_continuing_only_look_ahead():
         assert max(data.values("D")[fold.fit]) < min(data.values("D")[fold.test])
         shares.append(len(fold.fit) / data.rows)
     assert shares == [0.25, 0.5, 0.75]
+
+
+def test_folds_of_nearly_equal_values_have_labels_that_differ():
+    table = cpt()
+    table["D"] = 1e9 + np.round(table["D"])
+    labels = [fold.label for fold in parse_protocol("leave-one-out:D").folds(rows(table))]
+    assert len(set(labels)) == len(labels) == len(np.unique(table["D"]))
+
+
+A, B, EVERY, NONE = np.arange(9), np.arange(9, 27), np.arange(27), np.arange(0)
+
+
+@pytest.mark.parametrize(
+    ("folds", "message"),
+    [
+        ([], "no fold can be made of these rows"),
+        ([Fold("x", A, NONE)], "the fold x has no rows to test"),
+        ([Fold("x", np.array([]), B)], "the fold x has no rows to fit"),
+        ([Fold("x", A, EVERY + 9)], "the fold x is to test row 27: rows are 0 to 26"),
+        ([Fold("x", A - 1, B)], "the fold x is to fit row -1: rows are 0 to 26"),
+        ([Fold("y", B, A), Fold("x", EVERY, A)], "the fold x tests 9 rows that it fits"),
+        ([Fold("x", EVERY < 3, A)], "the fold x does not fit rows by their numbers"),
+        ([Fold("x", A, B), Fold("x", B, A)], "two folds have the label x"),
+    ],
+)
+def test_folds_that_cannot_be_fitted_and_tested_are_refused(
+    folds: list[Fold], message: str, monkeypatch: pytest.MonkeyPatch
+):
+    kind = ProtocolKind(lambda data, column: folds, "planned", column=False)
+    monkeypatch.setitem(KINDS, "planned", kind)
+    with pytest.raises(lawdsl.LawdslError, match=f"F0202.*{message}"):
+        parse_protocol("planned").folds(rows(cpt(steps=1)))
+
+
+def test_folds_of_two_parts_may_have_one_label_and_tests_what_is_fitted_where_it_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    folds = [Fold("x", EVERY, A, "near"), Fold("x", EVERY, B, "far")]
+    kind = ProtocolKind(lambda data, column: folds, "planned", column=False, held_out=False)
+    monkeypatch.setitem(KINDS, "planned", kind)
+    assert parse_protocol("planned").folds(rows(cpt(steps=1))) == folds
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ class CommonRows:
                 distinct, label = np.unique(np.array(texts, dtype=object), return_inverse=True)
                 return label, tuple(map(str, distinct))
         numbers, label = np.unique(self.values(name), return_inverse=True)
-        return label, tuple(f"{x:g}" for x in numbers)
+        return label, _distinct_texts(numbers)
 
     def curves(self, along: str | None) -> Labels:
         """The number of each row's curve, shape (rows,): rows of one curve differ in the variable
@@ -110,6 +110,15 @@ class CommonRows:
         message = f"neither a variable nor a column is called `{name}`"
         help = f"{meant}there are {', '.join(listed)}"
         raise LawdslError(Diagnostic("F0202", message, place=self.table.name, help=help))
+
+
+def _distinct_texts(numbers: Array) -> tuple[str, ...]:
+    """Different numbers as texts of few digits that differ too."""
+    for digits in range(6, 17):
+        texts = tuple(f"{x:.{digits}g}" for x in numbers)
+        if len(set(texts)) == len(texts):
+            return texts
+    return tuple(f"{x:.17g}" for x in numbers)
 
 
 def common_rows(

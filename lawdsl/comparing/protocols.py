@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -77,12 +78,17 @@ class Protocol:
         return self.kind.held_out
 
     def folds(self, data: CommonRows) -> list[Fold]:
-        """Split rows into the folds of the protocol.
+        """Split rows into the folds of the protocol: one at least, each with rows to fit and to test.
 
         Raises:
             LawdslError: the protocol cannot be run on them; F0202.
         """
-        return self.kind.folds(data, self.column)
+        folds = self.kind.folds(data, self.column)
+        problem = _problem_of(folds, data.rows, held_out=self.held_out)
+        if problem:
+            help = "measure more, or choose another protocol"
+            raise LawdslError(Diagnostic("F0202", problem, place=data.table.name, help=help))
+        return folds
 
     def along(self, data: CommonRows) -> str | None:
         """The variable along which a training run is measured: the other variables of one run are
@@ -257,6 +263,34 @@ def parse_protocol(text: str) -> Protocol:
         message = f"`{kind_name}` takes no column"
         raise LawdslError(Diagnostic("F0201", message, help=f"write `{kind_name}` alone"))
     return Protocol(f"{kind_name}:{column}" if column else kind_name, kind, column)
+
+
+def _problem_of(folds: Sequence[Fold], rows: int, *, held_out: bool) -> str:
+    """Why folds cannot be fitted and tested; empty where they can.
+
+    Args:
+        folds: the folds.
+        rows: the number of rows of the table.
+        held_out: whether no fold may test a row that it fits.
+    """
+    if not folds:
+        return "no fold can be made of these rows"
+    for fold in folds:
+        for numbers, use in ((fold.fit, "fit"), (fold.test, "test")):
+            if not len(numbers):
+                return f"the fold {fold.label} has no rows to {use}"
+            if not np.issubdtype(numbers.dtype, np.integer):
+                return f"the fold {fold.label} does not {use} rows by their numbers"
+            if numbers.min() < 0 or numbers.max() >= rows:
+                first = next(i for i in numbers.tolist() if not 0 <= i < rows)
+                return f"the fold {fold.label} is to {use} row {first}: rows are 0 to {rows - 1}"
+        both = np.intersect1d(fold.fit, fold.test)
+        if held_out and len(both):
+            plural = "s" if len(both) > 1 else ""
+            return f"the fold {fold.label} tests {len(both)} row{plural} that it fits"
+    names = Counter((fold.part, fold.label) for fold in folds)
+    repeated = next((label for (_, label), count in names.items() if count > 1), None)
+    return "" if repeated is None else f"two folds have the label {repeated}"
 
 
 def _groups_at_least(data: CommonRows, column: str, fewest: int) -> tuple[Rows, tuple[str, ...]]:
