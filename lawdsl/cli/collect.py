@@ -40,8 +40,9 @@ def collect(
     status. Of a SWEEP.toml, the runs that it asks for now.
     """
     needs("pydantic")
+    from lawdsl.data.write import written_format
     from lawdsl.runners.tables.collect import collect as collected
-    from lawdsl.runners.tables.files import write_table, written_format
+    from lawdsl.runners.tables.files import write_table
     from lawdsl.runners.tables.recommendation import advise
 
     path = Path(output)

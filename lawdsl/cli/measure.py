@@ -16,7 +16,7 @@ from lawdsl.cli.options import (
     numbers,
     print_message,
     settings,
-    write_rows,
+    table_option,
 )
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
@@ -25,7 +25,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 @click.argument("law")
 @click.argument("data")
 @columns
-@click.option("-o", "--output", metavar="FILE.csv", help="Write the values to this file.")
+@table_option("-o", "--output", help="Write the values to this file")
 @fit_options("where")
 @click.option(
     "--run",
@@ -79,6 +79,8 @@ def measure(
         settings=numbers(settings, "--set"),
     )
     if output:
+        from lawdsl.data.write import write_rows
+
         write_rows(Path(output), *cells(declared, variables, units=True))
 
     def printed() -> None:

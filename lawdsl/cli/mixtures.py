@@ -17,7 +17,7 @@ from lawdsl.cli.options import (
     finish,
     fit_options,
     print_message,
-    write,
+    table_option,
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -25,11 +25,10 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 if TYPE_CHECKING:
     from lawdsl.designing.domains import Domain
     from lawdsl.designing.result import Mixtures
+    from lawdsl.designing.selection import SelectedMixtures
     from lawdsl.language.law_changes import LawChanges
 
-output = click.option(
-    "-o", "--output", metavar="FILE.csv", help="Write the table here, not to standard output."
-)
+output = table_option("-o", "--output", help="Write the table here, not to standard output")
 
 
 def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -183,14 +182,12 @@ def select(
             **options,
         )
 
-    table = selection.to_csv()
-    if output:
-        write(Path(output), table)
+    _write_table(selection, output)
 
     def printed() -> None:
         if output:
             show_chosen(selection, console())
-        _print_table(table, output, f"{len(selection.table)} rows")
+        _print_table(selection, output, f"{len(selection.table)} rows")
 
     warnings = selection.warnings
     return finish("mixtures", selection.to_json(), warnings, ok=True, as_json=as_json, show=printed)
@@ -198,9 +195,7 @@ def select(
 
 def _finish_design(design: Mixtures, output: str | None, as_json: bool) -> int:
     """Write or print a table of mixtures; return the exit code."""
-    table = design.to_csv()
-    if output:
-        write(Path(output), table)
+    _write_table(design, output)
     what = f"{len(design.shares)} of {design.candidates:,} mixtures"
     return finish(
         "mixtures",
@@ -208,16 +203,25 @@ def _finish_design(design: Mixtures, output: str | None, as_json: bool) -> int:
         design.warnings,
         ok=True,
         as_json=as_json,
-        show=lambda: _print_table(table, output, what),
+        show=lambda: _print_table(design, output, what),
     )
 
 
-def _print_table(table: str, output: str | None, what: str) -> None:
-    """Print a table, or the name of the file that it was written to."""
+def _write_table(result: Mixtures | SelectedMixtures, output: str | None) -> None:
+    """Write the table of mixtures to the file that the command line names, if it does."""
+    if output:
+        from lawdsl.data.write import write_rows
+
+        notes, headers, rows = result.to_rows()
+        write_rows(Path(output), headers, rows, notes)
+
+
+def _print_table(result: Mixtures | SelectedMixtures, output: str | None, what: str) -> None:
+    """Print a table of mixtures, or the name of the file that it was written to."""
     if output:
         print_message(f"wrote {output}, {what}")
     else:
-        click.echo(table, nl=False)
+        click.echo(result.to_csv(), nl=False)
 
 
 COMMANDS = (mixtures,)

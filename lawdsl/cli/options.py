@@ -14,6 +14,8 @@ import click
 
 from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import disjunction
+from lawdsl.data.formats import FORMATS
 from lawdsl.fitting.options import OPTIONS, option
 from lawdsl.reporting.json_document import document
 
@@ -422,6 +424,25 @@ def print_message(message: str) -> None:
     click.echo(message, err=True)
 
 
+def table_option(*names: str, help: str) -> Callable[[Command], Command]:
+    """An option for a file to which a table is written; a name of no format is refused at once.
+
+    Args:
+        names: of the option.
+        help: what is written.
+    """
+    endings = disjunction(form.written[0] for form in FORMATS if form.written)
+    return click.option(*names, metavar="FILE", callback=_table_path, help=f"{help}: {endings}.")
+
+
+def _table_path(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:
+    if path:
+        from lawdsl.data.write import written_format
+
+        written_format(Path(path))
+    return path
+
+
 def write(path: Path, text: str) -> None:
     """Write a file atomically: whole or not at all.
 
@@ -437,22 +458,6 @@ def write(path: Path, text: str) -> None:
     except OSError as error:
         message = f"the file cannot be written: {error.strerror}"
         raise LawdslError(Diagnostic("L0313", message, place=str(path))) from None
-
-
-def write_rows(path: Path, headers: Iterable[object], rows: Iterable[Iterable[object]]) -> None:
-    """Write a table as CSV, with floats that round-trip.
-
-    Args:
-        path: of the file.
-        headers: of the columns.
-        rows: of cells.
-
-    Raises:
-        LawdslError: it cannot be written.
-    """
-    from lawdsl.data.formats.csv import csv_text
-
-    write(path, csv_text((), headers, rows))
 
 
 def finish(

@@ -18,7 +18,6 @@ from lawdsl.cli.options import (
     print_message,
     time_limit,
     value_in,
-    write_rows,
 )
 from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -176,6 +175,8 @@ def _numbers(declared: Pipeline, settings: Sequence[str]) -> dict[str, float]:
 
 def _write_results(result: PipelineResult, output: str | None, folder: str | None) -> list[str]:
     """Write the fits and tables that the command line asks for; return the paths."""
+    from lawdsl.data.write import write_rows
+
     written = []
     if output:
         for path, fit in _fit_files(result, Path(output)):

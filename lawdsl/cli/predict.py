@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, bindings, finish, print_message, value_in, write_rows
+from lawdsl.cli.options import as_json, bindings, finish, print_message, table_option, value_in
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("predict")
 @click.argument("fit")
 @click.argument("arguments", nargs=-1, required=True, metavar="[TABLE] [NAME=VALUE[,VALUE...]]...")
-@click.option("-o", "--output", metavar="FILE.csv", help="Write the predictions to this file.")
+@table_option("-o", "--output", help="Write the predictions to this file")
 @click.option(
     "--runs",
     metavar="TABLE",
@@ -101,6 +101,8 @@ def predict(
     headers = [*names, *outputs]
     rows = [[*point, *predicted] for point, predicted in zip(points, values, strict=True)]
     if output:
+        from lawdsl.data.write import write_rows
+
         write_rows(Path(output), headers, rows)
 
     def printed() -> None:

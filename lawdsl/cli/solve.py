@@ -16,9 +16,9 @@ from lawdsl.cli.options import (
     cpu_limit,
     finish,
     print_message,
+    table_option,
     time_limit,
     value_in,
-    write_rows,
 )
 
 if TYPE_CHECKING:
@@ -41,15 +41,12 @@ MAX_COMBINATIONS = 10_000  # combinations of values
 )
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--seed", default=0, show_default=True, help="Of the starts and draws.")
-@click.option(
+@table_option(
     "-o",
     "--output",
-    metavar="FILE.csv",
-    help="Write the answers, a row for each combination, of unknowns T[m] for each label.",
+    help="Write the answers, a row for each combination, of unknowns T[m] for each label",
 )
-@click.option(
-    "--curve", metavar="FILE.csv", help="Write the goal and the constraints along the unknown."
-)
+@table_option("--curve", help="Write the goal and the constraints along the unknown")
 @time_limit(300.0, "one answer")
 @click.option("-q", "--quiet", is_flag=True, help="The answer alone.")
 @as_json
@@ -235,6 +232,8 @@ def _write_tables(
     curve: str | None,
 ) -> list[str]:
     """Write the tables that the command line asks for; return the paths."""
+    from lawdsl.data.write import write_rows
+
     written = []
     if output:
         from lawdsl.reporting.answer_tables import by_label, rows_by_label, rows_of

@@ -44,13 +44,17 @@ class Mixtures:
     def to_csv(self) -> str:
         """A table with a row a mixture: its number and its shares; notes above them say how it
         was made. A share that no short decimal equals is rounded to a double."""
+        return csv_text(*self.to_rows())
+
+    def to_rows(self) -> tuple[list[str], list[str], list[list[Any]]]:
+        """The notes, the headers and the rows of the table of `to_csv`."""
         caps = ", ".join(f"{domain.name} {fraction_text(domain.cap)}" for domain in self.domains)
         rows = [
             [number, *(_share_text(share) for share in shares)]
             for number, shares in enumerate(self.shares, start=1)
         ]
         notes = (*self.how, f"largest shares: {caps}")
-        return csv_text(map(one_line, notes), (MIXTURE_COLUMN, *self.columns), rows)
+        return list(map(one_line, notes)), [MIXTURE_COLUMN, *self.columns], rows
 
     def to_json(self) -> dict[str, Any]:
         """The mixtures as plain data; the keys are stable."""

@@ -83,10 +83,14 @@ class SelectedMixtures:
 
     def to_csv(self) -> str:
         """The rows of the table that belong to the group, notes of both above them."""
+        return csv_text(*self.to_rows())
+
+    def to_rows(self) -> tuple[list[str], list[str], list[list[Any]]]:
+        """The notes, the headers and the rows of the table of `to_csv`."""
         table = self.table
         header = [f"{c} [{u}]" if (u := table.units.get(c)) else c for c in table.columns]
         rows = zip(*(table.texts(name) for name in table.columns), strict=True)
-        return csv_text(map(one_line, (*table.notes, *self.how)), header, list(rows))
+        return list(map(one_line, (*table.notes, *self.how))), header, list(map(list, rows))
 
     def to_json(self) -> dict[str, Any]:
         """The selection as plain data; the keys are stable."""

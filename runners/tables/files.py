@@ -9,9 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.enumerations import disjunction
-from lawdsl.core.files import write_bytes
-from lawdsl.data.formats import FORMATS, WRITTEN, Format
+from lawdsl.data.write import replace_table, written_format
 
 from ..run.disk import room_text
 from .collect import RunsTable
@@ -30,27 +28,10 @@ def write_table(path: Path, table: RunsTable) -> None:
     form = written_format(path)
     content = form.write(table.columns, table.notes)
     try:
-        write_bytes(path, content)
-        for journal in form.journals:
-            # only now: until the table is replaced, its journals are part of it
-            path.with_name(f"{path.name}{journal}").unlink(missing_ok=True)
+        replace_table(path, form, content)
     except OSError as error:
         message = f"the table cannot be written: {error.strerror}"
         help = "make room, or write it elsewhere; a table that was there is as it was"
         notes = (room_text(path.parent, len(content)),)
         diagnostic = Diagnostic("R0805", message, place=str(path), notes=notes, help=help)
         raise LawdslError(diagnostic) from None
-
-
-def written_format(path: Path) -> Format:
-    """The format in which a table is written to a file.
-
-    Raises:
-        LawdslError: the file extension is not that of a table; R0805.
-    """
-    suffix = path.suffix.lower()
-    if suffix not in WRITTEN:
-        message = f"tables end in {', '.join(WRITTEN)}, not {path.suffix or 'nothing'}"
-        usual = disjunction(f"runs{form.written[0]}" for form in FORMATS if form.written)
-        raise LawdslError(Diagnostic("R0805", message, place=str(path), help=f"name it {usual}"))
-    return WRITTEN[suffix]

@@ -34,6 +34,7 @@ class Format:
         generic: further extensions with which a table is read, and which other files have too.
         magic: the first bytes of every such file; empty where it has none.
         journals: suffixes of the names of files beside it that would alter what is read from it.
+        typed: whether its cells are numbers or texts, and not all texts.
     """
 
     module: str
@@ -43,6 +44,7 @@ class Format:
     generic: tuple[str, ...] = ()
     magic: bytes = b""
     journals: tuple[str, ...] = ()
+    typed: bool = False
 
     def read(self, content: bytes, name: str) -> Table:
         """Read a table.
@@ -73,7 +75,9 @@ class Format:
 
 FORMATS = (
     # in the order in which they are recommended for writing: Parquet has types, CSV has none
-    Format("parquet", "Parquet", (".parquet", ".pq"), (".parquet", ".pq"), magic=b"PAR1"),
+    Format(
+        "parquet", "Parquet", (".parquet", ".pq"), (".parquet", ".pq"), magic=b"PAR1", typed=True
+    ),
     Format("csv", "CSV", (".csv",), (".csv",), generic=(".txt", "")),
     Format(
         "sqlite",
@@ -82,6 +86,7 @@ FORMATS = (
         (".sqlite", ".db"),
         magic=b"SQLite format 3\0",
         journals=("-journal", "-wal", "-shm"),
+        typed=True,
     ),
 )
 

@@ -64,7 +64,8 @@ def write(columns: Mapping[str, Sequence[Any]], notes: Sequence[str]) -> bytes:
         columns: header, with its unit -> a value for each row; None where it is not known.
         notes: the lines of comment on the table.
     """
-    headers = ", ".join(f'"{header}"' for header in columns)
+    # a quotation mark within an identifier is written twice
+    headers = ", ".join('"{}"'.format(header.replace('"', '""')) for header in columns)
     marks = ", ".join("?" * len(columns))
     with contextlib.closing(sqlite3.connect(":memory:")) as base:
         base.execute(f"CREATE TABLE {RUNS} ({headers})")
