@@ -152,6 +152,11 @@ class Problem:
         total = self.rows if self.weights is None else float(np.sum(self.weights))
         return total * float(rho(np.array(EXACT_FIT_RTOL * size), self.objective))
 
+    @property
+    def output_deviation(self) -> float:
+        """The standard deviation of the measured values, in the units of a residual."""
+        return float(np.std(self.goal))
+
     def subset(self, rows: NDArray[Any]) -> Problem:
         """Restrict the problem to some rows, given by number or mask."""
         weights = None if self.weights is None else self.weights[..., rows]

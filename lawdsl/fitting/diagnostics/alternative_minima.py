@@ -1,5 +1,4 @@
-"""Solutions of all starts -> a warning where different parameters minimise the objective equally
-well."""
+"""Solutions of all starts -> a warning where different parameters give the same minimum."""
 
 from __future__ import annotations
 
@@ -22,11 +21,13 @@ from lawdsl.fitting.transforms import to_parameters, with_slopes
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-EQUAL_OBJECTIVE_RTOL = 1e-6  # relative: objectives that differ by less count as equal
-# of the residuals: how far predictions may differ at objectives that differ by EQUAL_OBJECTIVE_RTOL
+# relative to the best objective: objectives that differ by less count as equal
+EQUAL_OBJECTIVE_RTOL = 1e-6
+# relative to the residuals: predictions at equal objectives that differ by less count as equal
 EQUAL_PREDICTIONS_SHARE = 0.02
-NAMED_PARAMETER_RTOL = 1e-3  # relative: a parameter that differs by more is named
-MAX_OPTIMA_LISTED = 3  # optima whose values are given
+# relative to its size: a parameter that differs by more is named
+NAMED_PARAMETER_RTOL = 1e-3
+MAX_OPTIMA_LISTED = 3  # in the text of a finding
 
 
 def several_optima(
@@ -67,7 +68,7 @@ def predict_alike(problem: Problem, free: Array, others: Array) -> Mask:
     objectives permit.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         free: a point, shape (parameters,).
         others: shape (points, parameters).
 

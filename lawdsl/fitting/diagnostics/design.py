@@ -11,15 +11,15 @@ import numpy as np
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 
-MAX_SUMS = 100  # variables: sums of more are not tested
-# relative: distance from a common line up to which two variables count as collinear
+# sums of the same number of variables that are tested
+MAX_SUMS = 100
+# relative to their spread: two variables whose distance from a common line is smaller are collinear
 COLLINEAR_RTOL = 1e-2
 
 
 @dataclass(frozen=True)
 class DesignCause:
-    """A property of the values of some variables because of which data may not determine a
-    direction."""
+    """A property of the values of variables, by which data may not determine a direction."""
 
     variables: frozenset[str]
     short: str
@@ -31,7 +31,7 @@ def design_causes(law: PreparedLaw, problem: Problem) -> list[DesignCause]:
 
     Args:
         law: the law.
-        problem: its fit, with the rows.
+        problem: the objective to be minimised, with its data.
     """
     causes = []
     for q, column in zip(law.variables, problem.columns, strict=True):
@@ -50,7 +50,7 @@ def constant_sums(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], st
 
     Args:
         law: the law.
-        problem: its fit, with the rows.
+        problem: the objective to be minimised, with its data.
 
     Returns:
         The variables of each sum, and the finding as text.
@@ -74,7 +74,7 @@ def collinear_pairs(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], 
 
     Args:
         law: the law.
-        problem: its fit, with the rows.
+        problem: the objective to be minimised, with its data.
 
     Returns:
         The variables of each pair, and the finding as text.
@@ -112,7 +112,7 @@ def design_cause_texts(
 
     Args:
         law: the law.
-        problem: its fit, with the rows.
+        problem: the objective to be minimised, with its data.
         involved: names of the parameters.
     """
     if law.is_large:

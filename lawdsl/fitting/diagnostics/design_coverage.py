@@ -1,5 +1,4 @@
-"""Law + columns -> points that combine extremes of the variables, which no row needs to have
-jointly."""
+"""Law + columns -> points that combine extremes of the variables, which need not occur jointly."""
 
 from __future__ import annotations
 
@@ -16,10 +15,12 @@ from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
 
-MAX_BLOCKS = 8  # blocks of variables that are recombined at most
-CONSTANT_SUM_RTOL = 1e-9  # relative: sums that differ by less are one number
-SHARE_SUM_RTOL = 1e-2  # relative: deviation of a sum of rounded shares from 1 that is rounding
-MAX_CORNERS = 256  # combinations of their extremes at most
+MAX_BLOCKS = 8  # of variables that are recombined
+# relative to their size: sums that differ by less are one number
+CONSTANT_SUM_RTOL = 1e-9
+# relative to 1: sums of shares that differ from it by less are 1 but for rounded shares
+SHARE_SUM_RTOL = 1e-2
+MAX_CORNERS = 256  # combinations of the extremes of blocks
 
 
 def variable_blocks(law: PreparedLaw, problem: Problem) -> list[list[int]]:
@@ -31,7 +32,7 @@ def variable_blocks(law: PreparedLaw, problem: Problem) -> list[list[int]]:
 
     Args:
         law: the law.
-        problem: its fit, with the rows.
+        problem: the objective to be minimised, with its data.
     """
     names = [q.name for q in law.variables]
     blocks = [{name} for name in names if "[" not in name]
@@ -64,7 +65,7 @@ def comparison_problem(law: PreparedLaw, problem: Problem) -> Problem:
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
     """
     if problem.objective.log or not np.all(problem.target > 0) or not law.has_logarithm():
         return problem
@@ -77,7 +78,7 @@ def problem_at_corners(law: PreparedLaw, problem: Problem, blocks: list[list[int
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         blocks: as `variable_blocks` gives them.
     """
     points = np.array(list(_corner_points(problem.columns, blocks))).T

@@ -13,17 +13,22 @@ from lawdsl.fitting.transforms import bound_distances
 
 Array = NDArray[np.float64]
 
-MIN_TEST_FREEDOM = 2  # residual degrees of freedom: fewer cannot test a law
-EFFECTIVE_ROWS_ATOL = 1e-6  # rows: tolerance, since effective rows are not a whole number
-REPLICATE_RTOL = 1e-3  # relative: settings that differ by less count as replicates
-# times the usual distance from the median: above it residuals are clearly larger
+# residual degrees of freedom: with fewer, rows cannot test a law
+MIN_TEST_FREEDOM = 2
+# tolerance of comparisons with numbers of rows, since effective rows are not whole numbers
+EFFECTIVE_ROWS_ATOL = 1e-6
+# relative to a value, and to the range: settings that differ by less count as replicates
+REPLICATE_RTOL = 1e-3
+# times the median distance from the median: residuals above it are clearly larger
 CLEAR_EXCESS = 1.2
-MANY_STARTS = 500  # starts: above this number the advice is not to add further ones
-# relative change of the predictions, below which a parameter may be put on its bound
+# after more starts the advice is not to add further ones
+MANY_STARTS = 500
+# relative to the predictions: a parameter that changes them by less may be put on its bound
 ON_BOUND_RTOL = 1e-9
 # of |u|: a free number further out diverges towards a bound (exp(-15) is 3e-7)
 DIVERGED_FREE = 15.0
-ROUNDING_ENDS = 60.0  # of |u|: exp(-60) is below the rounding of any number that it is added to
+# of |u|: exp(-60) = 9e-27 vanishes in the rounding of any number above 1e-10
+ROUNDING_ENDS = 60.0
 
 
 def insufficient_data_errors(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
@@ -31,7 +36,7 @@ def insufficient_data_errors(law: PreparedLaw, problem: Problem) -> list[Diagnos
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
     """
     rows, count = problem.rows, problem.parameters
     if count == 0:
@@ -54,21 +59,20 @@ def few_rows_findings(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
 
     Copies of a row count once, and rows count by weight: the effective number is (Σw)²/Σw² (Kish
     (1965), Survey Sampling). With one residual degree of freedom the noise, and every interval, is
-    known to an order of magnitude only, and no residual can be judged against the others. Further
-    measurements at nearly the same settings estimate the noise, but do not test the form of the
-    law.
+    known to an order of magnitude only, and no residual can be compared with the others. Further
+    measurements at nearly the same settings estimate the noise, but do not test the law's form.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         chosen: how many parameters were chosen from the rows before the fit.
     """
     count = problem.parameters + chosen
     rows = len(distinct_rows(problem))
     help = "measure more, or fit a smaller law"
     if rows - count < MIN_TEST_FREEDOM:
-        spare = "1 row is" if rows > count else "no row is"
+        remaining = "1 row is" if rows > count else "no row is"
         copies = "" if rows == problem.rows else "different "
-        message = f"{rows} {copies}rows, {count} parameters: {spare} left to test the law"
+        message = f"{rows} {copies}rows, {count} parameters: {remaining} left to test the law"
         return [Diagnostic("F0102", message, "warning", help=help)]
     effective = _effective_rows(problem.weights, problem.rows)
     if effective - count < MIN_TEST_FREEDOM - EFFECTIVE_ROWS_ATOL:
@@ -148,7 +152,7 @@ def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]
     columns, units, or law. Outliers alone do not cause it.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
     """
     values = np.log(problem.target) if problem.objective.log else problem.target
@@ -170,7 +174,7 @@ def bound_findings(
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
 
     Returns:
@@ -188,8 +192,7 @@ def bound_findings(
         inwards = 1.0 if side == "lower" else -1.0
 
         def change(step: float, i: int = i) -> float:
-            """The largest change of the predictions when the parameter moves; inf where they have
-            no value."""
+            """The largest change of the predictions when the parameter moves; inf without value."""
             trial = theta.copy()
             trial[i] += step
             predicted = problem.predictions(trial[None])[0]
@@ -198,10 +201,10 @@ def bound_findings(
             return float(np.max(np.abs(predicted - base)))
 
         # the distance is a difference of rounded numbers
-        on_it = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
+        at_bound = distance <= 1e-12 * max(abs(theta[i]), 1e-300)
         # a parameter without any effect is not pushed to its bound
-        idle = change(inwards * (1 + abs(theta[i]))) <= ON_BOUND_RTOL**2 * size
-        if on_it or (change(-inwards * distance) <= ON_BOUND_RTOL * size and not idle):
+        without_effect = change(inwards * (1 + abs(theta[i]))) <= ON_BOUND_RTOL**2 * size
+        if at_bound or (change(-inwards * distance) <= ON_BOUND_RTOL * size and not without_effect):
             sides[q.name] = side
             bound = next((b for b in q.bounds if b.lower == (side == "lower")), q.bounds[0])
             message = f"{q.name} lies on its bound {q.name} {bound.relation} {bound.text}"
@@ -217,7 +220,7 @@ def move_onto_bounds(problem: Problem, free: Array, loss: float) -> Array:
     the result the same from every start. A parameter without any effect is not moved.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         free: its free numbers, shape (parameters,).
         loss: the objective there.
 

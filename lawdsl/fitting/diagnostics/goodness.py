@@ -21,7 +21,7 @@ def optimality(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Op
     of S·H·S.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         free: its free numbers, shape (parameters,).
         on_bound: those on a bound, shape (parameters,), which are left out.
     """
@@ -45,7 +45,7 @@ def objective_value(
     """The objective at fitted parameters, and its loss for log and for raw residuals.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         law: the law.
         theta: the fitted parameters, shape (parameters,).
         loss: the objective that was minimised.
@@ -66,7 +66,7 @@ def metrics(problem: Problem, theta: Array) -> Metrics:
     """R² and mean absolute error of fitted parameters on the fitted rows.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
     """
     predicted = problem.predictions(theta[None])[0]
@@ -74,8 +74,7 @@ def metrics(problem: Problem, theta: Array) -> Metrics:
 
 
 def metrics_of(measured: Array, predicted: Array, weights: Array | None = None) -> Metrics:
-    """R² = 1 - Σw(y - f)²/Σw(y - mean(y))², of values and of logarithms, and the mean absolute
-    error.
+    """R² = 1 - Σw(y - f)²/Σw(y - mean(y))², also of logarithms, and the mean absolute error.
 
     Args:
         measured: y, shape (rows,).
@@ -123,8 +122,7 @@ def weighted_loss(loss: Array, weights: Array | None = None) -> LossTotals:
 
 
 def canonical_nan(value: float) -> float:
-    """A number, with any nan replaced by one and the same object, so that a fit equals its stored
-    copy."""
+    """A number, with any nan replaced by the same object: a fit then equals its stored copy."""
     return float(value) if np.isfinite(value) else math.nan
 
 

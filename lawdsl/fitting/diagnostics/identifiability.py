@@ -36,21 +36,25 @@ from lawdsl.fitting.transforms import bound_distances
 
 Array = NDArray[np.float64]
 
-# width of a direction, columns being of length 1: undetermined below it without noise
+# columns have length 1: a direction of smaller width is undetermined even without noise
 UNDETERMINED_WIDTH = 1e-7
-# such a width below which rounding decides which parameters are in the direction
+# a direction of smaller width has no effect but rounding
 ROUNDING_WIDTH = 1e-12
-NAMED_SHARE = 0.1  # of an undetermined direction: a parameter with less is not named
-NAMED_SHARE_EXACT = 1e-4  # of one without any effect
-# standard error of a parameter in units of its size, above which it is undetermined
+# share of a direction: a parameter with less is not named
+NAMED_SHARE = 0.1
+# such a share, for a direction without any effect
+NAMED_SHARE_EXACT = 1e-4
+# relative to the size of a parameter: a standard error above it leaves the parameter undetermined
 MAX_HIDDEN_CHANGE = 1.0
-# change of a linear parameter, in its size, when an exponent changes by its own size
+# relative to the size of a linear parameter: it follows an exponent that changes by its own size
+# if it changes by more
 FOLLOWING_CHANGE = 0.5
-NO_EFFECT = 1e-9  # effect of a parameter, relative to the spread of the output
-MIN_WIDTH = 1e-300  # added to widths: a width of 0 gives a long step instead of a division by 0
-ABSOLUTE_LOSS_EFFICIENCY = np.sqrt(
-    2 / np.pi
-)  # noise, in errors of a mean by least absolute residuals
+# relative to the spread of the output: a parameter with a smaller effect has none
+NO_EFFECT = 1e-9
+# least divisor: a width of 0 gives a long step instead of a division by 0
+MIN_WIDTH = 1e-300
+# sigma/tau for least absolute residuals and Gaussian noise, where tau² = (pi/2)·sigma²
+SIGMA_PER_LAD_TAU = float(np.sqrt(2 / np.pi))
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class _Direction:
     """A direction in parameter space that the rows may not determine.
 
     Attributes:
-        involved: numbers of the parameters in it.
+        involved: positions of the parameters in it.
         width: the length of its effect on the predictions, columns being of length 1.
         step: the change of all parameters for an effect of length 1, shape (parameters,).
     """
@@ -92,11 +96,10 @@ def undetermined_directions(
     problem: Problem,
     theta: Array,
     on_bound: Iterable[str],
-    elsewhere: Array,
-    unknowable: LostDirections,
+    other_points: Array,
+    unidentifiable: LostDirections,
 ) -> tuple[list[Diagnostic], frozenset[str]]:
-    """Find directions in parameter space that the data do not determine, and the parameters in
-    them.
+    """Find directions in parameter space that the data do not determine, and their parameters.
 
     A direction is undetermined where noise hides a step along it that changes a parameter by more
     than its own size; or where nothing changes along it at several points of the domain. Linear
@@ -106,17 +109,17 @@ def undetermined_directions(
     The coefficients of a regression, w in exp(w0 + w1*log(D) + w2*log(D)^2), change with the units
     of the variables, and their columns are nearly collinear wherever log(D) is large beside its
     range (nonessential ill-conditioning; Marquardt (1980), Journal of the American Statistical
-    Association 75). A direction of such parameters is judged by the effect of hidden steps within
+    Association 75). A direction of such parameters is tested by the effect of hidden steps within
     the ranges of the variables: see `_PredictionRanges`.
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
         on_bound: names of those that lie on a bound, where they are fixed.
-        elsewhere: other parameters in the domain, shape (points, parameters).
-        unknowable: symmetries of the law, which no data can resolve. They are not reported here:
-            one parameter of each symmetry is fixed, and the others are judged given that.
+        other_points: other parameters in the domain, shape (points, parameters).
+        unidentifiable: symmetries of the law, which no data can resolve. They are not reported
+            here: one parameter of each symmetry is fixed, and the others are tested given that.
 
     Returns:
         The findings, and the names of the parameters in such directions.
@@ -124,33 +127,37 @@ def undetermined_directions(
     names = [q.name for q in law.parameters]
     linear_numbers = problem.linear if law.on_arrays else law.linear()
     is_linear = np.isin(np.arange(len(names)), linear_numbers)
-    fixed = np.isin(names, list(unknowable.fixed))
+    fixed = np.isin(names, list(unidentifiable.fixed))
     excluded = np.isin(names, list(on_bound)) | fixed
     residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
     jacobian = np.nan_to_num(jacobian)
-    spread = np.sqrt(problem.rows) * _output_deviation(problem)
+    spread = np.sqrt(problem.rows) * problem.output_deviation
     noise, largest_noise = _noise_range(problem, residual)
-    # a linear parameter may take any size, so it is dead only if its column is 0
+    # a linear parameter may take any size, so it has no effect only if its column is 0
     reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
     with np.errstate(all="ignore"):
-        # not (>): 0 times infinity is nan, which means dead
-        dead = ~(np.linalg.norm(jacobian, axis=0) * reach > NO_EFFECT * spread)
+        # not (>): 0 times infinity is nan, which means no effect
+        without_effect = ~(np.linalg.norm(jacobian, axis=0) * reach > NO_EFFECT * spread)
     size = np.abs(theta)
     for i, (_, distance) in _nearest_bounds(problem, theta).items():
         size[i] = max(size[i], distance)
 
-    def columns(chosen: NDArray[np.bool_]) -> _ParameterEffects:
-        numbers = np.flatnonzero(chosen & ~dead & ~excluded)
+    def effects_of(chosen: NDArray[np.bool_]) -> _ParameterEffects:
+        numbers = np.flatnonzero(chosen & ~without_effect & ~excluded)
         return _ParameterEffects(numbers, jacobian[:, numbers], size[numbers])
 
-    linear, others = columns(is_linear), columns(~is_linear)
-    box = None if law.on_arrays else _PredictionRanges(law, problem, theta)
+    linear, others = effects_of(is_linear), effects_of(~is_linear)
+    ranges = None if law.on_arrays else _PredictionRanges(law, problem, theta)
 
     def directions_of(noise: float) -> list[set[str]]:
-        index_sets = [{int(i)} for i in np.flatnonzero(dead & ~excluded)]
+        index_sets = [{int(i)} for i in np.flatnonzero(without_effect & ~excluded)]
         directions = _undetermined_linear(linear, len(names), spread, noise)
         directions += _undetermined_nonlinear(others, linear, spread, noise, law)
-        index_sets += [set(d.involved) for d in directions if box is None or box.is_open(d, noise)]
+        index_sets += [
+            set(d.involved)
+            for d in directions
+            if ranges is None or ranges.is_undetermined(d, noise)
+        ]
         return [{names[i] for i in direction} for direction in index_sets]
 
     directions = directions_of(noise)
@@ -159,20 +166,22 @@ def undetermined_directions(
         larger = directions_of(largest_noise)
         if all(design_cause_texts(law, problem, sorted(group)) for group in larger):
             directions = larger
-    count, structural = _structural_directions(problem, np.vstack([theta, elsewhere]), names, fixed)
-    rank = problem.parameters - unknowable.count - max(len(directions), count)
+    count, structural = _structural_directions(
+        problem, np.vstack([theta, other_points]), names, fixed
+    )
+    rank = problem.parameters - unidentifiable.count - max(len(directions), count)
     groups = _merge_overlapping([*directions, *structural])
     reasons = design_causes(law, problem) if groups and not law.is_large else []
     findings = [
         _finding(law, [n for n in names if n in group], f"rank {rank} of {len(names)}", reasons)
         for group in groups
     ]
-    tied = [] if law.is_large else _collinear_findings(law, problem)
-    return findings or tied, unknowable.parameters.union(*groups)
+    collinear = [] if law.is_large else _collinear_findings(law, problem)
+    return findings or collinear, unidentifiable.parameters.union(*groups)
 
 
 def _nearest_bounds(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
-    """Number of each bounded parameter -> its nearer bound and the distance to it."""
+    """Position of each bounded parameter -> its nearer bound and the distance to it."""
     names = [t.name for t in problem.transforms]
     nearest = bound_distances(problem.transforms, dict(zip(names, map(float, theta), strict=True)))
     return {names.index(name): bound for name, bound in nearest.items()}
@@ -183,7 +192,7 @@ class _PredictionRanges:
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
     """
 
@@ -195,8 +204,7 @@ class _PredictionRanges:
 
     @cached_property
     def coefficients(self) -> frozenset[int]:
-        """Numbers of the parameters that have no meaning of their own: coefficients of a
-        regression."""
+        """Positions of the coefficients of a regression, which have no meaning of their own."""
         return self.law.coefficients()
 
     @cached_property
@@ -215,7 +223,7 @@ class _PredictionRanges:
         with np.errstate(all="ignore"):
             return corners.slopes(self.theta[None])[1][0]
 
-    def is_open(self, direction: _Direction, noise: float) -> bool:
+    def is_undetermined(self, direction: _Direction, noise: float) -> bool:
         """Whether the rows do not determine a direction: its parameters, where they have a meaning
         of their own, or predictions between the rows.
 
@@ -229,9 +237,9 @@ class _PredictionRanges:
             return True
         with np.errstate(all="ignore"):
             change = np.abs(self.slopes @ direction.step) * max(noise, self.rounding)
-        # not (<=): a change of nan counts as open
+        # not (<=): a change of nan counts as undetermined
         return not bool(
-            np.max(change, initial=0.0) <= MAX_HIDDEN_CHANGE * _output_deviation(self.compared)
+            np.max(change, initial=0.0) <= MAX_HIDDEN_CHANGE * self.compared.output_deviation
         )
 
 
@@ -266,9 +274,9 @@ def _undetermined_nonlinear(
     """Directions of the other parameters, the linear ones following each step by least squares."""
     if not len(others.numbers):
         return []
-    follow = np.linalg.pinv(linear.jacobian / linear.length) / linear.length[:, None]
-    follow = follow @ others.jacobian
-    remaining = others.jacobian - linear.jacobian @ follow
+    response = np.linalg.pinv(linear.jacobian / linear.length) / linear.length[:, None]
+    response = response @ others.jacobian
+    remaining = others.jacobian - linear.jacobian @ response
     free = np.array([not law.parameters[i].bounds for i in others.numbers])
     length = others.length
     # an unbounded parameter may be 0; its size is then set by its effect
@@ -287,12 +295,12 @@ def _undetermined_nonlinear(
             continue
         share = NAMED_SHARE_EXACT if width < ROUNDING_WIDTH else NAMED_SHARE
         involved = set(map(int, others.numbers[np.abs(row) > share]))
-        following = np.abs(follow @ (change / np.max(np.abs(change) / size)))
-        strongly_following = following > FOLLOWING_CHANGE * np.maximum(
+        responses = np.abs(response @ (change / np.max(np.abs(change) / size)))
+        follows_strongly = responses > FOLLOWING_CHANGE * np.maximum(
             linear.size, spread / linear.length
         )
-        involved |= set(map(int, linear.numbers[strongly_following]))
-        step = _step(others, change, width, count) - _step(linear, follow @ change, width, count)
+        involved |= set(map(int, linear.numbers[follows_strongly]))
+        step = _step(others, change, width, count) - _step(linear, response @ change, width, count)
         directions.append(_Direction(frozenset(involved), float(width), step))
     return directions
 
@@ -317,8 +325,8 @@ def _structural_directions(
     names = [name for name, one in zip(names, fixed, strict=True) if not one]
     if not names:
         return 0, []
-    unset = problem.parameters + 1
-    fewest, involved = unset, list[set[str]]()
+    no_point = problem.parameters + 1
+    fewest_directions, involved = no_point, list[set[str]]()
     for theta in points:
         jacobian = problem.slopes(theta[None])[1][0][:, ~fixed]
         if not np.all(np.isfinite(jacobian)):
@@ -330,16 +338,17 @@ def _structural_directions(
         names_involved = [
             {names[k] for k in np.flatnonzero(np.abs(row) > NAMED_SHARE_EXACT)} for row in exact
         ]
-        # a direction that some point sees is identified; the fewest over all points are the
-        # structural ones
-        if len(names_involved) <= fewest:
+        # a direction with an effect at some point is identified: the fewest are the structural ones
+        if len(names_involved) <= fewest_directions:
             involved = (
-                [*involved, *names_involved] if len(names_involved) == fewest else names_involved
+                [*involved, *names_involved]
+                if len(names_involved) == fewest_directions
+                else names_involved
             )
-            fewest = len(names_involved)
-        if not fewest:
+            fewest_directions = len(names_involved)
+        if not fewest_directions:
             break
-    return (0, []) if fewest == unset else (fewest, involved)
+    return (0, []) if fewest_directions == no_point else (fewest_directions, involved)
 
 
 def _merge_overlapping(sets: list[set[str]]) -> list[set[str]]:
@@ -363,11 +372,6 @@ def _finding(
     return Diagnostic("F0101", message, notes=notes, help=help)
 
 
-def _output_deviation(problem: Problem) -> float:
-    """The spread of the measured values, in the units of a residual."""
-    return float(np.std(np.log(problem.target) if problem.objective.log else problem.target))
-
-
 def _noise_range(problem: Problem, residual: Array) -> tuple[float, float]:
     """The smallest and the largest plausible standard deviation of a residual, robust to outliers.
 
@@ -376,12 +380,12 @@ def _noise_range(problem: Problem, residual: Array) -> tuple[float, float]:
     far too small where rows are few; the estimate behind standard errors is not.
     """
     count = problem.parameters
-    freedom = np.sqrt(len(residual) / max(len(residual) - count, 1))
-    least = float(1.4826 * np.median(np.abs(residual)) * freedom)
+    correction = np.sqrt(len(residual) / max(len(residual) - count, 1))
+    smallest = float(1.4826 * np.median(np.abs(residual)) * correction)
     if not problem.objective.row.robust:
-        return least, least
-    return least, max(
-        least, ABSOLUTE_LOSS_EFFICIENCY * float(np.sqrt(noise_of(problem, residual, count).tau2))
+        return smallest, smallest
+    return smallest, max(
+        smallest, SIGMA_PER_LAD_TAU * float(np.sqrt(noise_of(problem, residual, count).tau2))
     )
 
 

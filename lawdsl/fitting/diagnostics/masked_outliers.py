@@ -26,13 +26,15 @@ from lawdsl.fitting.refit import refit
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-MAX_SUBSETS = 300  # random subsets of as many rows as parameters, at most
-MAX_SUBSET_NUMBERS = 2e8  # numbers in all subsets: bounds time, so long tables have fewer subsets
+MAX_SUBSETS = 300  # random subsets of as many rows as parameters
+# rows times squared parameters of all subsets: bounds time, so long tables have fewer subsets
+MAX_SUBSET_NUMBERS = 2e8
 # residual degrees of freedom: with fewer, half of the rows cannot determine the law
 MIN_MASKED_FREEDOM = 5
-MAX_SUBSET_PARAMETERS = 20  # parameters: with more, random subsets without an outlier are too rare
-CONCENTRATION_STEPS = 2  # of concentration, for each subset
-REFITS = 3  # of fits of the law itself
+# with more parameters, random subsets without an outlier are too rare
+MAX_SUBSET_PARAMETERS = 20
+CONCENTRATION_STEPS = 2  # for each subset
+REFITS = 3  # of the law itself, to the rows that are not outliers
 
 
 @np.errstate(all="ignore")
@@ -43,7 +45,7 @@ def find_masked_outliers(
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
         view: the residuals of the rows that are tested.
         total: how many rows there are in all.

@@ -19,15 +19,22 @@ from lawdsl.fitting.diagnostics.residuals import (
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-CANDIDATE_DISTANCE = 4.0  # standard deviations: below, a row is never an outlier
-MAX_OUTLIER_SHARE = 1 / 3  # of the rows: more are not outliers but a part of the data
-MIN_CLOUD_SHARE = 0.2  # of the rows: fewer are outliers, if anything
-MAX_TAIL_RESIDUALS = 20  # largest ordinary residuals, from which the tail of the noise is known
-MIN_TAIL_RESIDUALS = 5  # of them, where a quarter of the rows is less than `MAX_TAIL_RESIDUALS`
-# probability of such rows under noise with a power-law tail estimated from the others
+# in standard deviations: a row that is nearer to the law is never an outlier
+CANDIDATE_DISTANCE = 4.0
+# of the rows: more of them are not outliers but a part of the data
+MAX_OUTLIER_SHARE = 1 / 3
+# of the rows in the smaller cluster; smaller groups are tested as outliers
+MIN_CLUSTER_SHARE = 0.2
+# largest ordinary residuals from which the tail of the noise is estimated: a quarter of the rows
+# within these limits
+MAX_TAIL_RESIDUALS, MIN_TAIL_RESIDUALS = 20, 5
+# rows that are less probable under noise with the power-law tail of the others are separated
 HEAVY_TAIL_PVALUE = 0.05
-REWEIGHTING_STEPS = 30  # of reweighting
-# k log(x_k / x_k+1) of the k furthest: noise of finite variance has a tail that falls like x^-2 or
+# of the fit by least absolute residuals
+MAX_IRLS_STEPS = 30
+# rounds in which rows below the limit are dropped from the candidates
+MAX_SELECTION_ROUNDS = 30
+# k·log(x_k/x_(k+1)) of the k furthest: noise of finite variance has a tail that falls like x^-2 or
 # faster, so a row is ten times as far out as the next with probability 0.01 at most
 MIN_LOG_GAP = float(np.log(10))
 
@@ -38,9 +45,8 @@ class Outliers:
 
     Attributes:
         rows: which rows of the view, the furthest first.
-        sizes: the distance of each above the law, in standard deviations of the others.
-        is_separated: whether they are separated from the tail of the other rows; else the noise is
-            heavy-tailed.
+        sizes: the studentised residual of each, negative below the law.
+        is_separated: whether they are separated from the tail of the others, which else is heavy.
     """
 
     rows: NDArray[np.int64]
@@ -68,7 +74,7 @@ def find_outliers(
             linearised law.
     """
     chosen = _candidates(view) if suspected is None else suspected
-    for _ in range(REWEIGHTING_STEPS):
+    for _ in range(MAX_SELECTION_ROUNDS):
         if not chosen.any():
             return None
         sizes = _studentised_residuals(view, chosen)
@@ -86,9 +92,9 @@ def find_outliers(
         return None
     order = np.argsort(-np.abs(np.where(chosen, sizes, 0.0)), kind="stable")
     count = int(np.sum(chosen))
-    separated = _count_separated(np.sort(np.abs(sizes))[::-1], count)
-    rows = order[: separated or count]
-    return Outliers(rows, sizes[rows], separated > 0)
+    separated_count = _count_separated(np.sort(np.abs(sizes))[::-1], count)
+    rows = order[: separated_count or count]
+    return Outliers(rows, sizes[rows], separated_count > 0)
 
 
 def outlier_limit(view: ResidualView, total: int) -> float:
@@ -114,18 +120,18 @@ def _candidates(view: ResidualView) -> Mask:
     if view.freedom < 3:
         return none
     distances = np.abs(_least_absolute_residuals(view))
-    far = distances > CANDIDATE_DISTANCE * _robust_deviation(view, distances)
+    is_candidate = distances > CANDIDATE_DISTANCE * _robust_deviation(view, distances)
     count = max(1, int(MAX_OUTLIER_SHARE * len(view)))
-    if np.sum(far) > count:
-        far &= distances >= np.sort(distances)[-count]
-    return far if np.sum(~far) > view.basis.shape[1] + 2 else none
+    if np.sum(is_candidate) > count:
+        is_candidate &= distances >= np.sort(distances)[-count]
+    return is_candidate if np.sum(~is_candidate) > view.basis.shape[1] + 2 else none
 
 
 def _least_absolute_residuals(view: ResidualView) -> Array:
     """Residuals of the fit by least absolute residuals, the law being linear near the fit."""
     # iteratively reweighted least squares: weights 1/|r| turn squares into absolute values
     residuals = view.residual
-    for _ in range(REWEIGHTING_STEPS):
+    for _ in range(MAX_IRLS_STEPS):
         # a residual of 0 would have an infinite weight
         floor = 1e-6 * float(np.max(np.abs(residuals)))
         if floor == 0:
@@ -150,8 +156,7 @@ def _studentised_residuals(view: ResidualView, chosen: Mask) -> Array:
 
 
 def _studentised_limit(view: ResidualView, chosen: Mask, total: int) -> float:
-    """The studentised residual that Gaussian noise exceeds in none of the rows, up to the chance of
-    a false alarm."""
+    """The studentised residual that Gaussian noise exceeds in no row, up to a false alarm."""
     freedom = view.freedom - int(np.sum(chosen))
     return max(CANDIDATE_DISTANCE, -float(student_quantile(FALSE_ALARM_RATE / 2 / total, freedom)))
 
@@ -168,7 +173,7 @@ def _log_pvalue(view: ResidualView, chosen: Mask, total: int, shift: float, rest
     """
     count = int(np.sum(chosen))
     freedom = view.freedom - count
-    # the other rows agree exactly: nothing is too unlikely
+    # the other rows agree exactly: any shift is significant
     if rest <= 0:
         return -np.inf
     # by logarithms, as the number of subsets overflows
@@ -213,9 +218,9 @@ def smaller_cluster(view: ResidualView) -> Mask | None:
     spread = float(np.sqrt(np.sum(view.projected**2) / view.freedom))
     gaps = np.diff(normal_cdf(view.projected[order] / spread))
     rows = len(view)
-    least = int(np.ceil(MIN_CLOUD_SHARE * rows))
+    min_cluster = int(np.ceil(MIN_CLUSTER_SHARE * rows))
     # both parts must be large enough for a cluster
-    gaps[: least - 1] = gaps[rows - least :] = 0.0
+    gaps[: min_cluster - 1] = gaps[rows - min_cluster :] = 0.0
     widest = int(np.argmax(gaps))
     if np.log(rows) + (rows - 1) * np.log1p(-gaps[widest]) > np.log(FALSE_ALARM_RATE):
         return None

@@ -31,12 +31,17 @@ Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
 
 MAX_DEGREE = 4  # of the polynomials in a variable's rank: up to three extrema
-SMALL_TABLE_ROWS = 20  # rows: with no more, rank tests hardly reach the significance of an alarm
-CURVE_DEGREES = (2, 3, 4)  # degrees of the polynomials that are tested with so few rows
-LEAVE_ONE_OUT_PVALUE = 1e-3  # largest probability accepted with any one row left out
-MAX_LEVELS = 16  # ranges of an axis with more values
-MIN_HALF_FREEDOM = 5  # degrees of freedom in each half, for their scatter to be compared
-MIN_SQUARES_RATIO = 1e-30  # relative: a lower limit of sums of squares, as rounding makes them
+# with no more rows, rank tests hardly reach the significance of an alarm
+SMALL_TABLE_ROWS = 20
+CURVE_DEGREES = (2, 3, 4)  # of the polynomials that are tested with so few rows
+# curves of smaller probability are tested with each row left out, too
+LEAVE_ONE_OUT_PVALUE = 1e-3
+# an axis with more distinct values is cut into this many ranges of equal counts
+MAX_LEVELS = 16
+# residual degrees of freedom in each half: with fewer, their variances are not compared
+MIN_HALF_FREEDOM = 5
+# least within-group sum of squares relative to that between groups: it may be 0 but for rounding
+MIN_SQUARES_RATIO = 1e-30
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Pattern:
     """A way in which the residuals depend on one variable, or on two together.
 
     Attributes:
-        axes: numbers of the axes, one or two.
+        axes: positions of the axes, one or two.
         columns: the functions of the pattern, orthonormal, shape (rows, columns).
         curve: the part of the residuals that they explain, shape (rows,).
         share: of the residuals' squares that it explains.
@@ -63,7 +68,7 @@ class UnequalVariance:
     """Residuals with a larger variance at one end of an axis than at the other.
 
     Attributes:
-        axis: its number.
+        axis: its position.
         border: the largest value of the lower half.
         ratio: standard deviation of the upper half over that of the lower.
         p_value: the probability under noise of one size, for the best of all axes tested.
@@ -80,10 +85,10 @@ class LineCorrelation:
     """Neighbouring rows with correlated residuals, where rows differ in one variable alone.
 
     Attributes:
-        axis: number of that variable.
+        axis: position of that variable.
         count: how many such lines there are.
         correlation: of residuals in one group of neighbours.
-        inflation: how many rows count as one because of it.
+        inflation: the design effect: n rows carry the information of n/inflation independent ones.
         p_value: the probability under independent noise, for the best of all groupings tested.
     """
 
@@ -99,7 +104,7 @@ def find_pattern(view: ResidualView, inflation: float = 1.0) -> Pattern | None:
 
     Args:
         view: the residuals.
-        inflation: how many dependent rows count as one.
+        inflation: the design effect: n rows carry the information of n/inflation independent ones.
     """
     best = None
     candidates = list(_candidate_patterns(view))
@@ -126,8 +131,7 @@ def find_pattern(view: ResidualView, inflation: float = 1.0) -> Pattern | None:
 def _pattern_test(
     view: ResidualView, columns: Array, residuals: Array, inflation: float
 ) -> tuple[float, float]:
-    """The probability under noise of an effect of some orthonormal columns, and their share of its
-    squares."""
+    """The probability under noise of an effect of orthonormal columns, and its share of squares."""
     all_squares = float(np.sum(residuals**2))
     explained = float(np.sum((columns.T @ residuals) ** 2))
     freedom = view.freedom - columns.shape[1]
@@ -140,8 +144,7 @@ def _pattern_test(
 def _leave_one_out_pvalue(
     view: ResidualView, columns: Array, p_value: float, inflation: float
 ) -> float:
-    """The largest probability when any one row is left out, so that a single large error makes no
-    pattern."""
+    """The largest probability when any one row is left out: one large error makes no pattern."""
     for row in range(len(view)):
         rest = np.arange(len(view)) != row
         part = view.keep(rest)
@@ -178,8 +181,7 @@ def _candidate_patterns(view: ResidualView) -> Iterator[tuple[tuple[int, ...], A
 
 
 def _rank_polynomials(values: Array) -> Array:
-    """Legendre polynomials in the rank of the values: they are the same for a variable and its
-    logarithm."""
+    """Legendre polynomials in the rank of values: equal for a variable and its logarithm."""
     levels = len(np.unique(values))
     if levels < 2:
         return np.zeros((len(values), 0))
@@ -198,8 +200,8 @@ def find_line_correlation(
 
     Args:
         view: the residuals.
-        axes: numbers of the variables along which lines are formed.
-        inflation: how many rows, dependent in another way, count as one.
+        axes: positions of the variables along which lines are formed.
+        inflation: the design effect of rows that are dependent in another way.
     """
     significant = []
     groupings = list(_line_groupings(view, axes))
@@ -212,10 +214,11 @@ def find_line_correlation(
         if corrected < FALSE_ALARM_RATE:
             ratio, size, length = results[1][1], _mean_group_size(groups), _mean_group_size(line)
             correlation = (ratio - 1) / (ratio + size - 1)
-            # Kish's design effect 1 + (m - 1)·correlation; pairs stand for their line
-            loss = 1 + (size - 1) * correlation if size == length else min(ratio, length)
+            # Kish's design effect 1 + (m - 1)·correlation; pairs are shorter than their line,
+            # whose effect is at most its length
+            design_effect = 1 + (size - 1) * correlation if size == length else min(ratio, length)
             count = int(np.sum(np.bincount(line) > 1))
-            significant.append(LineCorrelation(axis, count, correlation, loss, corrected))
+            significant.append(LineCorrelation(axis, count, correlation, design_effect, corrected))
     if not significant:
         return None
     clearest = min(significant, key=lambda dependence: dependence.p_value)
@@ -230,8 +233,7 @@ def _mean_group_size(groups: Groups) -> float:
 def _line_groupings(
     view: ResidualView, axes: Sequence[int]
 ) -> Iterator[tuple[int, Groups, Groups]]:
-    """Yield an axis, the line of each row, and its group: first the complete line, then pairs on
-    it."""
+    """Yield an axis, the line of each row, and its group: the complete line, then pairs on it."""
     variables = view.axes[:-1]
     for axis in axes:
         others = np.delete(variables, axis, axis=0)
@@ -308,7 +310,7 @@ def find_unequal_variance(view: ResidualView, inflation: float = 1.0) -> Unequal
 
     Args:
         view: the residuals.
-        inflation: how many dependent rows count as one.
+        inflation: the design effect: n rows carry the information of n/inflation independent ones.
     """
     best = None
     halves = [

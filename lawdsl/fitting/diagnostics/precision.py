@@ -27,12 +27,14 @@ from lawdsl.fitting.transforms import Transform
 
 Array = NDArray[np.float64]
 
-INTERVAL_LEVEL = 0.95  # of the intervals that are judged, whichever level the user chose
-WIDE_LOG_HALF = np.log(
-    10.0
-)  # half an interval, in logarithms: ends that differ by more than a factor 100
-OPEN_RANGE_SHARE = 0.25  # half an interval of a prediction, in units of the range of the output
-BEYOND_ROWS_RATIO = 3.0  # times as wide as any interval at a row: less is noise, not the design
+# of the intervals whose widths are tested, whichever level the user chose
+INTERVAL_LEVEL = 0.95
+# half width of an interval in logarithms: ends of a wider one differ by more than a factor 100
+WIDE_LOG_HALF = np.log(10.0)
+# relative to the range of the output: a prediction with a larger half width is undetermined
+OPEN_RANGE_SHARE = 0.25
+# relative to the widest interval at a row: where a prediction is less wide, the cause is the noise
+BEYOND_ROWS_RATIO = 3.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class PrecisionInputs:
 
     Attributes:
         law: the law, with all parameters that were fitted or chosen from the rows.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         theta: the parameters, shape (parameters,).
         covariance: their covariance.
         skipped: names of parameters on a bound, and of those that another finding names.

@@ -39,16 +39,22 @@ from lawdsl.fitting.problem import Problem
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-MAX_ROWS_LISTED = 5  # outliers named
-MAX_FURTHEST_ROWS = 500  # rows that are tested, of many, besides the sample
-MAX_PATTERNS = 3  # found one after the other, each in the residuals without the earlier ones
-COMMON_SHIFT_RTOL = 0.05  # relative: outliers whose shifts differ by less have one cause
+MAX_ROWS_LISTED = 5  # in the text of a finding
+# rows of largest residual that are tested besides the sample
+MAX_FURTHEST_ROWS = 500
+# patterns are searched for one after the other, each in the residuals without the earlier ones
+MAX_PATTERNS = 3
+# relative to their mean: outliers whose shifts differ by less have one cause
+COMMON_SHIFT_RTOL = 0.05
 # units of quantities that grow from checkpoint to checkpoint
 TRAINING_UNITS = {"token", "step", "FLOP", "second"}
-STRONG_PATTERN_SHARE = 0.1  # of the spread of the output: a law that misses as much is not trusted
+# relative to the spread of the output: a law that misses by more is not trusted
+STRONG_PATTERN_SHARE = 0.1
+# least divisor, for probabilities that underflow
 MIN_PVALUE = 1e-300
-MIN_ROUNDING_SHARE = 0.25  # of the variance: below, the noise is larger than the steps of rounding
-# steps in the range of the output: among more, errors of rounding are like noise
+# of the residual variance: where rounding explains less, there is no warning
+MIN_ROUNDING_SHARE = 0.25
+# of rounding in the range of the output: with more, errors of rounding are like noise
 MAX_ROUNDING_STEPS = 1000
 
 
@@ -66,7 +72,7 @@ def residual_findings(
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
         runs: the table, for the row numbers that its user knows.
         suspected: rows that were excluded from the fit as probable outliers, shape (rows,).
@@ -116,10 +122,9 @@ def _order_findings(law: PreparedLaw, problem: Problem, view: ResidualView) -> l
     dependence = find_line_correlation(within_runs, run_axes)
     inflation = 1.0 if dependence is None else dependence.inflation
     if dependence is not None and patterns:
-        # dependent rows imitate patterns: what remains significant with fewer effective rows is
-        # kept
+        # dependent rows imitate patterns: those significant with fewer effective rows remain
         patterns, _ = _successive_patterns(view, inflation)
-    strong = STRONG_PATTERN_SHARE * _output_deviation(problem)
+    strong = STRONG_PATTERN_SHARE * problem.output_deviation
     findings = [_pattern_finding(view, p, strong) for p in patterns]
     others = [i for i in range(len(law.variables)) if i not in run_axes]
     if not patterns and (misfit := find_line_correlation(remaining, others, inflation)) is not None:
@@ -132,8 +137,7 @@ def _order_findings(law: PreparedLaw, problem: Problem, view: ResidualView) -> l
 
 
 def _training_variables(law: PreparedLaw) -> list[int]:
-    """Variables that may grow during a run, judged by their units; without such a unit, those
-    without any."""
+    """Variables that may grow during a run, by their units; if none may, those without a unit."""
     units = [dict(size_and_dimension(q.unit or ())[1]) for q in law.variables]
     numbers = [i for i, unit in enumerate(units) if TRAINING_UNITS & set(unit)]
     return numbers or [i for i, unit in enumerate(units) if not unit]
@@ -166,11 +170,6 @@ def _successive_patterns(
         patterns.append(pattern)
         view = view.with_columns(pattern.columns)
     return patterns, view
-
-
-def _output_deviation(problem: Problem) -> float:
-    """The spread of the measured values."""
-    return float(np.std(np.log(problem.target) if problem.objective.log else problem.target))
 
 
 def _outlier_finding(view: ResidualView, outliers: Outliers, runs: Runs) -> Diagnostic:

@@ -23,11 +23,13 @@ from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-FALSE_ALARM_RATE = 1.4e-6  # false alarm rate of each of seven tests: 1e-3 over a hundred tables
-# rows tested: an effect that so many do not show is below a hundredth of the variance
+# of each of seven tests: a false alarm has a probability of 1e-3 over a hundred tables
+FALSE_ALARM_RATE = 1.4e-6
+# an effect that so many rows do not show is below a hundredth of the variance
 MAX_TESTED_ROWS = 4000
-BASIS_RANK_RTOL = 1e-10  # relative to columns of length 1: smaller singular values are rounding
-# of a column's length: columns with less outside the Jacobian's span cannot be judged
+# relative to columns of length 1: smaller singular values are rounding
+BASIS_RANK_RTOL = 1e-10
+# relative to the length of a column: one with less outside the span of the Jacobian is not tested
 MIN_OUTSIDE_SHARE = 0.1
 
 
@@ -38,8 +40,7 @@ class ResidualView:
     Attributes:
         names: of the axes along which patterns are tested.
         axes: the law's variables and, last, the prediction; shape (axes, rows).
-        residual: measured minus predicted, of logarithms where the objective compares them; shape
-            (rows,).
+        residual: measured minus predicted, of logarithms if these are compared; shape (rows,).
         basis: orthonormal columns that span the Jacobian, shape (rows, rank).
         rows: the number of each row in the problem.
         log: whether residuals are those of logarithms.
@@ -62,14 +63,12 @@ class ResidualView:
 
     @cached_property
     def projected(self) -> Array:
-        """The residuals after projection off the Jacobian, as those of least squares, shape
-        (rows,)."""
+        """The residuals after projection off the Jacobian, as by least squares, shape (rows,)."""
         return project_out(self.basis, self.residual)
 
     @cached_property
     def scores(self) -> Array:
-        """Normal scores of these residuals, shape (rows,): only their order counts, so none is far
-        out."""
+        """Normal scores of these residuals, shape (rows,): by their order, so none is extreme."""
         ranks = average_ranks(self.projected)
         return project_out(self.basis, normal_quantile((ranks - 0.5) / len(self)))
 
@@ -100,7 +99,7 @@ def residual_view(law: PreparedLaw, problem: Problem, theta: Array, rows: Rows) 
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
         rows: which rows of the problem.
     """
@@ -134,8 +133,7 @@ def weight_copies_as_one(problem: Problem) -> Problem:
 
     The minimum does not change, and inference that counts rows becomes that of the measurements
     without copies. Copies share their error, so m of them multiply the variance that a row adds by
-    m² and not by m (the design effect of clusters with correlation 1; Kish (1965), Survey
-    Sampling).
+    m² and not by m (the design effect of clusters with correlation 1: Kish, Survey Sampling, 1965).
     """
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     first = distinct_rows(problem)
@@ -212,7 +210,7 @@ def f_test_pvalue(
         extra: how many columns.
         residual_squares: the residual sum of squares.
         freedom: rows minus columns.
-        inflation: how many dependent rows count as one; it divides F and the degrees of freedom.
+        inflation: the design effect of dependent rows; it divides F and the degrees of freedom.
     """
     if extra < 1 or freedom < 1 or explained_squares <= 0:
         return 1.0

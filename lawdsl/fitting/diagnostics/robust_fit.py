@@ -81,7 +81,7 @@ def unjudged_outlier_findings(problem: Problem, runs: Runs, far: Mask) -> list[D
     steep there.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         runs: the table.
         far: measurements far from all others, shape (rows,).
     """

@@ -1,5 +1,4 @@
-"""Columns + fit -> rows in which two columns are exchanged: N in the column of D, and D in that of
-N.
+"""Columns + fit -> rows in which two columns are exchanged, as N and D.
 
 Such a row is often a point of high leverage, which the fit follows, so that its residual is small.
 The design shows it: where other rows have few values of each variable, the row has a value of one
@@ -22,15 +21,17 @@ from lawdsl.fitting.refit import least_squares_near
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-MIN_GRID_COUNT = 4  # rows that have the commonest value of a variable: below, it is not a grid
-# of the rows of the commonest value: a value that as many rows have is on the grid
+# a variable is on a grid if at least so many rows have its commonest value
+MIN_GRID_COUNT = 4
+# relative to the rows of the commonest value: a value that fewer rows have is not on the grid
 GRID_COUNT_SHARE = 0.25
-MAX_EXCHANGED_SHARE = 0.2  # of the rows: more are not mistakes in single rows
-# times the sum of squares: rows that fit a grid may change as much when exchanged
+# of the rows: more of them are not mistakes in single rows
+MAX_EXCHANGED_SHARE = 0.2
+# largest ratio of the sums of squares after and before the exchange of rows that fit a grid
 MAX_GRID_RATIO = 1.1
-# of it at most, however many rows there are: rows that only fit the ranges of the others
+# the largest such ratio of rows that only fit the ranges of the others, in a table of any length
 MAX_RANGE_RATIO = 0.7
-# twice the log-likelihood ratio required of such rows: rarely reached by chance
+# twice the log-likelihood ratio required of these rows: rarely reached by chance
 MIN_DEVIANCE = 20.0
 
 
@@ -53,7 +54,7 @@ def find_exchanged_rows(law: PreparedLaw, problem: Problem, theta: Array) -> lis
 
     Args:
         law: the law.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
     """
     numbers = [i for i, q in enumerate(law.variables) if "[" not in q.name]
@@ -73,8 +74,7 @@ def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]
     ratio of the sums of squares after and before the exchange for which they count as exchanged.
 
     A grid is evidence by itself. Runs outside of the ranges of the others may have been planned:
-    there the likelihood ratio of Gaussian noise, n/2·log(before/after), must show that they were
-    not.
+    the likelihood ratio of Gaussian noise, n/2·log(before/after), must show that they were not.
 
     Args:
         a, b: two variables, shape (rows,) each.
@@ -109,8 +109,7 @@ def _in_range_of(values: Array, others: Array) -> Mask:
 
 
 def _squares_ratio(problem: Problem, theta: Array, rows: Mask, i: int, k: int) -> float:
-    """The sum of squares with two columns of some rows exchanged, relative to that without the
-    exchange."""
+    """The ratio of the sums of squares with and without two columns of some rows exchanged."""
     model = problem.model
     columns = model.columns.copy()
     columns[i, rows], columns[k, rows] = model.columns[k, rows], model.columns[i, rows]
