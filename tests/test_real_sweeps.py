@@ -112,7 +112,7 @@ def folders(path: Path) -> dict[str, Path]:
 
 def at_work(path: Path) -> list[str]:
     """The runs that are begun and held by a process."""
-    return [label for label, folder in folders(path).items() if read_state(folder).held]
+    return [label for label, folder in folders(path).items() if read_state(folder).held_by]
 
 
 def steps_of(path: Path) -> dict[str, int]:
@@ -236,9 +236,10 @@ def test_a_full_and_a_read_only_disk_stop_a_sweep_with_a_message(
     disk = path.parent / "runs"
     disk.mkdir()
     mounted = (
-        f'mount -t tmpfs -o size=1200k none "{disk}" && exec "$0" -c "$1" "{disk}" "{path}" $2'
+        f'mount -t tmpfs -o size=1400k none "{disk}" && exec "$0" -c "$1" "{disk}" "{path}" $2'
     )
-    command = ["unshare", "-m", "sh", "-c", mounted, sys.executable, DISK, "1000000"]
+    # what is left suffices for what certainly is written, and not for two checkpoints at a time
+    command = ["unshare", "-m", "sh", "-c", mounted, sys.executable, DISK, "935000"]
     if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "true"]).returncode:
         pytest.skip("needs the right to mount")
     done = subprocess.run(
