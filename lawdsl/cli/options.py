@@ -281,6 +281,7 @@ def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> 
         return float(text)
     except ValueError:
         pass
+    # what is a number as it stands was returned above, so that no exponent is read as a unit
     digits = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/^*"))
     try:
         value = float(text[:digits])

@@ -149,6 +149,7 @@ def _points(
     inputs: PredictionInputs, pairs: Mapping[str, str], *, measured: bool
 ) -> dict[str, list[Any]]:
     """Every combination of the requested values, a column each, in the law's units."""
+    # names are compared as the law prints them: `r [ web ]` is r[web]
     texts = {re.sub(r"\s*([\[\]])\s*", r"\1", name): text for name, text in pairs.items()}
     sets = list(dict.fromkeys((*inputs.sets, *inputs.measured_sets)))
     accepted = [*inputs.variables, *sets]
@@ -157,6 +158,7 @@ def _points(
             raise click.UsageError(
                 f"the law has no variable {name!r}; it has {', '.join(accepted)}"
             )
+    # the law itself computes the last share of a simplex, but only if all others are there
     left_out = [
         [name for name in shares if name not in texts]
         for shares in inputs.shares
@@ -186,7 +188,7 @@ def _points(
 
 
 def _rest(shares: tuple[float, ...]) -> float:
-    """What shares leave of 1, to the digits that they are written with."""
+    """1 minus the other shares, rounded: 1 - (0.3 + 0.6) is 0.1, and not 0.10000000000000009."""
     return round(1 - sum(shares), 12)
 
 

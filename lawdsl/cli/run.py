@@ -32,7 +32,7 @@ FINDINGS = {
         "run the sweep again when that process has ended; if its host is gone, with --steal",
     ),
 }
-"""What is said of runs that are not done: code, severity, help."""
+"""Status of a run that is not done -> code, severity and help of its diagnostic."""
 
 
 @click.command("run")

@@ -84,6 +84,7 @@ def _powers(
             return inner(operand)
         case Sum(terms):
             return _same([(term, inner(term)) for _, term in terms], mistakes)
+        # the power of a product over labels is their number, which only the data know
         case Aggregate(function, body):
             powers = inner(body)
             return powers if function == "sum" or not powers else None
@@ -126,6 +127,7 @@ def _pure(part: Formula, powers: Powers, what: str, mistakes: list[UnitMistake])
 
 
 def _raised(powers: Powers, exponent: Value) -> Powers:
+    # a pure number to any power is one; a unit to a power that is fitted has no fixed unit
     if powers is None or powers == {}:
         return powers
     if not isinstance(exponent, Fraction):

@@ -42,6 +42,7 @@ def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | No
     over, most = statement.over, size_limits.MAX_LABELS
     labels: tuple[str, ...] | None = None
     if isinstance(over, tree.RangeNode):
+        # Python refuses to convert thousands of digits
         last = int(over.last) if over.last.isdigit() and len(over.last) < 5 else 0
         if over.first != "1" or not 2 <= last <= most:
             message = f"`{print_set(over)}` does not number 2 to {most} labels"

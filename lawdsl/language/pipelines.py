@@ -112,6 +112,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Pipeline | 
     if body is None:
         return None
     look_ahead(scope, body)
+    # before the steps, which may use names that are declared below them
     for statement in body:
         if isinstance(statement, tree.Declaration):
             declare(scope, statement)
@@ -183,6 +184,7 @@ def _check_number(
     the name."""
     text = formula.text if isinstance(formula, tree.Name) else ""
     is_declared = text in scope.symbols or text in scope.declaration_spans or scope.excused(text)
+    # `domain = Github` is a label without its quotes rather than an unknown number
     if relation in ("=", "!=") and text and not is_declared and not nearest(text, scope.symbols):
         help = f'write a label in quotes: `{name} = "{text}"`'
         scope.report("L0301", f"unknown name `{text}`", formula.span, help)

@@ -108,6 +108,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
         return None
     look_ahead(scope, body)
     calls = Calls(scope)
+    # laws first: a let may use one that is named further down
     for statement in sorted(body, key=lambda s: not isinstance(s, tree.Uses)):
         match statement:
             case tree.Uses():
@@ -191,6 +192,7 @@ def _use(scope: Scope, statement: tree.Uses, calls: Calls) -> None:
     law = scope.law(statement.law, scope.within(statement.span, statement.law, last=True))
     for name, span in use_spans(scope, statement):
         symbol = Symbol(name, "use", span)
+        # without further messages for each call of a law that could not be loaded
         if not scope.declare(symbol) or law is None:
             calls.missing.add(name)
         else:
@@ -207,6 +209,7 @@ def _constraint(
     one, other = (check_formula(scope, side, free) for side in (lhs, rhs))
     check_same_unit(scope, one, other, "the left side", relation.rhs.span)
     indices: tuple[str, ...] = ()
+    # of both sides together: an index on one side alone is free in the whole relation
     if not scope.errors:
         indices = calls.free_in(tree.Sum((("+", lhs), ("-", rhs))))
     text = print_relation(relation)
