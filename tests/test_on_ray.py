@@ -582,7 +582,8 @@ def test_a_cluster_of_ones_own_ends_with_the_sweep(tmp_path: Path):
     os.killpg(driver.pid, signal.SIGINT)
     _, said = driver.communicate()
     assert driver.returncode == 130, said
-    assert said.splitlines() == [
+    # whether a tenth of the tokens is passed before the signal is a matter of time
+    assert [line for line in said.splitlines() if not line.endswith("at work")] == [
         "stopping: the runs save themselves; a second signal ends them where they are",
         "stopped; the same command goes on from here",
     ]
