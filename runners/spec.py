@@ -189,9 +189,7 @@ class RunOrder(Record):
 
 
 def canonical_json(value: Any) -> str:
-    """Write plain data as JSON in one way only: sorted keys, no spaces, floats as Python prints
-    them.
-    """
+    """Write plain data as canonical JSON: sorted keys, no spaces, floats as Python prints them."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

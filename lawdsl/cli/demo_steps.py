@@ -158,8 +158,7 @@ def _predict_held_out(law: Law, data: Table, loss: str) -> list[HeldOut]:
 
 
 def _tradeoff(data: Table, fits: dict[str, Fit]) -> Tradeoff:
-    """The largest share of code that keeps the final general loss of the largest model within the
-    limit."""
+    """The largest share of code for which the largest model's general loss keeps the limit."""
     size, step = data.numbers("N"), data.numbers("step")
     last = (size == np.max(size)) & (step == np.max(step))
     initial = float(np.mean(data.numbers("L0_general")[last]))

@@ -324,8 +324,7 @@ def changes(command: Callable[..., int]) -> Callable[..., int]:
 def laws_of_fits(
     paths: Iterable[str], laws: Sequence[Law]
 ) -> Iterator[tuple[Law, dict[str, float]]]:
-    """Yield the law of each fit, and of each label of a fit with index sets, with its fitted
-    values.
+    """Yield the law and the fitted values of each fit, and of each label of one with index sets.
 
     Args:
         paths: of fits.

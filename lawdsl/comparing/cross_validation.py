@@ -31,7 +31,7 @@ class Entry:
     Attributes:
         law: the law.
         name: its unique name in the listing.
-        problem: its fit to all rows, in the order that all laws share.
+        problem: the objective and the data of its fit to all rows, which all laws share.
         unknowable: what no data can determine about its parameters.
     """
 
@@ -99,7 +99,7 @@ def best_fit(law: Law, problem: Problem, seed: int, starts: int) -> Optimum:
 
     Args:
         law: the law.
-        problem: its fit to the rows of the fold.
+        problem: the objective and the data of its fit to the rows of the fold.
         seed: of the starts.
         starts: how many.
 

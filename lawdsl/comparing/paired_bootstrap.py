@@ -76,7 +76,7 @@ def bootstrap_means(
 
     Args:
         law: the law.
-        problem: its fit to all rows.
+        problem: the objective and the data of its fit to all rows.
         fold: which rows are fitted, and which tested.
         theta: the fitted parameters, shape (parameters,).
         unit: of each row, shape (rows,).

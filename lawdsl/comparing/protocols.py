@@ -91,8 +91,7 @@ class Protocol:
         return folds
 
     def along(self, data: CommonRows) -> str | None:
-        """The variable along which a training run is measured: the other variables of one run are
-        constant."""
+        """The variable along which a training run is measured; others are constant in a run."""
         if self.kind.along:
             return self.column
         return next((name for name in TRAINING_AXES if name in data.variables), None)
@@ -133,8 +132,7 @@ def splits(data: CommonRows, column: str = "") -> list[Fold]:
 
 
 def leave_out(count: int, data: CommonRows, column: str) -> list[Fold]:
-    """A fold for every choice of `count` distinct values of a column, which are predicted from the
-    others.
+    """A fold for every choice of `count` distinct values of a column, predicted from the others.
 
     Args:
         count: how many values are left out at once.
@@ -152,8 +150,7 @@ def leave_out(count: int, data: CommonRows, column: str) -> list[Fold]:
 
 
 def segments(data: CommonRows, column: str) -> list[Fold]:
-    """Folds that predict one of three segments, with equally many values, of each curve from the
-    others.
+    """Folds that predict one of three segments, with equally many values, of each curve.
 
     Args:
         data: the rows.
@@ -167,8 +164,7 @@ def segments(data: CommonRows, column: str) -> list[Fold]:
 
 
 def growing(data: CommonRows, column: str) -> list[Fold]:
-    """A fold for each value above the two smallest ones, which is predicted from all smaller
-    values.
+    """A fold for each value above the two smallest ones, predicted from all smaller values.
 
     Args:
         data: the rows.

@@ -93,8 +93,7 @@ class RankingData:
 def _bias_corrected_interval(drawn: Array, value: float, units: int) -> tuple[float, float]:
     """The bias-corrected percentile interval of a value, widened for few units.
 
-    Its ends are the quantiles Phi(2·z0 ± t) of the draws, with z0 = Phi⁻¹(share of draws below the
-    value).
+    Its ends are the quantiles Phi(2·z0 ± t) of the draws, z0 = Phi⁻¹(share of draws below it).
 
     Args:
         drawn: its values in the draws, shape (draws,).

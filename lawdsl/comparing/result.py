@@ -209,8 +209,7 @@ class Comparison:
         raise KeyError(f"{protocol} {part}".strip())
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison as plain data; the keys are stable. Numbers that are not finite become
-        null."""
+        """The comparison as plain data; the keys are stable. Non-finite numbers become null."""
         rankings = []
         for ranking in self.rankings:
             content = asdict(ranking)

@@ -81,8 +81,7 @@ def log_likelihood(loss: Array, objective: Objective, exact: float) -> Array:
     Args:
         loss: rho of each residual, shape (rows,).
         objective: of the fit.
-        exact: the sum of losses of a fit that is exact up to rounding; a smaller sum counts as
-            this.
+        exact: the sum of losses of a fit that is exact up to rounding; no sum counts as less.
 
     Returns:
         Shape (rows,).

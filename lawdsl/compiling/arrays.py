@@ -1,8 +1,7 @@
 """Tape + arrays -> outputs in float64.
 
 All values broadcast: variables of shape (rows,) with parameters of shape (starts, 1) give (starts,
-rows). A result outside a function's domain is nan or inf, as in NumPy; the callers decide what that
-means.
+rows). A result outside a function's domain is nan or inf, as in NumPy; the callers interpret it.
 """
 
 from __future__ import annotations

@@ -245,8 +245,7 @@ def values(tape: Tape, inputs: Array) -> Array:
 
 
 def values_and_gradients(tape: Tape, inputs: Array) -> tuple[Array, Array]:
-    """The outputs of a tape, shape (outputs, points), and their derivatives, (outputs, inputs,
-    points).
+    """Outputs of a tape, shape (outputs, points), and their derivatives, (outputs, inputs, points).
 
     Args:
         tape: what to compute.

@@ -88,8 +88,7 @@ class DistinctRowTable:
         return self.distinct(support)[0].shape[1]
 
     def index(self, support: Support) -> Index | None:
-        """Which of the distinct values each row has; None where there is a single one, or one per
-        row."""
+        """Which of the distinct values each row has; None for one in all, or one a row."""
         return self.distinct(support)[1] if support else None
 
     def between(self, support: frozenset[int], larger: Support) -> Index:

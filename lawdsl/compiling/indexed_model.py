@@ -1,5 +1,4 @@
-"""Law with index sets + columns -> ArrayModel: its values and derivatives at many parameter
-vectors."""
+"""Law with index sets + columns -> ArrayModel: values and derivatives at many parameter vectors."""
 
 from __future__ import annotations
 
@@ -62,8 +61,7 @@ class ArrayModel:
             return _value(self.law, theta, self.columns[:, piece])
 
     def slopes(self, theta: Array, piece: slice = EVERY_ROW) -> tuple[Array, Array]:
-        """The law, shape (starts, rows), and its derivatives by the parameters, shape (starts, p,
-        rows).
+        """The law, shape (starts, rows), and its derivatives by parameters, (starts, p, rows).
 
         Args:
             theta: shape (starts, parameters).
@@ -93,20 +91,18 @@ class ArrayValues:
         return self._without()[0]
 
     def columns(self) -> Array:
-        """The functions that the linear parameters multiply, shape (starts, linear parameters,
-        rows)."""
+        """The factors of the linear parameters, shape (starts, linear parameters, rows)."""
         return self._without()[1][:, self.model.linear]
 
     def value(self, theta: Array) -> Array:
-        """The law at parameters of shape (starts, parameters), with these nonlinear ones: (starts,
-        rows)."""
+        """The law, shape (starts, rows), at parameters, shape (starts, p), with these nonlinear
+        ones."""
         if not self.model.linear:
             return self.offset()
         return combined(theta[:, self.model.linear], self.columns(), self.offset())
 
     def slopes(self, theta: Array) -> Array:
-        """The derivatives by all parameters at parameters of shape (starts, p): shape (starts, p,
-        rows)."""
+        """Derivatives by all parameters, shape (starts, p, rows); `theta` has shape (starts, p)."""
         return _with_slopes(self.model.law, theta, self.data)[1]
 
 

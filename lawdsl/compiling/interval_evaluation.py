@@ -62,8 +62,7 @@ def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
 
 
 def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
-    """The first output at rational inputs as a fraction; None where it is not one, or not a short
-    one.
+    """The first output at rational inputs as a fraction; None where it is no short one.
 
     Args:
         tape: what to compute.
@@ -80,8 +79,7 @@ def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
 def certain_floats(tape: Tape, inputs: Sequence[float]) -> list[float]:
     """All outputs at floats, each correct to 12 digits; NaN for one that is not.
 
-    Floats lose all digits of 1 - cos(x) near 0; here the computation is in Arb intervals of 170
-    bits.
+    Floats lose all digits of 1 - cos(x) near 0; here Arb intervals of 170 bits are used.
 
     Args:
         tape: what to compute.

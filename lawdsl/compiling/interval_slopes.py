@@ -161,8 +161,7 @@ def _rounded_row(
     offset = _rounded(value)
     if value.low <= 0 <= value.high:  # 0.1 + 0.2 - 0.3
         size = max(abs(end) for part in parts for end in part if end.is_finite())
-        # an interval about 0 has no relative width: it counts as 0 where it is narrow beside its
-        # terms
+        # an interval about 0 has no relative width: it counts as 0 where its terms are far wider
         offset = (
             0.0
             if value.high - value.low <= size * arb(2) ** -MAX_RELATIVE_WIDTH_BITS

@@ -35,8 +35,7 @@ class NoInterval(Exception):
 
 
 class precision:
-    """A context with a number of bits as Arb's precision; the previous precision is restored at its
-    end.
+    """A context with a number of bits as Arb's precision; its end restores the previous one.
 
     It is a class and not a generator, like `time_limit`: a limit that strikes while the precision
     is restored would leave it changed for all later code.
@@ -177,8 +176,7 @@ def _inverse(x: Any, side: int) -> Any:
 
 
 def _of_row(name: str, row: Function) -> Callable[[Interval], Interval]:
-    """A function without a kink or a pole, restricted to its range where that has whole numbers as
-    ends."""
+    """A function without kinks and poles, restricted to its range if the ends are integers."""
     value = value_in(BALLS, name)
     without_zero, everywhere = row.domain == "positive", row.domain == "all"
     low, high = (None if callable(end) or end is None else arb(end) for end in row.range)

@@ -75,8 +75,7 @@ class Model:
             return self.at(theta, 0, piece).value(theta)
 
     def slopes(self, theta: Array, piece: slice = EVERY_ROW) -> tuple[Array, Array]:
-        """The law, shape (starts, rows), and its derivatives by the parameters, shape (starts, p,
-        rows).
+        """The law, shape (starts, rows), and its derivatives by parameters, (starts, p, rows).
 
         Args:
             theta: shape (starts, parameters).
@@ -166,13 +165,12 @@ class Values:
         return self._expanded("offset")[:, 0] if self.model.has_offset else None
 
     def columns(self) -> Array:
-        """The functions that the linear parameters multiply, shape (starts, linear parameters,
-        rows)."""
+        """The factors of the linear parameters, shape (starts, linear parameters, rows)."""
         return self._expanded("columns")
 
     def value(self, theta: Array) -> Array:
-        """The law at parameters of shape (starts, parameters), with these nonlinear ones: (starts,
-        rows)."""
+        """The law, shape (starts, rows), at parameters, shape (starts, p), with these nonlinear
+        ones."""
         offset = self.offset()
         if not self.model.linear:
             assert offset is not None
@@ -180,8 +178,7 @@ class Values:
         return combined(theta[:, self.model.linear], self.columns(), offset)
 
     def slopes(self, theta: Array) -> Array:
-        """The derivatives by all parameters at parameters of shape (starts, p): shape (starts, p,
-        rows)."""
+        """Derivatives by all parameters, shape (starts, p, rows); `theta` has shape (starts, p)."""
         return self._expanded("slopes", theta)
 
     def contracted(self, theta: Array, factors: Array) -> Array:

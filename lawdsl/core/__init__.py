@@ -1,2 +1,1 @@
-"""Foundations of all other packages: no knowledge of laws, no import of array or algebra
-libraries."""
+"""Foundations of all other packages: independent of laws, and of array and algebra libraries."""

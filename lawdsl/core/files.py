@@ -119,8 +119,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def _temporary(path: Path) -> tuple[IO[bytes], Path]:
-    """A new locked file in the folder of another; an unlocked one is the leftover of a process that
-    ended."""
+    """A new locked file in the folder of another; unlocked ones are left by ended processes."""
     while True:
         handle, name = tempfile.mkstemp(
             dir=path.parent, prefix=f".{path.name}.", suffix=PARTIAL_SUFFIX

@@ -160,8 +160,7 @@ HELPERS = ("pi", "sinh", "cosh")
 
 
 def named(library: Any, name: str) -> Any:
-    """The attribute of a library under a name of these tables or of HELPERS; other names are
-    refused.
+    """The attribute of a library under a name of these tables or HELPERS; others are refused.
 
     Args:
         library: a module or other namespace.

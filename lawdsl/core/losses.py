@@ -136,8 +136,7 @@ class Loss:
         return f"{self.name}({scale}{''.join(f', {x:g}' for x in parameters)}{more})"
 
     def forms(self, output: str) -> tuple[str, str]:
-        """The loss in the syntax of the language, of log residuals and of raw ones, for
-        messages."""
+        """The loss of log residuals and of raw ones, in the syntax of the language."""
         numbers = "".join(f", {number}" for number in self.example)
         letters = "".join(f", {name[0]}" for name in self.parameters)
         return f"{self.name}(log({output}){numbers})", f"{self.name}({output}{letters})"

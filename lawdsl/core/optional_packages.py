@@ -1,5 +1,4 @@
-"""Names of optional packages -> those that are missing, or an error that says how to install
-them."""
+"""Names of optional packages -> those that are missing, or an error with the command to install."""
 
 from __future__ import annotations
 

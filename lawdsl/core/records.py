@@ -1,5 +1,4 @@
-"""Records <-> plain data, by the annotations of their fields, without conversion of types on
-reading.
+"""Records <-> plain data, by the annotations of their fields; types are not converted.
 
 Supported annotations: str, bool, int, float, Literal, X | None, tuple[X, ...], tuple[X, Y],
 Mapping[str, X], dataclasses, and Annotated with the marks below. Marks may also be given in the

@@ -1,5 +1,4 @@
-"""Unit names and powers -> size and dimension: parameters, tokens, operations, nats, with SI
-prefixes.
+"""Unit names with SI prefixes and powers -> size and dimension: parameters, tokens, FLOP, nats.
 
 size = Π (prefix_i·size_i)^power_i, with the prefixes of the SI (BIPM (2019), The International
 System of Units, 9th ed., section 3). The table is closed; a general library of units would take
@@ -52,8 +51,7 @@ def known(name: str) -> bool:
 
 
 def canonical(name: str) -> str | None:
-    """The canonical spelling of a unit: `Gtokens` is Gtoken. None for a name that is not in the
-    table."""
+    """The canonical spelling of a unit: `Gtokens` is Gtoken. None for a name not in the table."""
     for prefix in ("", *PREFIXES):
         rest = name.removeprefix(prefix)
         plain = SPELLINGS.get(rest, rest)

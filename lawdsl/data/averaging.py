@@ -87,8 +87,7 @@ def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Me
 def _run_values_by_point(
     measure: Measure, rows: Rows, open_variables: Sequence[str]
 ) -> dict[str, dict[Key, list[RunValue]]]:
-    """The values of a measure in the runs of each label, grouped by the values of the open
-    variables.
+    """The values of a measure in the runs of each label, grouped by the open variables.
 
     Raises:
         LawdslError: a label without a run that has all readings.
@@ -123,8 +122,7 @@ def _point(names: Iterable[str], key: Key) -> Point:
 
 
 def _read_run(rows: Rows, runs: Codes, reading: Reading) -> dict[int, RunReading]:
-    """The reading of each run at a position; a loss that is not a number raises an error with its
-    row."""
+    """The reading of each run at a position; a loss of nan raises an error with its row."""
     met = rows.meeting(reading.conditions[1:])
     position = _six_digits(reading.conditions[0][1])
     along, output = rows.columns[reading.along][met], rows.output[met]

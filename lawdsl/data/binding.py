@@ -239,8 +239,7 @@ def readable_rows(table: Table, columns: Sequence[str]) -> tuple[Table, int]:
 def _values(
     law: Law, table: Table, bound: Mapping[str, str], positive: bool
 ) -> tuple[dict[str, Array], list[Diagnostic], Mask]:
-    """Columns in the law's units, messages about invalid values, and the mask of valid rows, shape
-    (rows,)."""
+    """Columns in the law's units, messages about invalid values, the mask of valid rows."""
     values: dict[str, Array] = {}
     problems: list[Diagnostic] = []
     good = np.ones(len(table), dtype=bool)
@@ -308,8 +307,7 @@ def _broken_promise(
 
 
 def _bound_checks(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str, str, str]]:
-    """For each bound of a variable: the mask of rows that satisfy it, and the message for the
-    others."""
+    """For each bound of a variable the mask of rows that satisfy it, and the message for others."""
     # 17 digits give a float64 back unchanged
     settings = {s.symbol: sp.Float(s.value, 17) for s in law.settings if s.value is not None}
     checks = []

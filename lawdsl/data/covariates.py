@@ -1,5 +1,4 @@
-"""Law with measured variables, table of runs -> a table with a column for each of these
-variables."""
+"""Law with measured variables, table of runs -> a table with a column for each."""
 
 from __future__ import annotations
 

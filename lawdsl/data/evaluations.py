@@ -1,5 +1,4 @@
-"""Evaluations in a table -> runs: which variables progress along a run, and its output at a
-position.
+"""Evaluations in a table -> runs: variables that progress along a run, output at a position.
 
 A reading between two evaluations a < x < b is interpolated linearly; the error is at most (x - a)(b
 - x)/2·max|L''| (Stoer and Bulirsch (2002), Introduction to Numerical Analysis, 3rd ed., section
@@ -31,16 +30,14 @@ MAX_MOVING_VARIABLES = 3  # variables at most that grow along a run
 
 @dataclass(frozen=True)
 class RunReading:
-    """The output of one run at a position; `neighbours` are the evaluations it was interpolated
-    from."""
+    """The output of a run at a position, interpolated between the evaluations `neighbours`."""
 
     value: float
     neighbours: tuple[float, float] | None = None
 
 
 def rounded_to_six_digits(numbers: Array) -> Array:
-    """Numbers rounded to six significant digits, so that 1.8 equals 1800 after conversion of
-    units."""
+    """Numbers rounded to six significant digits, so that 1.8 equals 1800 in other units."""
     unique, codes = np.unique(numbers, return_inverse=True)
     return np.array([float(f"{x:.6g}") for x in unique])[codes.reshape(-1)]
 
@@ -141,8 +138,7 @@ def read_runs(
 
 
 def _read(along: Array, output: Array, position: float) -> RunReading | None:
-    """The mean of the evaluations at the position, else linear interpolation between its
-    neighbours."""
+    """The mean of the evaluations at the position, else linear interpolation."""
     low = int(np.searchsorted(along, position, side="left"))
     high = int(np.searchsorted(along, position, side="right"))
     if low < high:

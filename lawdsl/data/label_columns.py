@@ -1,8 +1,7 @@
 """Columns of a table -> the elements of a law with index sets that they contain.
 
 `r[j]` is read from the columns `r[web]`, `r[code]`, … or from those that match a pattern (`r=r_*`);
-the output from such columns too, or from one column beside a column of labels
-(`validation=valid_domain`).
+the output from such columns too, or from one beside a column of labels (`validation=valid_domain`).
 """
 
 from __future__ import annotations

@@ -24,8 +24,7 @@ MAX_LISTED = 5  # of a list in a message
 def unread_labels(
     measure: Measure, rows: Rows, runs: Codes, read: Read, labels: Iterable[str]
 ) -> list[Diagnostic]:
-    """The messages about labels without a value, each with the first reading that none of its runs
-    has.
+    """Messages about labels without a value, each with the first reading that none of its runs has.
 
     They do not depend on the variable, so that each is reported once for all variables that need
     the reading.
@@ -138,8 +137,7 @@ def _numbers_text(numbers: Sequence[float]) -> str:
 
 
 def averaging_warnings(means: Sequence[Means], table_name: str) -> list[Diagnostic]:
-    """The warning that values are means over several points, once for variables with the same
-    points.
+    """The warning that values are means over several points, one for variables of equal points.
 
     Args:
         means: the values of the variables.

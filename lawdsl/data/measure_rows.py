@@ -29,8 +29,7 @@ class MeasureRequest:
     """The variables to be measured from a table, and the names of its columns.
 
     `columns` are as in `measured`; `labels` is the column of the labels, None for the one named
-    after the index or its set; `run` are the columns that identify runs, None for those of
-    `RUN_COLUMNS`.
+    after the index or its set; `run` are the columns that identify runs, by default `RUN_COLUMNS`.
     """
 
     declared: Declarations

@@ -1,5 +1,4 @@
-"""Law with `measure k1[d] = L(step = 1000)`, table of runs -> the values of its measured
-variables."""
+"""Law with `measure k1[d] = L(step = 1000)`, table of runs -> the measured values."""
 
 from __future__ import annotations
 

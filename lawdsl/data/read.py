@@ -1,5 +1,4 @@
-"""File, data frame or mapping of arrays -> Table; malformed tables are refused instead of
-repaired."""
+"""File, data frame or mapping of arrays -> Table; malformed tables are refused, not repaired."""
 
 from __future__ import annotations
 
@@ -55,8 +54,7 @@ def _read_file(path: Path) -> Table:
             message = f"tables end in {endings}, not {path.suffix}"
             raise unreadable(message, name)
         with path.open("rb") as file:
-            # one byte beyond the limit shows that there is more; the size of a pipe cannot be asked
-            # for
+            # one byte beyond the limit shows that there is more; a pipe has no size
             content = file.read(size_limits.MAX_TABLE_BYTES + 1)
         size_limits.check_file(len(content), name)
     except OSError as error:

@@ -67,11 +67,9 @@ def _allowed_steps(unit: Array | float, size: Array) -> Array:
 
 
 def in_single_precision(numbers: Array) -> Array:
-    """The numbers rounded to the 24-bit significand of a float32, for any exponent; the shape is
-    kept.
+    """The numbers rounded to the 24-bit significand of a float32, for any exponent; any shape.
 
-    A table joined with a copy of itself in another precision has equal rows only after this
-    rounding.
+    A table joined with its copy in another precision has equal rows only after this rounding.
 
     Args:
         numbers: any shape.

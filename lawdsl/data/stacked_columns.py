@@ -1,5 +1,4 @@
-"""Columns of the output, one for each label -> one column of a longer table (wide to long
-format)."""
+"""Columns of the output, one for each label -> one column of a longer table (wide to long)."""
 
 from __future__ import annotations
 

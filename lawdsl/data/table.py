@@ -125,8 +125,7 @@ def positions_of(rows: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray
 def bad_rows(
     code: str, table: Table, column: str, rows: NDArray[np.int64], message: str, help: str
 ) -> Diagnostic:
-    """A diagnostic about some rows of a column: the first is its place, and the next ones are
-    listed.
+    """A diagnostic about some rows of a column, at the first; the next ones are listed.
 
     Args:
         code: the code of the message.

@@ -78,8 +78,7 @@ def rows_of_positive_weight(table: Table, column: str, drop_bad: bool) -> tuple[
         drop_bad: exclude rows whose weight is negative or not a finite number.
 
     Raises:
-        LawdslError: a weight that is negative or not a finite number, with its row; no positive
-            weight.
+        LawdslError: a weight that is negative or not finite, with its row; no positive weight.
     """
     dropped = 0
     if drop_bad:
@@ -131,8 +130,7 @@ def rows_of_known_runs(table: Table, columns: Sequence[str], drop_bad: bool) -> 
 def run_numbers(table: Table, columns: Sequence[str]) -> NDArray[np.int64]:
     """The number of each row's run, shape (rows,), independent of the order of the rows.
 
-    Rows belong to one run if they agree in all of the columns; numbers compare as numbers, 70 =
-    70.0.
+    Rows belong to one run if they agree in all columns; numbers compare as numbers, 70 = 70.0.
 
     Args:
         table: the table.

@@ -77,8 +77,7 @@ def group_errors(
         progress: called with how many groups are done, and of how many.
 
     Returns:
-        The errors, shape (groups,), inf where a group could not be fitted, and warnings about
-        those.
+        The errors, shape (groups,), inf where a fit failed, and warnings about those.
 
     Raises:
         LawdslError: no group could be fitted; M0107.

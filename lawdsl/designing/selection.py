@@ -303,7 +303,7 @@ def subset_error(law: Law, problem: Problem, seed: int, starts: int) -> ErrorOfR
 
     Args:
         law: the law.
-        problem: the fit to all rows.
+        problem: the objective with its data, all rows.
         seed: of the starts.
         starts: of each fit.
 

@@ -119,8 +119,7 @@ class Builder(Transformer):  # type: ignore[type-arg]
         return tree.Identify(lhs, rhs, span=span_of(lhs, rhs))
 
     def require(self, claim: Any, conditions: Any, expect: Token | None) -> Node:
-        """Build the record of a `require` line: a claim, its conditions and the expected
-        verdict."""
+        """Build the record of a `require` line: claim, conditions and expected verdict."""
         span = span_of(claim, conditions or (), expect)
         word = None if expect is None else str(expect)
         return tree.Require(claim, conditions or (), word, span=span)
@@ -393,7 +392,6 @@ class Builder(Transformer):  # type: ignore[type-arg]
         return tree.Derivative(_named(of), names, stated, span=span)
 
     def partial(self, _: Token, name: Any, order: Token | None) -> Any:
-        """Return the name in one denominator, once for each order, and the tokens of that
-        denominator."""
+        """The name in a denominator, once for each order, and the tokens of that denominator."""
         repeats = ORDERS.get(str(order), 1) if order else 1
         return (_named(name),) * repeats, [name, *([order] if order else [])]

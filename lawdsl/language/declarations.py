@@ -235,8 +235,7 @@ def names_used_by(symbol: Symbol) -> Iterator[str]:
 def sort_symbols(scope: Scope) -> None:
     """Sort the symbols topologically: each after those that its formula and bounds use.
 
-    A second domain or a tie may have added such dependencies. Otherwise the order of declaration is
-    kept.
+    A second domain or a tie may have added such dependencies. Otherwise the declared order remains.
     """
     needs = {
         name: [part for part in names_used_by(symbol) if part in scope.symbols]

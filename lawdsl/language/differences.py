@@ -105,9 +105,7 @@ def _sum(one: Weight, other: Weight) -> Weight:
 
 
 def stated(symbols: Iterable[Symbol]) -> dict[Difference, tuple[Symbol, str, Formula]]:
-    """The bounds of variables and parameters against numbers or names -> their symbol, relation and
-    limit.
-    """
+    """Bounds of variables and parameters by numbers or names -> symbol, relation and limit."""
     edges: dict[Difference, tuple[Symbol, str, Formula]] = {}
     for symbol in symbols:
         for relation, limit in symbol.bounds if symbol.kind in ("variable", "parameter") else ():

@@ -56,9 +56,7 @@ class ParseFailure:
 
     @property
     def first(self) -> bool:
-        """Whether only one name precedes the unexpected token, so that the statement's kind is
-        unknown.
-        """
+        """Whether only a name precedes the unexpected token: the kind of statement is unknown."""
         values = [word.value for word in self.line[: self.position]]
         if self.before is None or self.line[0].type != "NAME":
             return self.before is None

@@ -80,8 +80,7 @@ def fix_and_tie(
     overrides: Mapping[str, float] | None = None,
     dropped: Iterable[str] = (),
 ) -> None:
-    """Fix or tie the parameters that the statements name; report those for which that is
-    impossible.
+    """Fix or tie the parameters that the statements name; report where that is impossible.
 
     Args:
         scope: the names of the file.
@@ -159,8 +158,7 @@ def starts_of_free(
 
 
 def _parameter(scope: Scope, kind: str, name: str, span: Span) -> Symbol | None:
-    """The parameter of that name; None after a message where no such parameter can be fixed or
-    tied."""
+    """The parameter of that name; None, after a message, where it cannot be fixed or tied."""
     span = scope.within(span, name)
     symbol = scope.symbols.get(name)
     if symbol is None:

@@ -34,9 +34,7 @@ class KnownSigns:
     signs: dict[str, Sign] = field(default_factory=dict, compare=False)  # of names, once known
 
     def number(self, formula: Formula) -> Value:
-        """The value of a formula of numbers and settings; None where it is undefined or not a
-        number.
-        """
+        """The value of a formula of numbers and settings; None where it is undefined or no number."""
         try:
             return value(formula, self.settings)
         except (Undefined, TooLarge):

@@ -1,6 +1,4 @@
-"""Formulas and definitions -> the size and depth of a formula after all definitions are
-substituted.
-"""
+"""Formulas and definitions -> size and depth of a formula with all definitions substituted."""
 
 from __future__ import annotations
 
@@ -17,9 +15,7 @@ ONE_NODE: Size = (1, 1)
 
 @dataclass(frozen=True)
 class LawSize:
-    """The size of a law with its lets substituted, and the number of places at which variables
-    occur.
-    """
+    """The size of a law with its lets substituted, and the number of occurrences of variables."""
 
     parts: int
     depth: int

@@ -37,8 +37,7 @@ def declare_indices(scope: Scope, statement: tree.Index) -> None:
 
 
 def _set(scope: Scope, statement: tree.Index) -> tuple[str, tuple[str, ...] | None]:
-    """The set that a statement names, and its labels; a message is reported where it is not a valid
-    set."""
+    """The set that a statement names, and its labels; an invalid set is reported."""
     over, most = statement.over, size_limits.MAX_LABELS
     labels: tuple[str, ...] | None = None
     if isinstance(over, tree.RangeNode):

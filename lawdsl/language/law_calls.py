@@ -129,8 +129,7 @@ class Calls:
         return _named(text, self.values[text].indices, node.span)
 
     def _unknown(self, node: tree.Call, bound: tuple[str, ...]) -> Formula:
-        """A placeholder for a call that has been reported, so that the surrounding formula is still
-        checked."""
+        """A placeholder for a reported call, so that the surrounding formula is still checked."""
         over = tuple(name for name in dict.fromkeys(bound) if name in self.scope.indices)
         text = f"{print_formula(node)} for {', '.join(over)}"
         self._declare(text, over, node.span, None)

@@ -52,9 +52,7 @@ def _files() -> dict[str, Path]:
 
 @cache
 def section_of(path: Path) -> str:
-    """The kind of a readable file (law, question or pipeline), from the first line that declares
-    it.
-    """
+    """The kind of a readable file (law, question or pipeline), from the line that declares it."""
     match = _SECTION.search(read(path).text)
     return match[1] if match else "law"
 

@@ -1,6 +1,4 @@
-"""`measure` lines -> rules that say how a variable is measured, for each label, from a table of
-runs.
-"""
+"""`measure` lines -> rules by which a variable is measured, for each label, from a table of runs."""
 
 from __future__ import annotations
 
@@ -130,8 +128,7 @@ def _operands(formula: Formula) -> Iterator[Formula]:
 
 
 def _reading(scope: Scope, call: tree.Call, output: Symbol) -> Reading | None:
-    """The reading `L(step = 1000, N = 1.8)` of a formula; None, after a message, where it is not
-    one."""
+    """The reading `L(step = 1000, N = 1.8)` of a formula; None, after a message, if it is none."""
     before = scope.errors
     names = [name for name, _ in call.keywords]
     if call.subscripts:

@@ -66,8 +66,7 @@ def _can_be_chosen(scope: Scope, choice: ParameterChoice, span: Span) -> bool:
 
 
 def read_objective(formula: Formula, output: str) -> Objective | None:
-    """The objective that a formula such as `huber(log(L), 1e-3)` states; None for any other
-    formula.
+    """The objective that a formula such as `huber(log(L), 1e-3)` states; None for another formula.
 
     Args:
         formula: the formula.

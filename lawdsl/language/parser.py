@@ -193,9 +193,7 @@ def _with_types(tokens: Sequence[Token]) -> list[Token]:
 
 
 def leads(tokens: Sequence[Token]) -> bool:
-    """Whether the first token is the keyword of a statement and not a name, as in `step
-    mixing.size`.
-    """
+    """Whether the first token is the keyword of a statement, not a name: `step mixing.size`."""
     if tokens[0].value not in LEADING:
         return False
     return len(tokens) == 1 or tokens[1].value not in ("=", "[", "(")

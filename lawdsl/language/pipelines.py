@@ -196,8 +196,7 @@ def _check_number(
 
 
 def _check_point(scope: Scope, line: tree.StepNode, step: PipelineStep) -> None:
-    """Report mistakes in the point after `at`: variables of the law that do not define the
-    groups."""
+    """Report mistakes in the point after `at`: it must fix what does not define the groups."""
     variables = step.variables
     for name in _twice([name for name, _ in step.point]):
         span = scope.within(line.span, name, last=True)

@@ -155,8 +155,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
 def _check_unknowns(
     scope: Scope, header: tree.Section | None, goal: tuple[tree.Statement, Formula] | None
 ) -> None:
-    """Report unknowns on which neither the goal nor a constraint depends, and a goal without
-    unknowns."""
+    """Report unknowns that neither goal nor constraints contain, and a goal without unknowns."""
     unknowns = [s for s in scope.symbols.values() if s.kind == "unknown"]
     if not unknowns:
         span = header.span if header else Span(0, 0)
@@ -219,8 +218,7 @@ def _constraint(
 def _goal(
     scope: Scope, calls: Calls, header: tree.Section | None, body: Sequence[tree.Statement]
 ) -> tuple[tree.Minimize | tree.Maximize, Formula] | None:
-    """The statement and formula of the goal; None, after a message, where the question has no
-    goal."""
+    """The statement and formula of the goal; None, after a message, without a goal."""
     lines = [s for s in body if isinstance(s, (tree.Minimize, tree.Maximize))]
     for second in lines[1:]:
         message = "the question makes a second thing smallest or largest"

@@ -144,8 +144,7 @@ class Scope:
         return self.text.position(span.start)[0]
 
     def within(self, span: Span, name: str, last: bool = False) -> Span:
-        """The span of a name inside a part of the text; the whole part if the name is written in
-        Greek.
+        """The span of a name inside a part of the text; all of it if the name is written in Greek.
 
         Args:
             span: the part of the text.

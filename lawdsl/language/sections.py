@@ -44,8 +44,7 @@ def header_and_body(
         kind: law, question or pipeline: the kind that the file is read as.
 
     Returns:
-        The line, if the file has one, and the statements; None in place of these where they are not
-        checked.
+        The line, if the file has one, and the statements; None in place of these if unchecked.
     """
     header: tree.Section | None = None
     body: list[tree.Statement] = []

@@ -1,5 +1,4 @@
-"""Subscripted names, and sums over indices, `sum(t[i, j]*r[j] for j)` -> messages about their
-use."""
+"""Subscripted names, and sums over indices, `sum(t[i, j]*r[j] for j)` -> messages on their use."""
 
 from __future__ import annotations
 

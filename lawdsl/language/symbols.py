@@ -1,6 +1,4 @@
-"""The records of a resolved law, read by all later stages: symbols, objective, claims,
-declarations.
-"""
+"""Records of a resolved law, read by all later stages: symbols, objective, claims, declarations."""
 
 from __future__ import annotations
 
@@ -90,8 +88,7 @@ class ParameterChoice:
 
 @dataclass(frozen=True)
 class Objective:
-    """The function that a fit minimises: the sum over rows of a loss of residuals of L or of
-    log(L).
+    """The function that a fit minimises: the sum over rows of a loss of residuals of L or log(L).
 
     `choice` is a parameter that is chosen before the fit and then fixed.
     """
@@ -176,9 +173,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Claim:
-    """A `require` line: the claim, its conditions and place, and the verdict that its author
-    expects.
-    """
+    """A `require` line: the claim, its conditions and place, and the expected verdict."""
 
     claim: tree.Claim
     conditions: tuple[tuple[Named, tuple[Relation, ...]], ...]

@@ -129,8 +129,7 @@ class BoundNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class IntervalNode(Node):
-    """`[lower, upper)`: an interval; `opening` and `closing` are its brackets, `[`, `]`, `(` or
-    `)`."""
+    """`[lower, upper)`: an interval; `opening` and `closing` are its brackets."""
 
     opening: str
     lower: Formula
@@ -319,8 +318,7 @@ class Identify(Node):
 
 @dataclass(frozen=True, slots=True)
 class Require(Node):
-    """A `require` line: a claim, the conditions under which it is made, and the expected
-    verdict."""
+    """A `require` line: a claim, its conditions, and the expected verdict."""
 
     claim: Claim
     conditions: tuple[Item, ...]
@@ -444,8 +442,7 @@ class SourceLine:
 class SyntaxTree:
     """A whole file in order of its lines.
 
-    `unread_names` are the words of the lines that could not be parsed: those lines may declare
-    them.
+    `unread_names` are the words of unparsed lines, which may declare them.
     """
 
     lines: tuple[SourceLine, ...]

@@ -1,7 +1,6 @@
 """Syntax tree -> SymPy expression, node by node, and its derivatives.
 
-Nothing here parses text, and every construction has a time limit: SymPy has no such bound of its
-own.
+Nothing here parses text, and every construction has a time limit: SymPy itself has none.
 """
 
 from __future__ import annotations
@@ -309,8 +308,7 @@ def _refused(declarations: Declarations, error: BaseException | None) -> LawdslE
 
 
 def is_of_sympy(error: Exception) -> bool:
-    """Whether an exception was raised inside SymPy or mpmath, which raise exceptions of every
-    type."""
+    """Whether an exception was raised inside SymPy or mpmath, which may raise any type."""
     trace = error.__traceback__
     # the innermost frame is where the exception was raised
     while trace is not None and trace.tb_next is not None:

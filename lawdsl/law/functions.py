@@ -82,8 +82,7 @@ def limit_at(function: type[sp.Basic], side: int) -> sp.Expr:
 
 
 def _derived_by_row(function: type[sp.Basic]) -> tuple[type[sp.Basic], ...]:
-    """A function that SymPy derives by the row: the function, its first and its second
-    derivative."""
+    """A function that SymPy derives by its row: value, first and second derivative."""
     name = NAMES[function]
     second = type(f"{name}_second", (sp.Function,), {})
     first = type(f"{name}_first", (sp.Function,), {"fdiff": lambda e, _=1: second(*e.args)})

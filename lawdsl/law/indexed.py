@@ -69,8 +69,7 @@ class IndexedAlgebra(Generic[LawOfFormulas]):
         return expression
 
     def derivative(self, *names: str) -> sp.Expr:
-        """The exact derivative by each of the names in turn; a let is treated as an independent
-        variable."""
+        """The exact derivative by each name in turn; a let counts as an independent variable."""
         symbols = self.law.declarations.symbols
         expression = self.expression(tuple(n for n in names if symbols[n].kind == "let"))
         for name in names:

@@ -194,8 +194,7 @@ class Law:
         return self.to_sympy(formula)
 
     def built(self) -> Law:
-        """The law itself, after building its expression, so that errors in its formula are raised
-        here.
+        """The law itself, after building its expression: errors in its formula are raised here.
 
         Raises:
             LawdslError: a part without a value, or a formula too complicated for computer algebra.
@@ -323,8 +322,7 @@ class Law:
         return replace(self, added=(*self.added, bound))._changed()
 
     def with_held(self, fixed: Mapping[str, float], tied: Mapping[str, str]) -> Law:
-        """The law with parameters fixed inside their domains, and others tied to formulas,
-        simultaneously.
+        """The law with parameters fixed inside their domains and others tied to formulas, at once.
 
         Bounds that involve a fixed or tied parameter are replaced by bounds of the others that
         imply them.
@@ -340,8 +338,7 @@ class Law:
         return LawChanges.of(fix=fixed, tie=tied).apply(self)
 
     def holding(self, statements: Iterable[str]) -> Law:
-        """The law with further statements `fix E = 1.69` and `tie beta = alpha`, applied
-        simultaneously.
+        """The law with further statements `fix E = 1.69` and `tie beta = alpha`, applied at once.
 
         Args:
             statements: the statements.

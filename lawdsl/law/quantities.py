@@ -1,5 +1,4 @@
-"""Declared names of a law -> quantities: domains, values, and assumptions of their SymPy
-symbols."""
+"""Declared names of a law -> quantities: domains, values, assumptions of their symbols."""
 
 from __future__ import annotations
 

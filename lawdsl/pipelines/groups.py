@@ -45,7 +45,8 @@ class GroupFit:
         labels: column -> the cell that all its rows have.
         sigma: errors of the rows in the scale of the residuals, shape (rows,); None where unknown.
         point: the variables where it predicts, shape (variables, 1); None for no prediction.
-        problem: the fit, rows weighted by their errors; None where it cannot be fitted.
+        problem: the objective with its data, rows weighted by their errors; None if it cannot be
+        fitted.
         theta: the fitted parameters, shape (parameters,).
         bounds: parameter -> the end of its domain on which it lies, lower or upper.
         prediction: at the point, with its error.
@@ -110,8 +111,7 @@ def prediction_point(
         Shape (variables, 1).
 
     Raises:
-        LawdslError: a variable that is neither given nor constant, or a point outside the law's
-            domain.
+        LawdslError: a variable neither given nor constant, or a point outside the law's domain.
     """
     law, values = part.law, {}
     for q, column in zip(law.variables, part.runs.columns, strict=True):
@@ -139,7 +139,7 @@ def fit_group(
 
     Args:
         group: without its fit.
-        part_problem: the fit of its law to all rows of the part.
+        part_problem: the objective with its data, all rows of the part.
         part: that it belongs to.
         rows: its rows among those of the part.
         options: of the fit.

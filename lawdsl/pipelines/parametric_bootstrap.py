@@ -3,8 +3,7 @@
 It is a parametric bootstrap (Efron and Tibshirani (1993), An Introduction to the Bootstrap, section
 6.5): the first step's predictions are drawn as prediction + error·t, t from Student's t with the
 degrees of freedom of the error, and every later fit is repeated on the draws. Where the rows of a
-later step scatter more about its law than their errors explain, the excess is drawn too, row by
-row.
+later step scatter more about its law than their errors explain, the excess is drawn too.
 
 It covers the noise that shows as scatter about the laws. It covers neither errors common to all
 checkpoints of a run, nor the error of an extrapolated law, nor the bias of checkpoints of a longer

@@ -75,8 +75,7 @@ class StepResult:
         return tuple(g for g in self.groups if g.left_out)
 
     def fits(self) -> dict[str, list[Any]]:
-        """The groups as plain columns: labels, rows, parameters, predictions, and reasons of
-        exclusion."""
+        """The groups as plain columns: labels, rows, parameters, predictions, exclusions."""
         names = dict.fromkeys(name for group in self.groups for name in group.parameters)
         labels = dict.fromkeys(name for group in self.groups for name in group.labels)
         columns: dict[str, list[Any]] = {c: [g.labels.get(c) for g in self.groups] for c in labels}
@@ -89,8 +88,7 @@ class StepResult:
         return columns
 
     def columns(self) -> dict[str, list[Any]]:
-        """The predictions as plain columns with units in their headers; empty for a step without a
-        point."""
+        """The predictions as plain columns with units in their headers; empty without a point."""
         if self.table is None:
             return {}
         units = self.table.units

@@ -1,5 +1,4 @@
-"""Pipeline + table -> PipelineResult: step after step, then noise propagated through all of
-them."""
+"""Pipeline + table -> PipelineResult: step after step, then noise propagated through all."""
 
 from __future__ import annotations
 
@@ -191,8 +190,7 @@ def _excluded_groups(stage: Stage) -> Iterator[Diagnostic]:
 
 
 def _parameters_on_bounds(stage: Stage) -> Iterator[Diagnostic]:
-    """A warning for each parameter that lies on its bound in some groups of a step with
-    predictions."""
+    """A warning for each parameter on its bound in some groups of a step with predictions."""
     if stage.output_table is None:
         return  # the complete fits of the last step have this diagnostic themselves
     sides: dict[tuple[str, str], int] = {}
@@ -270,8 +268,7 @@ def _central_interval(values: Array, level: float) -> tuple[float, float] | None
 
 
 def _last_fits(stage: Stage, bootstrap: BootstrapDraws | None, level: float) -> tuple[Fit, ...]:
-    """The fits of the last step, with the intervals of the whole pipeline if noise was
-    propagated."""
+    """The fits of the last step, with intervals of the pipeline if noise was propagated."""
     fits = []
     for number, (_, group) in enumerate(stage.used):
         fit = group.fit
@@ -284,8 +281,7 @@ def _last_fits(stage: Stage, bootstrap: BootstrapDraws | None, level: float) -> 
 
 
 def _combined_fits(stage: Stage, fits: tuple[Fit, ...]) -> Fits | None:
-    """The fits of all labels as those of one law with index sets; None where they cannot be
-    combined."""
+    """The fits of all labels as those of one law with index sets; None if not combinable."""
     law, task = stage.task.law, stage.task
     if not law.indexed or not fits or task.group_by or len(fits) < len(stage.groups):
         return None

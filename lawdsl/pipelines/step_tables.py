@@ -1,5 +1,4 @@
-"""Table of a step -> its rows in groups; predictions of the groups -> the table of the next
-step."""
+"""Table of a step -> its rows in groups; predictions of groups -> the table of the next step."""
 
 from __future__ import annotations
 

@@ -86,8 +86,7 @@ def run_step(
         options: of the fits: `drop_bad`, `seed`, and `progress`, which is called with the number of
             groups fitted, and their total.
         first: whether the table has measurements, whose errors are not known.
-        last: whether the result of the step is its fits, and not predictions: then they are
-            complete.
+        last: whether the result of the step is its fits, and not predictions: then complete.
 
     Raises:
         LawdslError: a table that cannot be used, or no group that can be fitted.

@@ -42,8 +42,7 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
 
 
 def show_comparisons(comparisons: Comparisons, out: Console) -> None:
-    """Print comparisons of laws with index sets: for each protocol a row per label, a column per
-    law.
+    """Print comparisons of laws with index sets: per protocol a row a label, a column a law.
 
     Args:
         comparisons: one for each label.

@@ -194,8 +194,7 @@ def solve(question: str | Path | Question, /, **given: Any) -> Answer:
 def choose_solver(
     formulated: FormulatedQuestion, problem: ReducedProblem
 ) -> UnivariateSolver | SeparableSolver | NlpSolver:
-    """Choose the solver for a question: one unknown, separable unknowns, or several coupled
-    unknowns.
+    """Choose the solver for a question: one unknown, separable unknowns, or coupled unknowns.
 
     Args:
         formulated: the question.

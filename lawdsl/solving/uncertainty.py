@@ -2,8 +2,7 @@
 
 First-order propagation: the variance of a function with gradient g is sum_i g_i' C_i g_i over
 independent fits with covariances C_i, and the half-width is t sqrt(variance), with the quantile t
-of Student's distribution at the effective degrees of freedom of Satterthwaite (1946) and Welch
-(1947).
+of Student's distribution at effective degrees of freedom (Satterthwaite (1946), Welch (1947)).
 """
 
 from __future__ import annotations
@@ -78,8 +77,7 @@ class FitUncertainty:
                 spread, names = None, list(source.symbols)
             positions = slice(len(symbols), len(symbols) + len(names))
             symbols += [source.symbols[name] for name in names]
-            # errors of one fit are not independent of themselves: its uses add as gradients, not as
-            # variances
+            # errors of one fit are not independent: its uses add as gradients, not as variances
             earlier = [] if spread is None else [part.spread for part in parts]
             if spread not in earlier:
                 parts.append(FitErrors(spread, (positions,)))
@@ -133,8 +131,7 @@ class FitUncertainty:
             seed: of the draws.
 
         Returns:
-            Shape (count, parameters), 0 for a fit whose errors are not known; None where none are
-            known.
+            Shape (count, parameters), 0 for a fit without known errors; None where no fit has any.
         """
         if all(part.spread is None for part in self.parts):
             return None

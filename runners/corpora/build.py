@@ -1,8 +1,7 @@
 """Text -> corpora: documents read, split, deduplicated, tokenized and written.
 
 Documents are assigned to the parts of a split by a hash of their content, so copies of a document
-fall into one part. Parts for validation are made first: their paragraphs are removed from all
-others.
+fall into one part. Parts for validation are made first: their paragraphs are removed from others.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ class CorpusPart:
     """A corpus built from a share of the documents.
 
     `max_tokens` limits the corpus to the documents of the smallest hashes; `max_document_tokens`
-    cuts each document. The paragraphs of a part that is `first` are excluded from those that are
-    not.
+    cuts each document. The paragraphs of a part that is `first` are excluded from the others.
     """
 
     name: str

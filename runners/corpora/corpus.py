@@ -61,8 +61,7 @@ class Corpus:
         return self.facts["sha256"]["tokenizer.json"]
 
     def windows(self, sequence: int) -> int:
-        """The number of rows of `sequence` tokens and the token after them: (tokens - 1) //
-        sequence.
+        """The number of rows of `sequence` tokens and a target: (tokens - 1) // sequence.
 
         Row i is `tokens[i * sequence : (i + 1) * sequence + 1]`.
         """

@@ -40,8 +40,7 @@ class TextDocument:
 
 
 def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
-    """List the files that are given, and those in the folders that are given, sorted within a
-    folder.
+    """List the given files, and those in the given folders, sorted within a folder.
 
     Args:
         inputs: files and folders.

@@ -49,8 +49,7 @@ def verify(corpora: Iterable[Corpus]) -> None:
 
 
 def _hash(path: Path, entry: object) -> tuple[list[int] | None, str]:
-    """The hash of a file, and a mark of its state; None for a file changed too recently to be
-    cached.
+    """The hash of a file and a mark of its state; None if it changed too recently to be cached.
 
     Args:
         entry: both of them as they were when it was last read, if it was.

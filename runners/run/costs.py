@@ -47,8 +47,7 @@ _UNTOLD = re.compile(r"NVIDIA|AMD|TESLA|GEFORCE|INSTINCT|\d+GB|HBM3E?")
 def flops_per_token(
     parameters: int, embedding: int, layers: int, hidden: int, sequence: int, *, tied: bool
 ) -> int:
-    """Count the FLOP of a forward and a backward pass, for one token of windows of `sequence`
-    tokens.
+    """Count the FLOP of a forward and a backward pass, for a token of windows of `sequence`.
 
     6 for each weight that a token is multiplied with, and 12 layers hidden sequence for attention:
     Chowdhery et al. (2022), PaLM, appendix B. The input embedding is looked up and does not count;
@@ -81,8 +80,7 @@ def peak_flops(device_name: str) -> float | None:
 def model_flops_utilisation(
     tokens_per_second: float, flops_per_token: float, peak: float | None, devices: int = 1
 ) -> float | None:
-    """Model FLOPs utilisation: the fraction of the devices' peak that the model's own arithmetic
-    uses.
+    """Model FLOPs utilisation: the fraction of the devices' peak that the model's arithmetic uses.
 
     MFU = tokens/s * FLOP/token / (peak * devices): Chowdhery et al. (2022), PaLM, appendix B;
     recomputation that saves memory does not count.

@@ -59,8 +59,7 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
         try:
             yield
         finally:
-            # emptied, never removed: a removed file could be locked by one process and made anew by
-            # another
+            # emptied, not removed: a removed file could be locked by one process and created anew
             with contextlib.suppress(OSError):
                 file.truncate(0)
 

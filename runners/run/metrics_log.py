@@ -112,8 +112,7 @@ def cut(path: Path, size: int) -> int:
         The number of complete rows that are removed.
 
     Raises:
-        LawdslError: R0405, rows that the checkpoint counts are missing; R0407, the file cannot be
-            written.
+        LawdslError: R0405, rows of the checkpoint are missing; R0407, the file cannot be written.
     """
     try:
         content = path.read_bytes() if path.exists() else b""

@@ -20,8 +20,7 @@ def check_schedule(training: Training) -> None:
     """Raise an error for a schedule that does not fit the run.
 
     Raises:
-        LawdslError: a warm-up or a decay that is missing, longer than the run, or without effect
-            (R0702).
+        LawdslError: a warm-up or decay that is missing, too long, or without effect (R0702).
     """
     t, decays = training, training.schedule == "warmup-stable-decay"
     if t.decay and not decays:

@@ -1,5 +1,4 @@
-"""Runs -> workers on the nodes of a Ray cluster. Ray only schedules: run folders have all the
-state.
+"""Runs -> workers on the nodes of a Ray cluster. Ray only schedules: run folders have the state.
 
 A driver that dies loses no result; `lawdsl run` resumes from the folders. Ray: Moritz et al.
 (2018), arXiv:1712.05889.

@@ -1,5 +1,4 @@
-"""Runs and an engine -> outcomes: runs started in turn, monitored, judged at their end, and
-retried.
+"""Runs and an engine -> outcomes: runs are started in turn, monitored, judged and retried.
 
 The progress and the end of a run are read from its folder; an engine adds machines, and has no
 state that the next sweep would need.
@@ -64,8 +63,7 @@ class StopRequest:
     The first makes the workers save and end; the second ends them at once.
 
     Args:
-        announce: called at the first, to tell the user; it runs in a signal handler and must do no
-            more.
+        announce: called at the first, to tell the user, from a signal handler.
     """
 
     SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)

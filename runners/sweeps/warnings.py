@@ -77,8 +77,7 @@ def disk_space_problems(needed: int, certain: int, free: int, location: str) -> 
         location: the folder of the runs.
 
     Returns:
-        An error where even `certain` exceeds the free space, a warning where `needed` does; else
-        None.
+        An error where even `certain` exceeds the free space, a warning if `needed` does; else None.
     """
     if needed <= free:
         return None

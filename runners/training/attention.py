@@ -33,8 +33,7 @@ def causal_mask(
     use_vmap: bool = False,
     **rest: Any,
 ) -> Tensor | None:
-    """Give None where every token attends to itself and all before it, else the mask of
-    transformers.
+    """Give None where every token attends to itself and all before it, else a mask.
 
     Args:
         batch_size, q_length, kv_length, q_offset, kv_offset: see

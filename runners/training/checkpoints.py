@@ -111,8 +111,7 @@ def latest(folder: Path) -> tuple[Checkpoint | None, list[Diagnostic]]:
         None where there is no checkpoint.
 
     Raises:
-        LawdslError: R0402, there are checkpoints, and none is whole; R0404, the folder cannot be
-            read.
+        LawdslError: R0402, no checkpoint is complete; R0404, the folder cannot be read.
     """
     damaged: list[tuple[Path, str]] = []
     try:
@@ -201,8 +200,7 @@ def _fill(
         save_file(_apart(named), folder / name)
     (folder / STATE).write_text(canonical_json(state), encoding="utf-8")
     for name in (*names, STATE):
-        # data before the manifest that vouches for it, the manifest before the name of the
-        # checkpoint
+        # data before its manifest, the manifest before the name of the checkpoint
         sync(folder / name)
     files = {name: _described(folder / name) for name in (*names, STATE)}
     manifest = {"schema": CHECKPOINT_SCHEMA, "step": step, "files": files}
@@ -237,8 +235,7 @@ def _publish(temporary: Path, target: Path) -> Path:
         old = target.with_name(f"{target.name}-old")
         if old.exists():
             _remove(old)
-        # rename does not replace a folder that has content; the old one keeps a valid name until
-        # then
+        # rename does not replace a folder with content; the old one keeps a valid name until then
         target.rename(old)
     temporary.rename(target)
     sync(target.parent)

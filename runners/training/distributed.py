@@ -42,8 +42,7 @@ class ParallelContext:
 
 
 def join(how: ExecutionConfig) -> ParallelContext:
-    """Join the processes of a run: set the device up and meet the other processes that torchrun has
-    started.
+    """Join the processes of a run: set the device up and meet the others that torchrun started.
 
     Raises:
         LawdslError: a device that is not there (R0501), or another number of processes than the
@@ -167,9 +166,7 @@ def say(parallel: ParallelContext, message: str) -> None:
 
 
 def peak_memory(parallel: ParallelContext) -> int:
-    """The peak number of bytes that this process has allocated: of the device's memory, or of the
-    host's.
-    """
+    """The peak number of bytes that this process has allocated on the device, or on the host."""
     if parallel.device.type == "cuda":
         return int(torch.cuda.max_memory_allocated(parallel.device))
     # ru_maxrss is in kilobytes on Linux, in bytes on macOS

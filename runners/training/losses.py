@@ -33,8 +33,7 @@ def chunked_loss(
     """Sum -log p over the targets, in nats: a scalar that can be differentiated once.
 
     On a GPU under autocast the products are computed in its type; logits, the sum and the gradient
-    of the weights are float32 all the same. On a CPU everything is float32 (float64 if `hidden`
-    is).
+    of the weights are float32 all the same. On a CPU all is float32 (float64 if `hidden` is).
 
     Args:
         hidden: the last hidden states, (rows, tokens, width) or (tokens, width).
@@ -206,8 +205,7 @@ Slopes = Callable[[Tensor, Tensor, torch.dtype], tuple[Tensor, Tensor]]
 
 @functools.cache
 def _fused() -> Slopes:
-    """Compiled kernels with two passes over the logits if Triton is installed, else the version in
-    place."""
+    """Compiled kernels with two passes over the logits if Triton is installed, else in place."""
     return torch.compile(_slopes) if find_spec("triton") else _slopes_in_place
 
 
@@ -229,8 +227,7 @@ def _shapes(
 def _keep(ctx, inputs, output):  # type: ignore[no-untyped-def]
     ctx.with_bias = inputs[2] is not None
     ctx.save_for_backward(*output[1:])
-    # without this torch makes zeros of the size of the weight for outputs that nobody
-    # differentiates
+    # else torch makes zeros of the size of the weight for outputs that nobody differentiates
     ctx.set_materialize_grads(False)
 
 

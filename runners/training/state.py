@@ -46,8 +46,7 @@ class TrainingClock:
         """Updates end for now."""
         if self._begun is not None:
             if self._device.type == "cuda":
-                # kernels run behind the host: without this the clock would stop before the work
-                # does
+                # kernels are asynchronous: without this the clock would stop before them
                 torch.cuda.synchronize(self._device)
             self.since = self.since[0] + time.monotonic() - self._begun, self.since[1]
             self._begun = None

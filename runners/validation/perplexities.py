@@ -102,8 +102,7 @@ def judge(folder: str | Path, name: str, length: int, parallel: ParallelContext)
 
 
 def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-    """Encode texts as a model reads them: its start tokens, then the text, cut to the model's
-    length.
+    """Encode texts as a model reads them: start tokens, then the text, cut to its length.
 
     Args:
         judge: the model.
@@ -113,8 +112,7 @@ def encode(judge: Judge, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         Tokens of each text, shape (tokens,), int64.
 
     Raises:
-        LawdslError: a token that the model does not know (R0603), or a tokenizer that fails
-            (R0216).
+        LawdslError: a token unknown to the model (R0603), or a tokenizer that fails (R0216).
     """
     rows: list[NDArray[np.int64]] = []
     for begin in range(0, len(texts), TOKENIZED_SAMPLES):
@@ -156,8 +154,7 @@ def score(
         An iterator over scores.
 
     Raises:
-        LawdslError: see `models.load`; losses that are not finite (R0605), or too little memory
-            (R0606).
+        LawdslError: see `models.load`; non-finite losses (R0605), or too little memory (R0606).
     """
     loss = _loaded(judge, parallel)
     for batch in _batches(rows, budget):
@@ -169,8 +166,7 @@ def score(
 def estimate(
     judge: Judge, rows: Sequence[NDArray[np.int64]], parallel: ParallelContext, budget: int
 ) -> float:
-    """Estimate the seconds that `score` takes, by timing a batch from the middle, without the
-    loading.
+    """Estimate the seconds of `score` by timing a batch from the middle, without loading.
 
     Args:
         judge: the model.

@@ -74,8 +74,7 @@ def warnings_of(
 def report(
     drawn: SampleSet, measured: SampleLosses, selection: Selection, request: SetRequest
 ) -> dict[str, Any]:
-    """Describe how a validation set was made, as the plain data of selection.json without the
-    samples.
+    """Describe how a validation set was made: the plain data of selection.json without samples.
 
     Args:
         drawn: the samples.

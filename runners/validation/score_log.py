@@ -1,8 +1,7 @@
 """Scores -> lines of JSON, on the disk after every batch, so that a scoring may be interrupted.
 
-The first line identifies the samples. Each line after it has a batch of one model, which is
-identified by a hash of all that decides its scores, so that scores of two models are never
-confused.
+The first line identifies the samples. Each line after it has a batch of one model, identified by a
+hash of all that decides its scores, so that scores of two models are never confused.
 """
 
 from __future__ import annotations
@@ -74,8 +73,7 @@ def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[S
         folder: of the scores.
         samples: hash of the samples.
         label: of the samples, in messages.
-        older: earlier scores, which are copied if the folder has none and they are of these
-            samples.
+        older: earlier scores, which are copied if the folder has none and these are their samples.
 
     Returns:
         A context manager of the scores.

@@ -6,8 +6,7 @@
     write_set(folder, ...)                              a corpus, with selection.json
 
 After D-CPT (Que et al. (2024), arXiv:2406.01375), appendix F.1: 5,000 samples of a domain under
-four models, of which 1,000 were kept. What it calls the bottom 10 % is read as those of the highest
-perplexity.
+four models, of which 1,000 were kept. Its bottom 10 % is read as those of the highest perplexity.
 """
 
 from __future__ import annotations

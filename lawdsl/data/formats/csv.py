@@ -127,8 +127,7 @@ def _plain(content: bytes, name: str) -> bytes:
 
 
 def _record_lines(body: bytes, before: int, name: str) -> tuple[Sequence[int], int]:
-    """The line number at which each record begins, and that of a quote that is never closed, else
-    0.
+    """The line number at which each record begins, and that of an unclosed quote, else 0.
 
     Blank lines are not records, and a quoted cell may contain line breaks.
 

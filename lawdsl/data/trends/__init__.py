@@ -1,2 +1,1 @@
-"""Law, table -> the evidence of the measurements for or against the law's claimed trends, without a
-fit."""
+"""Law, table -> the evidence of the measurements for or against claimed trends, without a fit."""

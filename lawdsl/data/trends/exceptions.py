@@ -27,8 +27,7 @@ MAX_SPLIT_ROWS = 10
 class ComparedPairs:
     """Differences of one kind, and the mask of those that are exceptions, shape (n,).
 
-    `through` is the index of the variable that is followed from its first to its last value; -1 for
-    none.
+    `through` is the index of the variable that is followed from first to last value; -1: none.
     """
 
     pairs: GridValues

@@ -27,8 +27,7 @@ def repeat_findings(table_name: str, repeats: RepeatScatter) -> list[Diagnostic]
 def trend_findings(
     law: Law, table_name: str, unit: str, trends: Sequence[Trend]
 ) -> list[Diagnostic]:
-    """Diagnostics about claims that the table contradicts, exceptions of unknown noise, and empty
-    comparisons.
+    """Diagnostics about contradicted claims, exceptions of unknown noise, and empty comparisons.
 
     Args:
         law: the law.

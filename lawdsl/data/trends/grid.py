@@ -49,8 +49,7 @@ class Axes:
 def run_columns(
     law: Law, table: Table, columns: Mapping[str, str], requested: Sequence[str]
 ) -> list[str]:
-    """The columns that identify runs: the requested ones, else `run` and `seed` if the table has
-    them.
+    """The columns that identify runs: the requested ones, else `run` and `seed` where present.
 
     Args:
         law: the law.

@@ -19,8 +19,7 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @dataclass(frozen=True)
 class Slope:
-    """The claim that `sense` times the derivative of the output by these variables is
-    nonnegative."""
+    """The claim that `sense` times the output's derivative by these variables is nonnegative."""
 
     wrt: tuple[str, ...]
     sense: int

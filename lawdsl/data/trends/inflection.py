@@ -156,8 +156,7 @@ def _largest_ratio(
 
 
 def only_share_variable(law: Law, slope: Slope) -> Quantity | None:
-    """The only variable that is a share, other than that of a claim on a first derivative; else
-    None.
+    """The only variable that is a share; None if `slope` is no first derivative, or by it.
 
     Args:
         law: the law.

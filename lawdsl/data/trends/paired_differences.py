@@ -89,8 +89,7 @@ def distinct_codes(values: Array) -> tuple[Codes, Array]:
 def paired_differences(
     rows: GridValues, order: Sequence[int], levels: Sequence[Array], *, ends: bool = False
 ) -> tuple[GridValues, RepeatScatter]:
-    """The differences that a claim on a derivative compares, and the scatter of repeated
-    measurements.
+    """The differences that a claim on a derivative compares, and the scatter of repeats.
 
     Labels within which a variable varies stay equal while it is followed (the run, while D grows);
     over the other labels (the run, while r differs) measurements are averaged, as are repeats at
@@ -163,8 +162,7 @@ def varies_within_labels(pairs: GridValues, i: int) -> Mask:
 
 
 def sort_into_lines(pairs: GridValues, i: int) -> tuple[GridValues, Codes]:
-    """The measurements sorted by all other variables, then by one, and the line of each, shape
-    (n,).
+    """The measurements sorted by all other variables, then by one; the line of each, shape (n,).
 
     Args:
         pairs: the measurements.

@@ -1,5 +1,4 @@
-"""Differences and their noise -> a series: how many have the claimed sign, and whether the rest is
-chance.
+"""Differences and their noise -> a series: the claimed signs, and whether others are chance.
 
 A difference d with standard error s is significant if |d|/s exceeds the quantile of the normal
 distribution, or of Student's t with the degrees of freedom of s. Over m differences and all claims

@@ -1,5 +1,4 @@
-"""Measured curves -> the least-squares slope of each along the logarithm of a variable, and its
-scatter.
+"""Measured curves -> the least-squares slope of each along a logarithm, and its scatter.
 
 slope = Σ (t_k - mean t)·y_k / Σ (t_k - mean t)², with t = log x. The residuals about a smooth curve
 are those of a polynomial in t of degree at most 3, by orthogonal polynomials on the points of each
@@ -64,8 +63,7 @@ def slopes(
     for degree in range(1, MAX_CURVE_DEGREE + 1):  # orthogonal polynomials on each curve
         power = basis[-1] * centred
         for other in basis:
-            # Gram-Schmidt, one vector at a time: stable where powers of the logarithm are nearly
-            # parallel
+            # modified Gram-Schmidt: stable where powers of the logarithm are nearly parallel
             power = power - other * _ratio(total(other * power), total(other**2))
         basis.append(power if degree == 1 else np.where(length > degree + 1, power, 0.0))
         rest = rest - basis[-1] * _ratio(total(basis[-1] * rest), total(basis[-1] ** 2))

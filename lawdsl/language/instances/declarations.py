@@ -1,6 +1,4 @@
-"""Grounding -> declarations without index sets: symbols in order, fixed parameters, starting
-points.
-"""
+"""Grounding -> declarations without index sets: symbols in order, fixed parameters, starts."""
 
 from __future__ import annotations
 

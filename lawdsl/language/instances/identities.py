@@ -62,8 +62,7 @@ def identified(
 
 
 def linear(formula: Formula, symbols: Mapping[str, Symbol]) -> Form | None:
-    """A formula as a linear form Σ c_k·name_k + c_0, with lets expanded; None where it is not
-    linear.
+    """A formula as a linear form Σ c_k·name_k + c_0, with lets expanded; None if not linear.
 
     Args:
         formula: the formula.

@@ -113,8 +113,7 @@ class FitSource:
             labels: of the rows, in the order of `rows`.
 
         Returns:
-            0 or 1 for an indicator, the measured value for a measured variable; None for all
-            others.
+            0 or 1 for an indicator, the measured value for a measured variable; else None.
         """
         label_of_index = dict(zip(self.rows, labels, strict=True))
         for index, label in label_of_index.items():

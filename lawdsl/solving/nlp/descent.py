@@ -45,8 +45,7 @@ class _SearchCoordinates:
 
     def of(self, x: Array) -> Array:
         up, down, both = self._open
-        # the inner choice: both branches of `where` are evaluated, and log of a value <= 0 would
-        # warn
+        # the inner choice: `where` evaluates both branches, and log of a value <= 0 would warn
         u = np.where(self.logs, np.log(np.where(self.logs, x, 1.0)), x / self.spans)
         u = np.where(up, np.log1p(np.where(up, x - self.low, 0.0) / self.spans), u)
         u = np.where(down, -np.log1p(np.where(down, self.high - x, 0.0) / self.spans), u)

@@ -141,8 +141,7 @@ class _Builder:
 
 
 def polished(solution: NlpSolution, smooth: NlpSolution) -> NlpSolution:
-    """Transfer the unknowns of the smooth problem, which Newton's method has polished, to a
-    solution.
+    """Transfer the unknowns of the smooth problem, polished by Newton's method, to a solution.
 
     Args:
         solution: of the original problem; its bounds of the gap and its other optima are retained.

@@ -83,8 +83,7 @@ def _slopes(
 def _cancel_unbounded(
     matrix: list[list[Fraction]], weights: list[Fraction], ends: Bounds
 ) -> list[Fraction] | None:
-    """Weights near the given ones for which no unbounded unknown can decrease the sum; None if none
-    exist."""
+    """Weights near the given ones for which no unbounded unknown decreases the sum; else None."""
     endless: list[int] = []
     for _ in range(len(ends) + 1):
         more = [i for i in _unbounded(matrix, weights, ends) if i not in endless]

@@ -64,9 +64,7 @@ class KktPoint:
 
     @property
     def weights(self) -> Array:
-        """The weights of the objective and the constraints in the Lagrangian, shape (1 +
-        constraints,).
-        """
+        """Weights of the objective and the constraints in the Lagrangian, shape (1 + constraints,)."""
         return np.append(1.0, self.multipliers)
 
 
@@ -252,8 +250,7 @@ def active_set(
 
 
 def duality_gap(problem: NlpProblem, at_point: KktPoint) -> float | None:
-    """Bound from above by how much the value of a point exceeds the minimum, if the problem is
-    convex.
+    """Bound from above by how much a value exceeds the minimum, if the problem is convex.
 
     The bound holds for any multipliers of the right signs (`certificates.certain_gap`); those of
     the linearised problem are tried too, where those of the point give a large bound.

@@ -41,8 +41,7 @@ CERTAIN_FEASIBILITY_RTOL = 1e-7
 OPTIMUM_VALUE_RTOL = 1e-14  # relative to a value: below it, a difference is rounding error
 # Relative to the units of the unknowns: within this distance two points are one optimum.
 SAME_OPTIMUM_DISTANCE = 1e-4
-# Relative to the unknowns' lengths where a search started: units for SAME_OPTIMUM_DISTANCE are not
-# smaller.
+# Relative to the lengths at the start: units for SAME_OPTIMUM_DISTANCE are not smaller.
 START_LENGTH_SHARE = 1e-3
 # Relative to the length where the search started: so near to its end or to 0, an unknown is there.
 AT_BOUND_SHARE = 1e-14

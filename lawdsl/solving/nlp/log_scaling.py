@@ -58,9 +58,7 @@ class UnknownScale:
         return self.value(variable_value) if self.logarithmic else 1.0
 
     def is_endless(self, variable_value: float) -> bool:
-        """Whether the search has ended at the limit of the logarithms, where the unknown has no
-        bound.
-        """
+        """Whether the search has ended at the limit of the logarithms without a bound there."""
         reach = 1e-3 * (HIGHEST_LOGARITHM - LOWEST_LOGARITHM)
         above = variable_value > HIGHEST_LOGARITHM - reach
         return self.logarithmic and (

@@ -288,8 +288,7 @@ def _value_tolerance(optima: Sequence[LocalOptimum]) -> float:
 def _local_optima(
     problem: NlpProblem, ends: Sequence[SearchEnd], *, descend: bool = True
 ) -> list[LocalOptimum]:
-    """The feasible optima at which searches ended, the lowest first, without those far above the
-    lowest."""
+    """Feasible optima at which searches ended, ascending, without those far above the lowest."""
     optima: list[LocalOptimum] = []
     for end in sorted(ends, key=lambda end: end.value):
         same = [k for k, optimum in enumerate(optima) if optimum.is_at(end.x, end.start_lengths)]
@@ -354,8 +353,7 @@ def _as_solution(problem: NlpProblem, end: KktPoint) -> NlpSolution:
     assert problem.units is not None
     units = problem.units
     at_low, at_high = at_bounds(problem, end.x)
-    # the bounds themselves, not `inner` ones, which stay a little inside where the slope is
-    # infinite
+    # the bounds, not `inner` ones, which stay a little inside where the slope is infinite
     x = np.where(at_low, problem.low, np.where(at_high, problem.high, end.x))
     value = float(problem.functions.at(x)[0][0])
     room = duality_gap(problem, replace(end, x=x)) if problem.convex else None

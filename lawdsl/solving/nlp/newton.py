@@ -21,14 +21,12 @@ Array = NDArray[np.float64]
 # (2006), Numerical Optimization, section 8.1).
 DIFFERENCE_STEP = 1e-5
 MAX_NEWTON_STEPS = 60
-# Logarithm of the factor by which one step may change the distance from a bound with an infinite
-# slope.
+# Log of the factor by which a step may change the distance from a bound with an infinite slope.
 MAX_LOG_STEP = 8.0
 # Relative to the span of the unknown: within this distance of a bound with an infinite slope, steps
 # change the distance by factors.
 STEEP_REGION_SHARE = 1e-3
-# Consecutive steps without improvement: in general; where an unknown has a bound with an infinite
-# slope.
+# Consecutive steps without improvement: in general; with a bound at which a slope is infinite.
 MAX_IDLE_STEPS = 4, 25
 MAX_OBJECTIVE_RISE = 1e-6  # in the objective's unit: a step towards feasibility may raise it
 STEEP_STEP_ROUNDS = 6  # in which the unknowns that a step takes too far are limited

@@ -56,8 +56,7 @@ class Polytope:
     rows: NDArray[np.int64]
 
     def in_units(self, columns: Array, rows: Array) -> Polytope:
-        """Express the polytope with each unknown, and each constraint of the problem, in another
-        unit.
+        """Express the polytope with each unknown and each constraint in another unit.
 
         Args:
             columns: the units of the unknowns, shape (n,).
@@ -80,8 +79,8 @@ class Polytope:
     def tightened(self) -> tuple[Array, Array]:
         """Bounds that follow from all conditions together, each shape (n,).
 
-        A lower one above an upper one shows that no point is feasible. They are no wider than those
-        declared.
+        A lower one above an upper one shows that no point is feasible. They are no wider than the
+        declared ones.
         """
         return self._implied[:2]
 
@@ -112,9 +111,7 @@ class Polytope:
 
     @cached_property
     def several(self) -> Mask:
-        """The rows with other than one coefficient, which are not bounds of an unknown, shape
-        (rows,).
-        """
+        """The rows that are not bounds of an unknown (not one coefficient), shape (rows,)."""
         return np.asarray((self.slopes != 0).sum(axis=1) != 1)
 
     @cached_property
@@ -278,8 +275,7 @@ def _point_between_bounds(low: Array, high: Array) -> Array:
 
 def _tighten_bounds(low: Array, high: Array, slack: Array, row: Array, offset: float) -> None:
     """Tighten bounds by row x + offset <= 0: each term is at most what the bounds of the others
-    admit. A bound is widened by the rounding of its computation, and `slack` is raised to that
-    amount."""
+    admit. A bound is widened by the rounding of its computation, and `slack` is raised to it."""
     used = np.flatnonzero(row)
     least = np.where(row[used] > 0, row[used] * low[used], row[used] * high[used])
     finite = np.isfinite(least)
@@ -317,8 +313,8 @@ def least_violation(
     """Minimise t subject to slopes x + offsets <= t sizes, for a polytope without points.
 
     The multipliers of that minimum are weights with which the rows contradict each other (Farkas
-    (1902)), so that rows without a weight are not part of the contradiction. They are accurate to
-    float64.
+    (1902)), so that rows without a weight are not part of the contradiction. Their accuracy is that
+    of float64.
 
     Args:
         polytope: the bounds and rows.

@@ -216,9 +216,7 @@ class NlpProblem:
 
     @cached_property
     def spans(self) -> Array:
-        """The range of each unknown, 1 where it is unbounded, shape (n,): lengths are relative to
-        it.
-        """
+        """The range of each unknown, the unit of lengths; 1 where it is unbounded; shape (n,)."""
         low, high = self.polytope.tightened
         return np.where(np.isfinite(high - low) & (high > low), high - low, 1.0)
 

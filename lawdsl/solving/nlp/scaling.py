@@ -17,8 +17,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 CURVATURE_STEP = 1e-3  # in units: distance of the slopes from which curvature is computed
-# Relative to its usual length: within this distance of a bound, the unit of an unknown is its usual
-# length.
+# Relative to its usual length: nearer to a bound, the unit of an unknown is its usual length.
 NEAR_BOUND_SHARE = 1e-5
 # Relative to the distance between the bounds: within this distance of a bound, the unit of an
 # unknown is that distance.
@@ -88,8 +87,7 @@ def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | 
 
 
 def distance_from_bounds(x: Array, low: Array, high: Array) -> Array:
-    """Give the distance of unknowns from the nearest finite bound, or from 0 where there is no
-    bound.
+    """Give the distance of unknowns from the nearest finite bound, or from 0 without one.
 
     Args:
         x: the unknowns, shape (n,).
@@ -103,8 +101,7 @@ def distance_from_bounds(x: Array, low: Array, high: Array) -> Array:
 
 
 def variation(slopes: Array, ahead: Array, behind: Array, lengths: Array) -> Array:
-    """Estimate by how much functions change over the lengths of the unknowns: by slope or by
-    curvature.
+    """Estimate the change of functions over the lengths of the unknowns, by slope or curvature.
 
     Args:
         slopes: at a point, shape (functions, n).

@@ -190,9 +190,7 @@ class NlpSolver:
         return replace(nothing, where="", kept=(), sensitivities=(), alternatives=(), proof=lines)
 
     def _scaled_problem(self, values: Values) -> tuple[Sequence[UnknownScale], NlpProblem]:
-        """The scale of each unknown, and the problem in logarithms, unless only the original is
-        convex.
-        """
+        """The scale of each unknown; the problem in logarithms, unless only the original is convex."""
         boxes = [_bounds_and_positivity(u.bounds, values) for u in self.unknowns]
         pairs = list(zip(self.unknowns, boxes, strict=True))
         logs = [choose_scale(u.symbol, *box[:2], positive=box[2]) for u, box in pairs]

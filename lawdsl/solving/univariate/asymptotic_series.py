@@ -174,8 +174,7 @@ class SeriesRing:
     ) -> AsymptoticSeries:
         """Collect terms and remainders into a series.
 
-        Terms that the remainder dominates, and all beyond MAX_SERIES_TERMS, are absorbed by the
-        remainder.
+        The remainder absorbs the terms that it dominates, and all beyond MAX_SERIES_TERMS.
 
         Args:
             terms: monomial -> coefficient.

@@ -37,7 +37,7 @@ EXPANSION_ORDER = 5  # order of an expansion: as many leading terms may cancel
 
 @dataclass(frozen=True)
 class Approach:
-    """A parametrisation near an end of the range: x = offset + scale*t, or offset + scale/t where
+    """A parametrisation near an end of the range: x = offset + scale*t, or offset + scale/t if
     `inverse`.
     """
 
@@ -97,8 +97,7 @@ def limit(tape: Tape, values: Sequence[Fraction], approach: Approach) -> Interva
         approach: the parametrisation near the end.
 
     Returns:
-        An interval that contains the limit, or an infinity; None where no limit exists or it is not
-        decided.
+        An enclosure of the limit, or an infinity; None where no limit exists or is decided.
     """
     with precision(SERIES_BITS):
         for bits in HALF_LINE_BITS:
@@ -153,8 +152,7 @@ def expansion(
 def _power(
     ring: SeriesRing, base: AsymptoticSeries, exponent: AsymptoticSeries
 ) -> AsymptoticSeries:
-    """base^exponent: by the binomial series about the dominant term, or as
-    exp(exponent*log(base)).
+    """base^exponent: the binomial series about the dominant term, or exp(exponent*log(base)).
 
     c^p m^p (1 + u)^p = c^p m^p sum_k binomial(p, k) u^k for a constant exponent p.
     """

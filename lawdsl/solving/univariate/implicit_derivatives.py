@@ -93,8 +93,7 @@ def _common_rates(rates: Array) -> Array | None:
 def answer_derivatives(state: SolverState, solution: UnivariateSolution) -> AnswerDerivatives:
     """Differentiate an answer by givens, settings and fitted parameters.
 
-    Each root x(s) of an equation F(x, s) = 0 has dx/ds = -(dF/ds)/(dF/dx), by the implicit function
-    theorem.
+    By the implicit function theorem a root x(s) of F(x, s) = 0 has dx/ds = -(dF/ds)/(dF/dx).
 
     Args:
         state: the question.
@@ -156,8 +155,7 @@ def _goal_slopes(
 
 
 def _is_mirrored(state: SolverState, solution: UnivariateSolution) -> bool:
-    """Whether the only tied optimum is the mirror image of the answer, for all values of the
-    symbols."""
+    """Whether the only tied optimum mirrors the answer, for all values of the symbols."""
     x, goal = state.unknown.symbol, state.functions.outputs[0]
     other_points = [other.point for other in solution.minimum.others]
     if (

@@ -1,8 +1,7 @@
 """Expressions in one unknown -> enclosures, signs and limits on pieces of its range.
 
-An enclosure F(X) of an expression f contains f(x) for every x in the interval X: interval
-arithmetic with outward rounding (Moore, Kearfott and Cloud (2009), Introduction to Interval
-Analysis).
+An enclosure F(X) of an expression f contains f(x) for every x in the interval X: arithmetic with
+outward rounding (Moore, Kearfott and Cloud (2009), Introduction to Interval Analysis).
 """
 
 from __future__ import annotations
@@ -149,8 +148,7 @@ class IntervalFunction:
         """Its certain sign on an interval.
 
         Terms grow or vanish together, near 0 and towards infinity above all; so where the sign of
-        the sum is undecided, the sum is factored into one of its terms times the others divided by
-        it.
+        the sum is undecided, it is factored into one of its terms times the others divided by that.
         """
         enclosure = self(x)
         sign = sign_of(enclosure) if enclosure is not None else None

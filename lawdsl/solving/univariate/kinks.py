@@ -192,8 +192,7 @@ class Kinks:
 
 
 def is_root(value: float, slope: float, tolerance: float) -> bool:
-    """Decide whether a function has a root within a distance, to first order: |f| <= tolerance
-    |f'|.
+    """Decide to first order whether a function has a root within a distance: |f| <= tolerance |f'|.
 
     Args:
         value: of the function.

@@ -1,6 +1,4 @@
-"""Goal, slope and constraints as functions of one unknown -> values, and derivatives by all
-symbols.
-"""
+"""Goal, slope and constraints as functions of one unknown -> values and derivatives."""
 
 from __future__ import annotations
 
@@ -75,8 +73,7 @@ class LineFunctions:
         )
 
     def evaluate_exactly(self, x: Array, values: Mapping[sp.Symbol, float]) -> LineValues:
-        """Evaluate all formulas as `evaluate` does, with values from Arb that have no cancellation
-        errors.
+        """Evaluate all formulas as `evaluate` does, by Arb, without cancellation errors.
 
         For the few points that are shown: an Arb value costs a hundred float64 values.
 

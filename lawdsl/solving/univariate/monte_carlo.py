@@ -53,8 +53,7 @@ class MonteCarloSample:
         return float(np.mean(~np.isnan(self.x)))
 
     def ends(self, values: Array, level: float) -> tuple[float, float]:
-        """Give the interval that contains a share `level` of the answers, by quantiles of equal
-        tails.
+        """Give the interval with a share `level` of the answers, by quantiles of equal tails.
 
         Args:
             values: of a quantity in each draw, shape (draws,), nan in draws without an answer.
@@ -182,8 +181,7 @@ def best_of_draws(
     equal: Mask,
     kinked: Sequence[Array] = (),
 ) -> Array:
-    """Minimise each draw on a grid, with straight curves between neighbouring values of the
-    unknown.
+    """Minimise each draw on a grid, with linear interpolation between its points.
 
     Args:
         x: values of the unknown, shape (points,), ascending.
@@ -191,8 +189,7 @@ def best_of_draws(
         slope: of the goal, shape (draws, points).
         margins: of the constraints, shape (constraints, draws, points).
         equal: which margins must be 0, shape (constraints,).
-        kinked: the arguments of each abs, min and max of the goal, each shape (arity, draws,
-            points).
+        kinked: the arguments of abs, min and max in the goal, each of shape (arity, draws, points).
 
     Returns:
         The feasible minimum of each draw, shape (draws,); nan where it has none.
@@ -251,9 +248,7 @@ def _update_at_kinks(
 
 
 def _best_root_of_draws(x: Array, goal: Array, zero: Array, margins: Array) -> Array:
-    """The minimum of each draw where one margin is 0 and the others are not negative, shape
-    (draws,).
-    """
+    """The minimum of each draw where one margin is 0 and no other is negative, shape (draws,)."""
     best, answers = np.full(len(goal), np.inf), np.full(len(goal), np.nan)
     # not a product of signs: a root on a point of the grid counts once
     row, cell = np.nonzero((zero[:, :-1] < 0) != (zero[:, 1:] < 0))

@@ -1,5 +1,4 @@
-"""One unknown: a minimum with an undecided part of the range -> the minimum after searching that
-part.
+"""One unknown: a minimum with an undecided part of the range -> the minimum after its search.
 
 A subdivision of a half-line has too few pieces left for a short part of it on which a function
 oscillates. Lower bounds on the remaining range exclude better values there, so that the undecided

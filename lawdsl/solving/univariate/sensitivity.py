@@ -1,7 +1,6 @@
 """An answer -> its derivative by each given, and the response curve along the unknown.
 
-The total derivative of an output y(x(s), s) is dy/ds + (dy/dx) (dx/ds), with dx/ds from
-`implicit_derivatives`.
+An output y(x(s), s) has the total derivative dy/ds + (dy/dx) (dx/ds); dx/ds is implicit.
 """
 
 from __future__ import annotations
