@@ -8,7 +8,7 @@ from proving import algebra, domain, on
 
 from lawdsl.proof.rules.dominance import dominated, supremum
 from lawdsl.proof.signs.calculus import SignCalculus
-from lawdsl.proof.signs.monomials import expanded, merged
+from lawdsl.proof.signs.monomials import expand_products, merge_bases
 from lawdsl.proof.signs.sign import Sign
 
 NEGATIVE, POSITIVE = Sign.NEGATIVE, Sign.POSITIVE
@@ -109,7 +109,7 @@ def test_no_variable_is_left_in_a_supremum():
 def test_powers_of_products_are_taken_apart_where_the_bases_are_positive():
     signs, e = on("x > 0, y > 0; parameter a", "(x*y^2)^a")
 
-    assert merged(signs, e) == algebra("x > 0, y > 0; parameter a", "x^a*y^(2*a)")
+    assert merge_bases(signs, e) == algebra("x > 0, y > 0; parameter a", "x^a*y^(2*a)")
 
 
 def test_a_square_is_not_taken_apart_where_its_base_may_be_negative():
@@ -118,24 +118,24 @@ def test_a_square_is_not_taken_apart_where_its_base_may_be_negative():
     y = sp.Symbol("y", positive=True)
     signs = SignCalculus(domain("y > 0")[1])
 
-    assert merged(signs, (x**2 * y) ** a) == (x**2 * y) ** a
+    assert merge_bases(signs, (x**2 * y) ** a) == (x**2 * y) ** a
 
 
 def test_like_terms_of_a_sum_are_merged():
     where = "x > 0; parameter a, b > 0"
     signs, e = on(where, "(x + a)^(b - 1)*x + (x + a)^(b - 1)*a - (x + a)^b")
 
-    assert expanded(signs, e) == (algebra(where, "(x + a)^(b - 1)"), [])
+    assert expand_products(signs, e) == (algebra(where, "(x + a)^(b - 1)"), [])
 
 
 def test_exponentials_are_merged():
     signs, e = on("x > 0, y > 0", "exp(x)*exp(y) - exp(x + y)")
 
-    assert expanded(signs, e) == (1, [])
+    assert expand_products(signs, e) == (1, [])
 
 
 def test_too_many_monomials_are_not_taken_for_none():
     signs, e = on("x > 0, y > 0, z > 0", "(x + y + z + 1)^4*(x + 2*y + 3*z + 4)^4*(x + 5*y + 6)^4")
 
-    assert expanded(signs, e + 1) is None or expanded(signs, e + 1)[1]
+    assert expand_products(signs, e + 1) is None or expand_products(signs, e + 1)[1]
     assert dominated(signs, e + 1) in (None, POSITIVE)

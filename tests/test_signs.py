@@ -242,7 +242,7 @@ def test_a_value_at_an_open_end_is_asked_of_every_part():
     signs, e = on("x in [0, 1], y in (0, 1]", "x^y")
     y = next(s for s in e.free_symbols if s.name == "y")
 
-    assert signs.tends(e, y, sp.S.Zero) is None
+    assert signs.limit_at(e, y, sp.S.Zero) is None
 
 
 def test_blame_is_the_smallest_part_of_unknown_sign():

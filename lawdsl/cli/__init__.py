@@ -21,7 +21,7 @@ from typing import NoReturn
 import click
 
 from lawdsl import __version__
-from lawdsl.cli.options import INTERRUPT_REPORTS
+from lawdsl.cli.options import INTERRUPT_HANDLERS
 from lawdsl.cli.swapped_arguments import swapped
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.registry import by_name
@@ -209,7 +209,7 @@ def _exit_on_signal(number: int, frame: FrameType | None) -> None:
     An exception instead might be swallowed by a library that is being loaded.
     """
     with suppress(RuntimeError, OSError, ValueError):  # the stream may be in use
-        for say in INTERRUPT_REPORTS:
+        for say in INTERRUPT_HANDLERS:
             say()
         sys.stdout.flush()
     os.write(2, b"interrupted\n" if number == signal.SIGINT else b"terminated\n")

@@ -1,4 +1,4 @@
-"""The command check."""
+"""`lawdsl check`: laws -> verdicts on their claims, and what no data can determine."""
 
 from __future__ import annotations
 

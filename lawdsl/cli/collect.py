@@ -1,4 +1,4 @@
-"""The command collect."""
+"""`lawdsl collect`: folders of runs -> the table that laws are fitted to."""
 
 from __future__ import annotations
 

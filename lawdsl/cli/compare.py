@@ -1,4 +1,4 @@
-"""The command compare."""
+"""`lawdsl compare`: laws, table -> their ranks by predictions of held-out rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.options import (
-    STARTS_OF_EACH,
+    STARTS_PER_FIT,
     as_json,
     bindings,
     changes,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     metavar="KIND[:COLUMN]",
     help="What is held out; see above. May be given several times.",
 )
-@fit_options("where", "starts", "objective", "delta", "drop_bad", "seed", starts=STARTS_OF_EACH)
+@fit_options("where", "starts", "objective", "delta", "drop_bad", "seed", starts=STARTS_PER_FIT)
 @time_limit(3600.0, "all fits")
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")

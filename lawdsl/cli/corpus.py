@@ -1,4 +1,4 @@
-"""The commands tokenizer, corpus and corpora."""
+"""`lawdsl tokenizer`, `corpus`, `corpora`: texts -> a tokenizer, folders of tokens, a report."""
 
 from __future__ import annotations
 

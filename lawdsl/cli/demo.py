@@ -1,4 +1,4 @@
-"""The command demo."""
+"""`lawdsl demo`: a shipped law -> its claims, fits, held-out losses, and an answer."""
 
 from __future__ import annotations
 

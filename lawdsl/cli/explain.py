@@ -1,4 +1,4 @@
-"""The command explain."""
+"""`lawdsl explain`: code of a message -> its meaning, with an example."""
 
 from __future__ import annotations
 

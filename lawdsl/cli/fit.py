@@ -1,4 +1,4 @@
-"""The command fit."""
+"""`lawdsl fit`: law, table -> its parameters with intervals, and FIT.json."""
 
 from __future__ import annotations
 

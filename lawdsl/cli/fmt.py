@@ -1,4 +1,4 @@
-"""The command fmt."""
+"""`lawdsl fmt`: files of the language -> the same in the canonical style."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command laws."""
+"""`lawdsl laws`: the list of the laws, questions and pipelines that ship with lawdsl."""
 
 from __future__ import annotations
 

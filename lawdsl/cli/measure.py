@@ -1,4 +1,4 @@
-"""The command measure."""
+"""`lawdsl measure`: law, table of runs -> the table with its measured variables."""
 
 from __future__ import annotations
 

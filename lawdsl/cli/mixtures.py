@@ -1,4 +1,4 @@
-"""The commands that choose mixtures: halving, spread, select."""
+"""`lawdsl halving`, `spread`, `select`: available tokens, or fits -> mixtures to train on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.options import (
-    STARTS_OF_EACH,
+    STARTS_PER_FIT,
     as_json,
     changes,
     columns,
@@ -137,7 +137,7 @@ def spread(
     metavar="COLUMN",
     help="What tells mixtures apart; `mixture` if there is one, else the variables of LAW.",
 )
-@fit_options("where", "starts", "objective", "delta", "drop_bad", "seed", starts=STARTS_OF_EACH)
+@fit_options("where", "starts", "objective", "delta", "drop_bad", "seed", starts=STARTS_PER_FIT)
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @as_json

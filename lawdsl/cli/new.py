@@ -1,4 +1,4 @@
-"""The command new."""
+"""`lawdsl new`: a name -> a law or question file from a template."""
 
 from __future__ import annotations
 

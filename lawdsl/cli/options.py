@@ -43,23 +43,23 @@ def fit_option(name: str, **changes: Any) -> Callable[[Command], Command]:
 
     Args:
         name: of the field.
-        changes: what differs for the command: `default`, `help`.
+        changes: overrides of `default` and `help`.
     """
     meaning, default = option(name), OPTIONS[name].default
-    settings: dict[str, Any] = {"help": meaning.help}
+    keywords: dict[str, Any] = {"help": meaning.help}
     if isinstance(default, bool):
-        settings["is_flag"] = True
+        keywords["is_flag"] = True
     elif isinstance(default, tuple):
-        settings["multiple"] = True
+        keywords["multiple"] = True
     elif meaning.shown:
-        settings |= {"default": default, "show_default": True}
+        keywords |= {"default": default, "show_default": True}
     if meaning.choices is not None:
-        settings["type"] = click.Choice(meaning.choices)
+        keywords["type"] = click.Choice(meaning.choices)
     elif meaning.kind is not None:
-        settings["type"] = meaning.kind
+        keywords["type"] = meaning.kind
     if meaning.metavar is not None:
-        settings["metavar"] = meaning.metavar
-    return click.option(f"--{name.replace('_', '-')}", **(settings | changes))
+        keywords["metavar"] = meaning.metavar
+    return click.option(f"--{name.replace('_', '-')}", **(keywords | changes))
 
 
 def option_group(name: str, *options: Callable[[Any], Any]) -> Callable[[Any], Callable[..., int]]:
@@ -103,7 +103,7 @@ def fit_options(
 
     Args:
         names: of the fields.
-        changes: field -> what differs for the command: `default`, `help`.
+        changes: field -> overrides of `default` and `help`.
     """
     return option_group("options", *(fit_option(name, **changes.get(name, {})) for name in names))
 
@@ -123,12 +123,12 @@ def columns(command: Callable[..., int]) -> Callable[..., int]:
     return click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")(with_columns)
 
 
-STARTS_OF_EACH: dict[str, Any] = {
+STARTS_PER_FIT: dict[str, Any] = {
     "default": 8,
     "help": "How many starts each fit has.",
     "metavar": None,
 }
-"""How `--starts` differs for commands that fit many times."""
+"""Overrides of the option `--starts` of commands that fit many times."""
 
 
 class Seconds(click.FloatRange):
@@ -316,8 +316,8 @@ def changes(command: Callable[..., int]) -> Callable[..., int]:
         )
         return command(changes=record, **rest)
 
-    for option_of_changes in (_tie, _fix, _without, settings):
-        with_changes = option_of_changes(with_changes)
+    for add_option in (_tie, _fix, _without, settings):
+        with_changes = add_option(with_changes)
     return with_changes
 
 
@@ -354,7 +354,7 @@ def laws_of_fits(
             yield law, fit.values
 
 
-def _law_of_fit(law: Law, fit: Fit, otherwise: str) -> Law:
+def _law_of_fit(law: Law, fit: Fit, message: str) -> Law:
     """A law with the parameters of a fit: those fixed or tied in the fit, at its labels.
 
     Raises:
@@ -362,10 +362,10 @@ def _law_of_fit(law: Law, fit: Fit, otherwise: str) -> Law:
     """
     law, instance = law.holding(fit.law.changes.statements), fit.law.instance
     if law.indexed == (instance is None):
-        raise click.UsageError(otherwise)
+        raise click.UsageError(message)
     instantiated = law if instance is None else law.at_labels(instance)
     if {q.name for q in instantiated.parameters} != set(fit.values):
-        raise click.UsageError(otherwise)
+        raise click.UsageError(message)
     return instantiated
 
 
@@ -375,8 +375,8 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
 
     Args:
         seconds: of CPU time of the process, all threads together.
-        of: what runs in the block, for the message.
-        help: how it can be made cheaper.
+        of: the work of the block, for the message.
+        help: how to reduce it.
 
     Returns:
         A context manager.
@@ -403,23 +403,23 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
         raise LawdslError(Diagnostic("C0008", message, help=more)) from None
 
 
-INTERRUPT_REPORTS: list[Callable[[], object]] = []
-"""Functions that print partial results when a command is interrupted."""
+INTERRUPT_HANDLERS: list[Callable[[], object]] = []
+"""Functions that are called, oldest first, when a command is interrupted."""
 
 
 @contextmanager
-def on_interrupt(say: Callable[[], object]) -> Iterator[None]:
+def on_interrupt(report: Callable[[], object]) -> Iterator[None]:
     """Register a function that prints a message if the command is interrupted in the block."""
-    INTERRUPT_REPORTS.append(say)
+    INTERRUPT_HANDLERS.append(report)
     try:
         yield
     finally:
-        INTERRUPT_REPORTS.remove(say)
+        INTERRUPT_HANDLERS.remove(report)
 
 
 def print_message(message: str) -> None:
     """Print a message to standard error, after what was printed before it."""
-    # the two streams have buffers of their own, and may be shown on one terminal
+    # each stream has its own buffer, and one terminal may show both
     sys.stdout.flush()
     click.echo(message, err=True)
 

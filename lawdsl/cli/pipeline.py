@@ -1,4 +1,4 @@
-"""The command pipeline."""
+"""`lawdsl pipeline`: pipeline, table -> the fits and predictions of its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command predict."""
+"""`lawdsl predict`: fit, values or table -> predictions with intervals."""
 
 from __future__ import annotations
 

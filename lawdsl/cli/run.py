@@ -1,4 +1,4 @@
-"""The command run."""
+"""`lawdsl run`: sweep file -> trained models and their measured losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command show."""
+"""`lawdsl show`: a law or question -> its formula and derivatives, or its inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command solve."""
+"""`lawdsl solve`: question, fits -> the best choice, with its certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command trends."""
+"""`lawdsl trends`: law, table -> the evidence for or against its claimed trends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command validation."""
+"""`lawdsl validation`: texts -> a validation set of random samples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lawdsl.runners.validation.sets import Panel, SampleLosses
 
 TOKENS = {"cpu": 4096, "cuda": 32768}
-"""Default number of tokens in a batch, by kind of device."""
+"""Default number of tokens in a forward pass, by kind of device."""
 
 
 class _Part(click.ParamType):  # type: ignore[type-arg]
@@ -192,7 +192,7 @@ def validation(
 def _panel(
     models: Sequence[str], length: int, device: str, threads: int, batch_tokens: int | None
 ) -> Panel:
-    """The models that score the samples, and their device."""
+    """The models that score the samples, loaded on their device."""
     needs("torch", "transformers", "safetensors")
     from lawdsl.runners.spec import ExecutionConfig
     from lawdsl.runners.training.distributed import join
@@ -204,7 +204,7 @@ def _panel(
 
 
 def _score_samples(drawn: SampleSet, panel: Panel, folder: Path, silent: bool) -> SampleLosses:
-    """The losses of all samples, with a progress bar; an interruption prints how to resume."""
+    """The losses of all samples, with a progress bar; an interruption says that scores are kept."""
     from lawdsl.runners.validation import sets
 
     resume_hint = "what was scored is kept; the same command goes on from there"
@@ -213,7 +213,7 @@ def _score_samples(drawn: SampleSet, panel: Panel, folder: Path, silent: bool) -
 
 
 def _print_forecast(drawn: SampleSet, models: Sequence[dict[str, Any]], as_json: bool) -> int:
-    """Print the forecast of a dry run, in which nothing is scored."""
+    """Report what the command would take; nothing is scored."""
     from lawdsl.reporting.terminal import console
     from lawdsl.reporting.validation import show_forecast
 

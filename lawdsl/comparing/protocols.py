@@ -34,8 +34,8 @@ class Fold:
 
     Attributes:
         label: what is tested.
-        fit: numbers of the rows that are fitted, ascending.
-        test: numbers of the rows that are predicted, ascending.
+        fit: positions of the rows that are fitted, ascending.
+        test: positions of the rows that are predicted, ascending.
         part: the part of the protocol; each part answers its own question and has its own ranking.
     """
 

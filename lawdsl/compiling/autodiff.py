@@ -109,7 +109,7 @@ class Slopes:
 
     Args:
         tape: what to compute.
-        by: numbers of the inputs to differentiate by; None for all.
+        by: positions of the inputs to differentiate by; None for all.
     """
 
     def __init__(self, tape: Tape, wrt: Iterable[int] | None = None) -> None:

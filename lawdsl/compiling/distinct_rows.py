@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-Support = frozenset[int] | None  # numbers of variables; None: every row is a value of its own
+Support = frozenset[int] | None  # positions of variables; None: every row is a value of its own
 
 # a table of distinct values pays only where it has far fewer entries than the data have rows
 MAX_DISTINCT_PER_ROW = 0.5
@@ -57,7 +57,7 @@ class DistinctRowTable:
         """The distinct values of some variables, and which of these each row has.
 
         Args:
-            support: numbers of the variables.
+            support: positions of the variables.
 
         Returns:
             Columns, shape (variables, values), and an index for each row, shape (rows,); all rows

@@ -26,40 +26,41 @@ from lawdsl.law.functions import CONSTANTS
 
 Array = NDArray[np.float64]
 Leaf = tuple[str, tuple[IndexValue | int, ...]]  # a name and its subscripts
-Step = tuple[str, tuple[int, ...], object]  # operation, earlier results, what else it needs
+# operation, positions of its arguments, and its data: a number, a leaf or axes
+Step = tuple[str, tuple[int, ...], object]
 
 VALUES = {name: value_in(ARRAYS, name) for name in FUNCTIONS}
-PICKED = {"min": np.minimum, "max": np.maximum}
+EXTREMUM_UFUNCS = {"min": np.minimum, "max": np.maximum}
 
 
 @dataclass
-class Building:
+class StepBuilder:
     """Formulas with index sets -> steps; equal parts share one step."""
 
     leaves: Leaves
     steps: list[Step] = field(default_factory=list)
     numbers: dict[Step, int] = field(default_factory=dict)
 
-    def add(self, op: str, arguments: tuple[int, ...] = (), more: object = None) -> int:
-        """The number of a step, which is appended unless an equal one exists.
+    def add(self, op: str, arguments: tuple[int, ...] = (), parameter: object = None) -> int:
+        """The position of a step, which is appended unless an equal one exists.
 
         Args:
             op: the operation.
-            arguments: numbers of earlier steps.
-            more: further data of the operation, as the axes of a sum.
+            arguments: positions of earlier steps.
+            parameter: its data: a number, a leaf or axes.
         """
-        step = (op, arguments, more)
+        step = (op, arguments, parameter)
         if step not in self.numbers:
             self.numbers[step] = len(self.steps)
             self.steps.append(step)
         return self.numbers[step]
 
-    def __call__(self, node: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
-        """The number of the step that computes a formula.
+    def formula(self, node: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
+        """The position of the step that computes a formula.
 
         Args:
             node: the formula.
-            bindings: index -> its label, or the number of its axis.
+            bindings: index -> its label, or the position of its axis.
         """
         match node:
             case tree.Number(text):
@@ -72,22 +73,24 @@ class Building:
                 return self._named(name, tuple(bindings.get(s, s) for s in subscripts), bindings)
             case tree.Aggregate(function, body, over):
                 axes = {index: self.leaves.axis(index) for index in over}
-                inner = self(body, {**bindings, **axes})
+                inner = self.formula(body, {**bindings, **axes})
                 return self._over(function, inner, tuple(axes.values()))
             case tree.Negative(operand):
                 minus = self.add("number", (), -1.0)
-                return self.add("multiply", (minus, self(operand, bindings)))
+                return self.add("multiply", (minus, self.formula(operand, bindings)))
             case tree.Sum(terms):
                 return self._chained("add", [self._signed(s, t, bindings) for s, t in terms])
             case tree.Product(factors):
                 return self._chained("multiply", [self._factor(s, f, bindings) for s, f in factors])
             case tree.Power(base, exponent):
-                return self.add("power", (self(base, bindings), self(exponent, bindings)))
+                return self.add(
+                    "power", (self.formula(base, bindings), self.formula(exponent, bindings))
+                )
             case tree.Call(function, arguments):
-                operands = [self(a, bindings) for a in arguments]
+                operands = [self.formula(a, bindings) for a in arguments]
                 return (
                     self._chained(function, operands)
-                    if function in PICKED
+                    if function in EXTREMUM_UFUNCS
                     else self.add(function, (operands[0],))
                 )
         raise AssertionError(node)
@@ -102,13 +105,13 @@ class Building:
         if symbol.formula is None or self.leaves.is_leaf(name):
             return self.add("leaf", (), (name, tuple(labels)))
         subscripts = dict(zip(symbol.indices, labels, strict=True))
-        return self(symbol.formula, {**self.leaves.rows, **subscripts})
+        return self.formula(symbol.formula, {**self.leaves.rows, **subscripts})
 
     def _signed(self, sign: str, term: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
-        return self(term if sign == "+" else tree.Negative(term), bindings)
+        return self.formula(term if sign == "+" else tree.Negative(term), bindings)
 
     def _factor(self, sign: str, factor: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
-        step = self(factor, bindings)
+        step = self.formula(factor, bindings)
         return step if sign == "*" else self.add("power", (step, self.add("number", (), -1.0)))
 
     def _chained(self, op: str, arguments: Sequence[int]) -> int:
@@ -124,7 +127,7 @@ class Building:
         return self.add(function, (inner,), axes)
 
 
-class Indexed:
+class IndexedProgram:
     """A law with index sets, compiled to steps on arrays.
 
     Args:
@@ -132,24 +135,24 @@ class Indexed:
     """
 
     def __init__(self, leaves: Leaves) -> None:
-        building = Building(leaves)
+        builder = StepBuilder(leaves)
         formula = leaves.declared.output.formula
         assert formula is not None
-        self.output = building(formula, dict(leaves.rows))
-        self.steps = building.steps
+        self.output = builder.formula(formula, dict(leaves.rows))
+        self.steps = builder.steps
         self.leaves = leaves
         self.axes = OUTER_AXES + len(leaves.declared.indices)
 
     def values(self, sources: Source) -> list[Array]:
         """The result of every step; the output has shape (starts, rows, 1, …)."""
         results: list[Array] = []
-        for op, arguments, more in self.steps:
+        for op, arguments, parameter in self.steps:
             operands = [results[k] for k in arguments]
             match op:
                 case "number":
-                    value = np.full((1,) * self.axes, more, dtype=np.float64)
+                    value = np.full((1,) * self.axes, parameter, dtype=np.float64)
                 case "leaf":
-                    value = sources.value(*cast(Leaf, more))
+                    value = sources.value(*cast(Leaf, parameter))
                 case "add":
                     value = operands[0] + operands[1]
                 case "multiply":
@@ -157,13 +160,13 @@ class Indexed:
                 case "power":
                     value = np.power(operands[0], operands[1])
                 case "contract":
-                    value = contracted(operands[0], operands[1], without=more)  # type: ignore[arg-type]
+                    value = contracted(operands[0], operands[1], without=parameter)  # type: ignore[arg-type]
                 case "sum":
-                    value = np.sum(operands[0], axis=more, keepdims=True)  # type: ignore[call-overload]
+                    value = np.sum(operands[0], axis=parameter, keepdims=True)  # type: ignore[call-overload]
                 case "prod":
-                    value = np.prod(operands[0], axis=more, keepdims=True)  # type: ignore[call-overload]
-                case _ if op in PICKED:
-                    value = PICKED[op](operands[0], operands[1])
+                    value = np.prod(operands[0], axis=parameter, keepdims=True)  # type: ignore[call-overload]
+                case _ if op in EXTREMUM_UFUNCS:
+                    value = EXTREMUM_UFUNCS[op](operands[0], operands[1])
                 case _:
                     value = VALUES[op](operands[0])
             results.append(value)
@@ -172,71 +175,78 @@ class Indexed:
     def slopes(
         self,
         results: Sequence[Array],
-        take: Callable[[str, tuple[IndexValue | int, ...], Array], None],
+        add_slope: Callable[[str, tuple[IndexValue | int, ...], Array], None],
     ) -> None:
         """Pass the adjoint of each step to its arguments, from the last step to the first.
 
         Args:
             results: the result of every step.
-            take: called with the name and subscripts of each leaf and the derivative by it, shape
+            add_slope: called with the name and subscripts of each leaf and the derivative by it, shape
                 (starts, rows, …).
         """
-        pulls: list[Array | None] = [None] * len(results)
-        pulls[self.output] = np.ones((1,) * self.axes)
+        adjoints: list[Array | None] = [None] * len(results)
+        adjoints[self.output] = np.ones((1,) * self.axes)
         for number in reversed(range(len(results))):
-            pull = pulls[number]
-            if pull is None:
+            adjoint = adjoints[number]
+            if adjoint is None:
                 continue
-            op, arguments, more = self.steps[number]
+            op, arguments, parameter = self.steps[number]
             if op == "leaf":
-                take(*cast(Leaf, more), pull)
+                add_slope(*cast(Leaf, parameter), adjoint)
                 continue
             operands = [results[k] for k in arguments]
-            for k, back in zip(
-                arguments, _backwards(op, operands, results[number], pull, more), strict=True
+            for k, contribution in zip(
+                arguments,
+                _argument_adjoints(op, operands, results[number], adjoint, parameter),
+                strict=True,
             ):
-                if back is not None and self.moving[k]:
-                    before = pulls[k]
-                    pulls[k] = back if before is None else before + back
+                if contribution is not None and self.moving[k]:
+                    previous = adjoints[k]
+                    adjoints[k] = contribution if previous is None else previous + contribution
 
     @cached_property
     def moving(self) -> tuple[bool, ...]:
         """For each step, whether it depends on a parameter."""
         moving: list[bool] = []
-        for op, arguments, more in self.steps:
-            leaf = op == "leaf" and self.leaves.is_parameter(cast(Leaf, more)[0])
+        for op, arguments, parameter in self.steps:
+            leaf = op == "leaf" and self.leaves.is_parameter(cast(Leaf, parameter)[0])
             moving.append(leaf or any(moving[k] for k in arguments))
         return tuple(moving)
 
 
-def _backwards(
-    op: str, operands: Sequence[Array], result: Array, pull: Array, more: object
+def _argument_adjoints(
+    op: str, operands: Sequence[Array], result: Array, adjoint: Array, parameter: object
 ) -> list[Array | None]:
     """The adjoint of each argument of a step; None for an argument without derivative."""
     match op:
         case "number":
             return []
         case "add":
-            return [_summed(pull, x) for x in operands]
+            return [_summed(adjoint, x) for x in operands]
         case "multiply" | "contract":
             first, second = operands
-            return [_times(pull, second, first), _times(pull, first, second)]
+            return [_times(adjoint, second, first), _times(adjoint, first, second)]
         case "power":
             base, exponent = operands
             # 0^p·log 0 counts as 0, its limit for p > 0
             log = np.log(np.where(base == 0, 1.0, base))
             return [
-                _times(pull, exponent * np.power(base, exponent - 1), base),
-                _times(pull, result * log, exponent),
+                _times(adjoint, exponent * np.power(base, exponent - 1), base),
+                _times(adjoint, result * log, exponent),
             ]
         case "sum":
-            return [np.broadcast_to(pull, np.broadcast_shapes(pull.shape, _inner(operands[0])))]
+            return [
+                np.broadcast_to(adjoint, np.broadcast_shapes(adjoint.shape, _inner(operands[0])))
+            ]
         case "prod":
-            return [_times(pull, _others(operands[0], more), operands[0])]  # type: ignore[arg-type]
-        case _ if op in PICKED:
+            return [_times(adjoint, _others(operands[0], parameter), operands[0])]  # type: ignore[arg-type]
+        case _ if op in EXTREMUM_UFUNCS:
             first = result == operands[0]
-            return [_times(pull, first * 1.0, operands[0]), _times(pull, ~first * 1.0, operands[1])]
-    return [_times(pull, FUNCTIONS[op].derivative(ARRAYS, operands[0], result), operands[0])]
+            return [
+                _times(adjoint, first * 1.0, operands[0]),
+                _times(adjoint, ~first * 1.0, operands[1]),
+            ]
+    return [_times(adjoint, FUNCTIONS[op].derivative(ARRAYS, operands[0], result), operands[0])]
 
 
 def _inner(x: Array) -> tuple[int, ...]:
@@ -254,16 +264,20 @@ def _others(x: Array, axes: tuple[int, ...]) -> Array:
     return np.moveaxis(products, range(-len(axes), 0), axes)
 
 
-def _summed(pull: Array, x: Array) -> Array:
+def _summed(adjoint: Array, x: Array) -> Array:
     """A derivative summed over the indices that an argument does not have; rows stay separate."""
-    axes = tuple(k for k in range(OUTER_AXES, pull.ndim) if x.shape[k] == 1 and pull.shape[k] > 1)
-    return pull.sum(axis=axes, keepdims=True) if axes else pull
+    axes = tuple(
+        k for k in range(OUTER_AXES, adjoint.ndim) if x.shape[k] == 1 and adjoint.shape[k] > 1
+    )
+    return adjoint.sum(axis=axes, keepdims=True) if axes else adjoint
 
 
-def _times(pull: Array, factor: Array, x: Array) -> Array:
+def _times(adjoint: Array, factor: Array, x: Array) -> Array:
     """A derivative times a factor, summed over the indices that an argument does not have."""
     remaining = {*range(OUTER_AXES), *(k for k in range(OUTER_AXES, x.ndim) if x.shape[k] > 1)}
-    return contracted(pull, factor, without=tuple(k for k in range(x.ndim) if k not in remaining))
+    return contracted(
+        adjoint, factor, without=tuple(k for k in range(x.ndim) if k not in remaining)
+    )
 
 
 def contracted(a: Array, b: Array, without: tuple[int, ...]) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.compiling.indexed import Indexed
+from lawdsl.compiling.indexed import IndexedProgram
 from lawdsl.compiling.indexed_leaves import OUTER_AXES, Source
 from lawdsl.compiling.model import EVERY_ROW, combined
 from lawdsl.language.instances.instance import IndexValue
@@ -21,12 +21,12 @@ class ArrayModel:
     Args:
         law: compiled to steps on arrays.
         columns: its variables, shape (variables, rows).
-        linear: numbers of the parameters in which it is jointly linear.
+        linear: positions of the parameters in which it is jointly linear.
     """
 
     curved = False
 
-    def __init__(self, law: Indexed, columns: Array, linear: tuple[int, ...]) -> None:
+    def __init__(self, law: IndexedProgram, columns: Array, linear: tuple[int, ...]) -> None:
         self.law, self.columns, self.linear = law, columns, list(linear)
         self.count = len(law.leaves.parameters)
         self.has_offset = True
@@ -76,27 +76,27 @@ class ArrayValues:
 
     def __init__(self, model: ArrayModel, theta: Array, columns: Array) -> None:
         self.model, self.theta, self.data = model, theta, columns
-        self._known: tuple[Array, Array] | None = None
+        self._at_zero: tuple[Array, Array] | None = None
 
-    def _without(self) -> tuple[Array, Array]:
-        """The law and its slopes with the linear parameters at 0."""
-        if self._known is None:
+    def _values_at_zero(self) -> tuple[Array, Array]:
+        """The law and its derivatives with the linear parameters at 0; computed once."""
+        if self._at_zero is None:
             nonlinear = self.theta.copy()
             nonlinear[:, self.model.linear] = 0.0
-            self._known = _with_slopes(self.model.law, nonlinear, self.data)
-        return self._known
+            self._at_zero = _with_slopes(self.model.law, nonlinear, self.data)
+        return self._at_zero
 
     def offset(self) -> Array:
         """The law with the linear parameters at 0, shape (starts, rows)."""
-        return self._without()[0]
+        return self._values_at_zero()[0]
 
     def columns(self) -> Array:
         """The factors of the linear parameters, shape (starts, linear parameters, rows)."""
-        return self._without()[1][:, self.model.linear]
+        return self._values_at_zero()[1][:, self.model.linear]
 
     def value(self, theta: Array) -> Array:
-        """The law, shape (starts, rows), at parameters, shape (starts, p), with these nonlinear
-        ones."""
+        """The law, shape (starts, rows), at parameters, shape (starts, p), with the same nonlinear
+        ones: they are those of `at`."""
         if not self.model.linear:
             return self.offset()
         return combined(theta[:, self.model.linear], self.columns(), self.offset())
@@ -106,41 +106,41 @@ class ArrayValues:
         return _with_slopes(self.model.law, theta, self.data)[1]
 
 
-def _source(law: Indexed, theta: Array, columns: Array) -> Source:
+def _source(law: IndexedProgram, theta: Array, columns: Array) -> Source:
     matrix, added = law.leaves.affine_map
     return Source(law.leaves, columns, np.asarray((matrix @ theta.T).T) + added)
 
 
-def _value(law: Indexed, theta: Array, columns: Array) -> Array:
+def _value(law: IndexedProgram, theta: Array, columns: Array) -> Array:
     value = law.values(_source(law, theta, columns))[law.output]
     shape = (len(theta), columns.shape[1])
     return np.broadcast_to(_flat(value), shape).copy()
 
 
-def _with_slopes(law: Indexed, theta: Array, columns: Array) -> tuple[Array, Array]:
+def _with_slopes(law: IndexedProgram, theta: Array, columns: Array) -> tuple[Array, Array]:
     source = _source(law, theta, columns)
     results = law.values(source)
     starts, rows = len(theta), columns.shape[1]
     matrix, _ = law.leaves.affine_map
     slopes = np.zeros((len(law.leaves.numbers), starts, rows))
 
-    def take(name: str, labels: tuple[IndexValue | int, ...], pull: Array) -> None:
+    def add_slope(name: str, labels: tuple[IndexValue | int, ...], adjoint: Array) -> None:
         """Add the derivative by one leaf to the slopes of its elements."""
         positions = source.numbers(name, labels)
         if positions.shape[0] > 1:  # each row has the element of its label
             for number in np.unique(positions):
                 has_element = positions == number
                 part = np.where(
-                    has_element[None], np.broadcast_to(pull, (starts, *has_element.shape)), 0.0
+                    has_element[None], np.broadcast_to(adjoint, (starts, *has_element.shape)), 0.0
                 )
                 slopes[number] += part.reshape(starts, rows, -1).sum(-1)
             return
-        adjoints = np.broadcast_to(pull, (starts, rows, *positions.shape[1:])).reshape(
+        adjoints = np.broadcast_to(adjoint, (starts, rows, *positions.shape[1:])).reshape(
             starts, rows, -1
         )
         slopes[positions.ravel()] += np.moveaxis(adjoints, -1, 0)  # each element once
 
-    law.slopes(results, take)
+    law.slopes(results, add_slope)
     value = results[law.output]
     flat = np.broadcast_to(_flat(value), (starts, rows)).copy()
     free = matrix.T @ slopes.reshape(len(slopes), -1)

@@ -169,8 +169,8 @@ class Values:
         return self._expanded("columns")
 
     def value(self, theta: Array) -> Array:
-        """The law, shape (starts, rows), at parameters, shape (starts, p), with these nonlinear
-        ones."""
+        """The law, shape (starts, rows), at parameters, shape (starts, p), with the same nonlinear
+        ones: they are those of `at`."""
         offset = self.offset()
         if not self.model.linear:
             assert offset is not None

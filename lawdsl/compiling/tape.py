@@ -60,9 +60,9 @@ OPERATIONS: dict[type[sp.Basic], str] = {
 
 
 SLOPES: dict[type[sp.Basic], str] = {
-    known_as: NAMES[function] + "'" * order
+    derivative: NAMES[function] + "'" * order
     for function, (_, *derivatives) in BY_ROW.items()
-    for order, known_as in enumerate(derivatives, start=1)
+    for order, derivative in enumerate(derivatives, start=1)
 }
 """SymPy class -> operation, of derivatives of laws: they are computed on arrays only."""
 

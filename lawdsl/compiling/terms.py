@@ -18,7 +18,7 @@ from lawdsl.compiling.tape import FiniteLog, Tape, compile_tape
 from lawdsl.law.algebra import derivative
 from lawdsl.law.functions import BY_ROW
 
-Term = tuple[int, int]  # number of the parameter that multiplies, or NO_FACTOR; number of an output
+Term = tuple[int, int]  # positions of the parameter that multiplies (or NO_FACTOR) and of an output
 Sum = tuple[Term, ...]
 
 NO_FACTOR = -1  # stands for the number of a parameter where no parameter multiplies
@@ -38,7 +38,7 @@ class Parts:
         hessian: (parameter k, parameter >= k, derivative by both), without those that are 0; None
             for too many parameters.
         variables: how many of the inputs are variables.
-        linear: numbers of the parameters in which the law is jointly linear.
+        linear: positions of the parameters in which the law is jointly linear.
     """
 
     tapes: tuple[Tape, Tape, Tape]
@@ -64,7 +64,7 @@ def parts_of(
         variables: the inputs that differ from row to row.
         parameters: the inputs to differentiate by.
         constants: further inputs, after those.
-        linear: numbers of parameters in which the expression is jointly linear.
+        linear: positions of the parameters in which the expression is jointly linear.
     """
     inputs = [*variables, *parameters, *constants]
     outside = {parameters[j]: sp.S.Zero for j in linear}

@@ -42,10 +42,8 @@ class _Group:
 
 SUM, PRODUCT = _Group("+", "-", ZERO), _Group("*", "/", ONE)
 MAX_FORMULA_PARTS = 400  # of a formula that is analysed
-MAX_CANDIDATES, MAX_BOUNDS_TRIED = (
-    8,
-    30,
-)  # parameters that are tried, and bounds that are, with those that follow
+MAX_CANDIDATES = 8  # parameters whose bounds are tried
+MAX_BOUNDS_TRIED = 30  # bounds that are tried, with those that follow from them
 
 
 def bounds_that_keep(

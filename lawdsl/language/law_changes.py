@@ -135,7 +135,7 @@ class LawChanges:
     def apply(self, law: ChangedLaw) -> ChangedLaw:
         """The law with these changes.
 
-        Parameters are fixed and tied last: their bounds are judged with the settings, and without
+        Parameters are fixed and tied last: their bounds are checked with the settings, and without
         the bounds, that the other changes lead to.
 
         Raises:
@@ -151,7 +151,7 @@ class LawChanges:
         return law.holding(self.statements)
 
     def determining(self, names: Collection[str]) -> LawChanges:
-        """The changes of which only the statements that fix or tie one of the names are left."""
+        """Only the statements that fix or tie one of the names."""
         return LawChanges(determined=tuple(s for s in self.determined if s.parameter in names))
 
     def freeing(self, names: Collection[str]) -> LawChanges:

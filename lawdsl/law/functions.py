@@ -26,14 +26,14 @@ BUILD = {name: value_in(SYMPY, name) for name in FUNCTIONS}
 _CLASSES = {name: getattr(SYMPY, name, None) for name in (*FUNCTIONS, *DERIVED)}
 
 ROWS: dict[type[sp.Basic], Function] = {
-    known_as: (FUNCTIONS | DERIVED)[name]
-    for name, known_as in _CLASSES.items()
-    if isinstance(known_as, type)
+    function: (FUNCTIONS | DERIVED)[name]
+    for name, function in _CLASSES.items()
+    if isinstance(function, type)
 }
 """SymPy class -> its row. What SymPy makes of others (sqrt: a power) has none."""
 
 NAMES: dict[type[sp.Basic], str] = {
-    **{known_as: name for name, known_as in _CLASSES.items() if known_as in ROWS},
+    **{function: name for name, function in _CLASSES.items() if function in ROWS},
     **{getattr(SYMPY, name): name for name in EXTREMA},
 }
 """SymPy class -> name."""
@@ -46,24 +46,24 @@ def _number(end: End) -> sp.Expr | None:
 
 
 RANGES: dict[type[sp.Basic], tuple[sp.Expr | None, sp.Expr | None]] = {
-    known_as: (_number(row.range[0]), _number(row.range[1])) for known_as, row in ROWS.items()
+    function: (_number(row.range[0]), _number(row.range[1])) for function, row in ROWS.items()
 }
 """SymPy class -> its least and its greatest value; None where there is none."""
 
-ANALYTIC = tuple(known_as for known_as, row in ROWS.items() if row.analytic)
+ANALYTIC = tuple(function for function, row in ROWS.items() if row.analytic)
 """The functions that are analytic on the whole real line."""
 
 KINKED = (
     *(getattr(SYMPY, name) for name in EXTREMA),
-    *(known_as for known_as, row in ROWS.items() if not row.smooth),
+    *(function for function, row in ROWS.items() if not row.smooth),
 )
 """The functions without a derivative somewhere inside their domain: |x|, min, max, and the
 derivatives of these, which jump."""
 
 LIKE_ITS_ARGUMENT = tuple(
-    known_as
-    for known_as, row in ROWS.items()
-    if known_as(0) == 0 and row.derivative(SYMPY, sp.S.Zero, sp.S.Zero) == 1
+    function
+    for function, row in ROWS.items()
+    if function(0) == 0 and row.derivative(SYMPY, sp.S.Zero, sp.S.Zero) == 1
 )
 """The functions with f(0) = 0 and f'(0) = 1: f(u) ~ u where u goes to 0."""
 

@@ -45,8 +45,7 @@ class GroupFit:
         labels: column -> the cell that all its rows have.
         sigma: errors of the rows in the scale of the residuals, shape (rows,); None where unknown.
         point: the variables where it predicts, shape (variables, 1); None for no prediction.
-        problem: the objective with its data, rows weighted by their errors; None if it cannot be
-        fitted.
+        problem: the objective with its data, rows weighted by their errors; None if not fittable.
         theta: the fitted parameters, shape (parameters,).
         bounds: parameter -> the end of its domain on which it lies, lower or upper.
         prediction: at the point, with its error.

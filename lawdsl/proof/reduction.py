@@ -21,7 +21,7 @@ from lawdsl.law.text import text
 from lawdsl.proof.box import Box
 from lawdsl.proof.counterexample import Point, WitnessQuery, find_point
 from lawdsl.proof.signs.calculus import SignCalculus
-from lawdsl.proof.signs.monomials import expanded, powers
+from lawdsl.proof.signs.monomials import expand_products, powers
 from lawdsl.proof.signs.sign import Sign
 
 MAX_PATTERN_MATCHES = 5000  # parts of two formulas that are compared with each other
@@ -168,7 +168,7 @@ def _in_symbols_of(law: Law, target: Law, e: sp.Expr) -> sp.Expr:
 
 def _terms(signs: SignCalculus, e: sp.Expr, shared: frozenset[sp.Symbol]) -> list[_Term] | str:
     """A sum as terms in powers of the shared variables; or the text of a part without that form."""
-    product_form = expanded(signs, e)
+    product_form = expand_products(signs, e)
     if product_form is None or product_form[0] != 1:
         return text(e if product_form is None else product_form[0])
     collected: dict[Powers, list[sp.Expr]] = {}
@@ -221,7 +221,7 @@ def _solve(
 
 
 def _vanishes(signs: SignCalculus, e: sp.Expr) -> bool:
-    product_form = expanded(signs, e)
+    product_form = expand_products(signs, e)
     return product_form is not None and not product_form[1]
 
 

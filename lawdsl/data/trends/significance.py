@@ -27,9 +27,8 @@ from lawdsl.data.trends.paired_differences import (
 from lawdsl.data.trends.result import DifferenceNoise, DifferenceSeries
 
 MIN_STANDARD_ERRORS = 2.0  # standard errors: a smaller difference is too small to tell
-FAMILYWISE_ERROR_RATE = (
-    0.01  # how often chance alone may contradict a law's claims, where nothing moves at all
-)
+# Probability that chance alone contradicts any claim of a law whose variables have no effect.
+FAMILYWISE_ERROR_RATE = 0.01
 MIN_DF = 5  # degrees of freedom: with fewer the variance of repeats is too uncertain
 ROUNDING_RTOL = 1e-12  # of the largest value: smaller differences are rounding errors
 SIGN_TEST_DEVIATIONS = 3.0  # critical value of the sign test, in standard deviations

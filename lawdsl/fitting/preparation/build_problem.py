@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from lawdsl.compiling.indexed import Indexed
+from lawdsl.compiling.indexed import IndexedProgram
 from lawdsl.compiling.indexed_leaves import Leaves, rest_of
 from lawdsl.compiling.indexed_linearity import linear_in as linear_on_arrays
 from lawdsl.compiling.indexed_model import ArrayModel
@@ -230,7 +230,7 @@ def compile_array_model(law: Law, columns: Array) -> ArrayModel:
         tuple(q.name for q in law.parameters),
         {q.name: q.value for q in law.settings if q.value is not None},
     )
-    return ArrayModel(Indexed(leaves), columns, linear_on_arrays(leaves))
+    return ArrayModel(IndexedProgram(leaves), columns, linear_on_arrays(leaves))
 
 
 def _with_constant_inputs(tape: Tape, count: int, values: list[float]) -> Tape:

@@ -25,7 +25,6 @@ from lawdsl.proof.branch_and_bound.products import (
     PowerProduct,
     negative,
 )
-from lawdsl.proof.signs.monomials import expanded, merged
 from lawdsl.proof.signs.sign import Sign
 
 MAX_DIVIDED_TERMS = 60  # of a sum that is divided by its greatest term
@@ -76,14 +75,16 @@ class EnclosedSum:
     @cached_property
     def terms(self) -> list[SignedTerm]:
         """The terms of the sum in its given form."""
-        return [self._term(merged(self.factors.signs, term)) for term in sp.Add.make_args(self.e)]
+        return [
+            self._term(merge_bases(self.factors.signs, term)) for term in sp.Add.make_args(self.e)
+        ]
 
     @cached_property
     def multiplied_out(self) -> list[SignedTerm]:
         """The terms of the expanded sum without its positive common factor; empty if these are
         `terms`."""
-        product_form = expanded(self.factors.signs, self.e)
-        terms = [merged(self.factors.signs, term) for term in sp.Add.make_args(self.e)]
+        product_form = expand_products(self.factors.signs, self.e)
+        terms = [merge_bases(self.factors.signs, term) for term in sp.Add.make_args(self.e)]
         if product_form is None or set(product_form[1]) == set(terms):
             return []
         return [self._term(term) for term in product_form[1]]

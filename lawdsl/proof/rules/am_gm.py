@@ -15,7 +15,7 @@ from itertools import combinations
 import sympy as sp
 
 from lawdsl.proof.signs.interface import Signs
-from lawdsl.proof.signs.monomials import log_slope, merged
+from lawdsl.proof.signs.monomials import log_slope, merge_bases
 from lawdsl.proof.signs.sign import Sign
 
 # number of terms in a mean -> of how many positive terms they may be chosen: the choices are
@@ -46,7 +46,7 @@ def am_gm(
             if weights is None:
                 continue
             mean = sp.Mul(*((positive[i] / w) ** w for i, w in zip(indices, weights, strict=True)))
-            ratios.append((indices, merged(signs, target / mean)))
+            ratios.append((indices, merge_bases(signs, target / mean)))
     return ratios
 
 

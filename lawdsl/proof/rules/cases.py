@@ -136,7 +136,7 @@ def _positive_side(domain: SymbolRange, side: int) -> SymbolRange | None:
 
 def _sign_on(signs: Signs, box: Box, e: sp.Expr) -> Sign:
     """The sign on another box; symbols that both boxes share are recorded as used."""
-    inner = signs.inside(box)
+    inner = signs.on_part(box)
     sign = inner.sign(e)
     for s in inner.used():
         if s in signs.box.ranges:

@@ -18,7 +18,7 @@ from lawdsl.law.text import text
 from lawdsl.proof.rules.am_gm import am_gm
 from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import at_infinity, at_zero
-from lawdsl.proof.signs.monomials import expanded, log_slope, merged
+from lawdsl.proof.signs.monomials import expand_products, log_slope, merge_bases
 from lawdsl.proof.signs.sign import Sign
 
 MAX_AM_GM_DEPTH = 2  # nesting of rules on sums down to which `am_gm` is tried: its systems are slow
@@ -56,7 +56,7 @@ def dominated(signs: Signs, e: sp.Expr) -> Sign | None:
     """
     terms: list[sp.Expr] | None = None
     for keep_parameter_sums in (False, True):
-        product_form = expanded(signs, e, keep_parameter_sums=keep_parameter_sums)
+        product_form = expand_products(signs, e, keep_parameter_sums=keep_parameter_sums)
         if product_form is None or product_form[1] == terms:
             continue
         _, terms = product_form  # the common factor is positive
@@ -150,7 +150,7 @@ def supremum(
     Returns:
         None where the ratio is not bounded, or not known to be.
     """
-    ratio = merged(signs, ratio)
+    ratio = merge_bases(signs, ratio)
     corner: list[tuple[sp.Symbol, sp.Expr]] = []
     attained: bool | None = True
     for symbol in signs.movable(ratio):
@@ -167,13 +167,13 @@ def supremum(
         if end is None:
             limit = at_infinity(signs, ratio, symbol, 1 if infinite_end == sp.oo else -1)
         else:
-            limit = signs.tends(ratio, symbol, end.value)
+            limit = signs.limit_at(ratio, symbol, end.value)
             if limit is None and end.value.is_zero and not end.closed:
                 limit = at_zero(signs, ratio, symbol)
         if limit is None:
             continue
         signs.use(symbol)
-        ratio = merged(signs, limit)
+        ratio = merge_bases(signs, limit)
         closed = end is not None and end.closed
         if not closed and sign.definite:
             attained = False  # it changes all the way, and does not get there

@@ -16,12 +16,12 @@ from lawdsl.proof.rules.scaling import rescaled
 from lawdsl.proof.signs.boundary import closed_faces
 from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import at_infinity
-from lawdsl.proof.signs.monomials import log_of_product, merged, powers
+from lawdsl.proof.signs.monomials import log_of_product, merge_bases, powers
 from lawdsl.proof.signs.sign import Sign, decided
 
 
 def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of e = p·x + q with a <= x <= b, which is between p·a + q and p·b + q."""
+    """The sign of e = p·x + q, p and q free of x, a <= x <= b: between p·a + q and p·b + q."""
     for symbol in signs.movable(e):
         domain = signs.box.range(symbol)
         if domain.lower is None or domain.upper is None:
@@ -56,7 +56,7 @@ def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
     return None
 
 
-_BOUNDED = tuple(known_as for known_as, ends in RANGES.items() if None not in ends)
+_BOUNDED = tuple(function for function, ends in RANGES.items() if None not in ends)
 
 
 def _between(one: Sign, other: Sign, one_closed: bool, other_closed: bool) -> Sign | None:
@@ -97,11 +97,11 @@ def by_logarithm(signs: Signs, e: sp.Expr) -> Sign | None:
     if len(positive) != 1 or len(negative) != 1:
         return None
     ratio = positive[0] / negative[0]
-    difference = log_of_product(signs, merged(signs, ratio))
+    difference = log_of_product(signs, merge_bases(signs, ratio))
     if difference is None:
         return None
     if e.has(sp.log) or not any(x.free_symbols for _, x in powers(ratio)):
-        return None  # the difference of logarithms is no simpler
+        return None  # the difference of logarithms is no simpler than e
     return decided(signs.sign(difference))
 
 
@@ -177,7 +177,7 @@ def _is_strictly_monotone(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bo
     if isolated_zeros(signs, slope, symbol):
         return True
     ends = [face for face in closed_faces(signs.box, symbol) if face.symbol == symbol]
-    return bool(ends) and signs.off(ends).sign(slope).definite
+    return bool(ends) and signs.without_faces(ends).sign(slope).definite
 
 
 def isolated_zeros(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> bool:

@@ -15,12 +15,12 @@ from lawdsl.law.algebra import derivative, merge_powers
 from lawdsl.law.functions import KINKED
 from lawdsl.law.text import text
 from lawdsl.proof.signs.interface import Signs
-from lawdsl.proof.signs.monomials import expanded, log_of_product, powers
+from lawdsl.proof.signs.monomials import expand_products, log_of_product, powers
 from lawdsl.proof.signs.sign import Sign
 
 MAX_STATIONARY_OPERATIONS = 80  # operations of a sum whose stationary point is sought
-MAX_SLOPE_TERMS = 12  # of a slope
-MAX_INVERTED_OPERATIONS = 12  # nested around the symbol for which an equation is solved
+MAX_SLOPE_TERMS = 12  # terms of a slope that is factored; more take too long
+MAX_INVERTED_OPERATIONS = 12  # nested operations that are inverted to solve an equation
 
 
 def by_stationary_point(signs: Signs, e: sp.Expr) -> Sign | None:
@@ -41,7 +41,8 @@ def by_stationary_point(signs: Signs, e: sp.Expr) -> Sign | None:
 def _sign_by_extremum(
     signs: Signs, e: sp.Expr, symbol: sp.Symbol, core: sp.Expr, point: sp.Expr
 ) -> Sign | None:
-    """The sign of e, if its slope changes sign at a point of the range, and only there."""
+    """The sign of e, if it is that of its extremum at `point`, where the monotone factor g of its
+    slope is 0; None if not shown."""
     if not _in_range(signs, symbol, point):
         return None
     value = _tidy(signs, e.xreplace({symbol: point}))
@@ -50,9 +51,9 @@ def _sign_by_extremum(
         return None
     if not signs.sign(_tidy(signs, core.xreplace({symbol: point}))) == Sign.ZERO:
         return None
-    curvature = signs.sign(derivative(core, symbol))
-    least = curvature.within(Sign.NONNEGATIVE) and sign.within(Sign.NONNEGATIVE)
-    greatest = curvature.within(Sign.NONPOSITIVE) and sign.within(Sign.NONPOSITIVE)
+    core_slope = signs.sign(derivative(core, symbol))
+    least = core_slope.within(Sign.NONNEGATIVE) and sign.within(Sign.NONNEGATIVE)
+    greatest = core_slope.within(Sign.NONPOSITIVE) and sign.within(Sign.NONPOSITIVE)
     if not least and not greatest:
         return None
     signs.use(symbol)
@@ -87,7 +88,7 @@ def _core(signs: Signs, slope: sp.Expr) -> sp.Expr | None:
         return slope if signs.finite(slope) else None
     if len(slope.args) > MAX_SLOPE_TERMS:
         return None
-    product_form = expanded(signs, slope)
+    product_form = expand_products(signs, slope)
     if product_form is None:
         return None
     terms = without_content(signs, product_form[1])
@@ -106,22 +107,18 @@ def without_content(signs: Signs, terms: list[sp.Expr]) -> list[sp.Expr]:
         signs: the signs on the box.
         terms: the terms.
     """
-    exponents = [dict(powers(term)) for term in terms]
-    common = (
-        set.intersection(*(set(powers_of_base) for powers_of_base in exponents))
-        if exponents
-        else set()
-    )
+    term_exponents = [dict(powers(term)) for term in terms]
+    common = set.intersection(*map(set, term_exponents)) if term_exponents else set()
     factor = sp.S.One
     for base in sorted(common, key=str):
         if not base.free_symbols and base is not sp.E or signs.sign(base) != Sign.POSITIVE:
             continue
-        powers_of_base = [x[base] for x in exponents]
-        steps = [sp.expand_mul(x - powers_of_base[0]) for x in powers_of_base]
+        base_exponents = [exponents[base] for exponents in term_exponents]
+        steps = [sp.expand_mul(x - base_exponents[0]) for x in base_exponents]
         if all(step.is_number and step.is_real for step in steps):
-            factor *= sp.Pow(base, powers_of_base[0] + min(steps))
-        elif len(set(powers_of_base)) == 1:
-            factor *= sp.Pow(base, powers_of_base[0])
+            factor *= sp.Pow(base, base_exponents[0] + min(steps))
+        elif len(set(base_exponents)) == 1:
+            factor *= sp.Pow(base, base_exponents[0])
     return [merge_powers(term / factor) for term in terms]
 
 
@@ -192,7 +189,7 @@ def _tidy(signs: Signs, e: sp.Expr) -> sp.Expr:
     e = merge_powers(e)
     if not e.is_Add:
         return e
-    product_form = expanded(signs, e)
+    product_form = expand_products(signs, e)
     if product_form is None:
         return e
     short = product_form[0] * sp.Add(*product_form[1])

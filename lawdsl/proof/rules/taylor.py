@@ -19,7 +19,7 @@ from lawdsl.proof.rules.monotone import between_bounds, isolated_zeros
 from lawdsl.proof.rules.stationary_points import without_content
 from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import at_infinity, limit
-from lawdsl.proof.signs.monomials import expanded
+from lawdsl.proof.signs.monomials import expand_products
 from lawdsl.proof.signs.sign import Sign, add
 
 MAX_DERIVATIVES = 10  # a polynomial beside an exponential may have one degree less
@@ -120,7 +120,7 @@ def _positive_multiple(signs: Signs, e: sp.Expr) -> sp.Expr | None:
         e = sp.Mul(*(f for f in e.args if signs.sign(f) != Sign.POSITIVE))
     if not e.is_Add:
         return e if signs.finite(e) else None
-    product_form = expanded(signs, e)
+    product_form = expand_products(signs, e)
     if product_form is None or len(product_form[1]) > MAX_DERIVATIVE_TERMS:
         return None
     rest = sp.Add(*without_content(signs, product_form[1]))

@@ -34,7 +34,7 @@ MAX_SUBDIVIDED_VARIABLES = 3  # symbols of a sum that is enclosed piece by piece
 
 
 class SignCalculus:
-    """SignCalculus on one box.
+    """The possible signs of expressions on one box; the implementation of `interface.Signs`.
 
     Attributes:
         box: the domain.
@@ -44,8 +44,8 @@ class SignCalculus:
         blame: the smallest sub-expression whose sign is not known although those of its parts are.
         depth: of the active rules on sums; at `MAX_RULE_DEPTH` no further rule is applied.
         pieces: how many pieces of boxes may still be enclosed where no rule applies.
-        displacing: how many active rules examine points of the box beyond the domain: what is
-            declared of several symbols at once (shares sum to 1) may not hold there.
+        displacing: nesting depth of rules that evaluate points of the box outside the domain;
+            relations between symbols (shares sum to 1) are not assumed while it is above 0.
         removed_faces: how many faces were removed from the box; their sets are exponentially many.
         thorough: whether expensive rules are tried too.
     """
@@ -71,9 +71,10 @@ class SignCalculus:
         self.depth = self._outermost = depth
         self.pieces = pieces
         self.displacing = 0
-        # what holds where the declared relations do may fail at displaced points
-        self._known: dict[sp.Expr, tuple[Sign, frozenset[sp.Symbol]]] = {}
-        self._known_anywhere = {} if box.tied else self._known
+        # a sign proved with declared relations may be false at points outside the domain: these have
+        # caches of their own
+        self._signs: dict[sp.Expr, tuple[Sign, frozenset[sp.Symbol]]] = {}
+        self._signs_anywhere = {} if box.tied else self._signs
         self._by_subdivision: dict[sp.Expr, Sign] = {}
         self._by_subdivision_anywhere = {} if box.tied else self._by_subdivision
         self._used: list[set[sp.Symbol]] = [set()]
@@ -84,7 +85,7 @@ class SignCalculus:
 
     def sign(self, e: sp.Expr) -> Sign:
         """The possible signs of an expression on the box."""
-        cache = self._known_anywhere if self.displacing else self._known
+        cache = self._signs_anywhere if self.displacing else self._signs
         if e in cache:
             sign, used = cache[e]
             self._used[-1] |= used
@@ -163,9 +164,9 @@ class SignCalculus:
         self.use(symbol)
         if end.closed:
             return merge_powers(e.xreplace({symbol: end.value}))
-        return self.tends(e, symbol, end.value)
+        return self.limit_at(e, symbol, end.value)
 
-    def tends(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
+    def limit_at(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
         """The limit of an expression as a symbol goes to the end of its range; None where not
         known.
 
@@ -176,17 +177,17 @@ class SignCalculus:
             symbol: the symbol.
             to: the end, which may be oo or -oo.
         """
-        limit = self._tends(e, symbol, to)
+        limit = self._limit_at(e, symbol, to)
         return None if limit is None else merge_powers(limit)
 
-    def _tends(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
+    def _limit_at(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
         if e == symbol:
             return to
         if symbol not in e.free_symbols:
             return e if self.finite(e) else None
         parts: list[sp.Expr] = []
         for part in e.args:
-            limit = self._tends(part, symbol, to)
+            limit = self._limit_at(part, symbol, to)
             if limit is None:
                 return None
             parts.append(limit)
@@ -260,8 +261,8 @@ class SignCalculus:
         finally:
             self.depth -= 1
 
-    def off(self, faces: list[Face]) -> SignCalculus:
-        """SignCalculus on the box without some of its faces, by rules at the deepest level only."""
+    def without_faces(self, faces: list[Face]) -> SignCalculus:
+        """The signs on the box without some of its faces, by rules at the deepest level only."""
         box, removed_faces = without_faces(self.box, faces), self.removed_faces + len(faces)
         inner = SignCalculus(
             box,
@@ -273,8 +274,8 @@ class SignCalculus:
         inner.displacing = self.displacing
         return inner
 
-    def inside(self, box: Box) -> SignCalculus:
-        """SignCalculus on a part of the box, with the rules available at this depth."""
+    def on_part(self, box: Box) -> SignCalculus:
+        """The signs on a part of the box, with the rules available at this depth."""
         inner = SignCalculus(
             box, valued=bool(self.evaluated), depth=self.depth, thorough=self.thorough
         )
@@ -293,7 +294,7 @@ class SignCalculus:
         strict = Sign.POSITIVE if weak == Sign.NONNEGATIVE else Sign.NEGATIVE
         outermost = self.depth == self._outermost and self.removed_faces < MAX_REMOVED_FACES
         for face in closed_faces(self.box, e) if outermost else ():
-            inner = self.off([face])
+            inner = self.without_faces([face])
             if inner.sign(e) == strict:
                 self.depth += 1
                 on_face = self.sign(merge_powers(e.xreplace({face.symbol: face.end.value})))

@@ -19,7 +19,7 @@ from lawdsl.law.text import text
 from lawdsl.proof.rules.dominance import supremum
 from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import limit
-from lawdsl.proof.signs.monomials import expanded, powers
+from lawdsl.proof.signs.monomials import expand_products, powers
 from lawdsl.proof.signs.sign import Sign, multiply
 
 
@@ -100,7 +100,7 @@ def _unknown_factor(signs: Signs, e: sp.Expr) -> tuple[sp.Expr, Sign] | None:
 
 def _by_dominance(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | None:
     """g - b > 0 for one positive and one negative term if, and only if, sup b/g < 1."""
-    product_form = expanded(signs, e)
+    product_form = expand_products(signs, e)
     if product_form is None or len(product_form[1]) != 2:
         return None
     positive = [t for t in product_form[1] if signs.sign(t) == Sign.POSITIVE]
@@ -129,7 +129,7 @@ def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound 
     That is necessary where such a term dominates all others as a variable goes to an end of its
     range.
     """
-    product_form = expanded(signs, e)
+    product_form = expand_products(signs, e)
     if product_form is None:
         return None
     coefficients: dict[sp.Expr, sp.Expr] = {}  # what varies -> its coefficient

@@ -41,7 +41,7 @@ class Signs(Protocol):
     def at(self, e: sp.Expr, symbol: sp.Symbol, end: Endpoint) -> sp.Expr | None:
         """The value or limit, at an end of a range, of an expression that is finite on the box."""
 
-    def tends(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
+    def limit_at(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
         """The limit of an expression as a symbol goes to the end of its range."""
 
     def use(self, symbol: sp.Symbol) -> None:
@@ -50,10 +50,10 @@ class Signs(Protocol):
     def used(self) -> frozenset[sp.Symbol]:
         """The symbols whose ranges have led to the answers given so far."""
 
-    def off(self, faces: list[Face]) -> Signs:
+    def without_faces(self, faces: list[Face]) -> Signs:
         """Signs on the box without some of its faces, by rules at the deepest level only."""
 
-    def inside(self, box: Box) -> Signs:
+    def on_part(self, box: Box) -> Signs:
         """Signs on a part of the box, with the rules available at this depth."""
 
     def deepest(self) -> Signs:

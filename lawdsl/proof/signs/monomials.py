@@ -26,7 +26,7 @@ def powers(e: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
             yield factor, sp.S.One
 
 
-def merged(signs: Signs, e: sp.Expr) -> sp.Expr:
+def merge_bases(signs: Signs, e: sp.Expr) -> sp.Expr:
     """A product with each base once, and powers of products split: x^a·(x·y)^b as x^(a + b)·y^b.
 
     Args:
@@ -65,7 +65,7 @@ def _split_products(
             yield base, exponent
 
 
-def expanded(
+def expand_products(
     signs: Signs, e: sp.Expr, *, keep_parameter_sums: bool = False
 ) -> tuple[sp.Expr, list[sp.Expr]] | None:
     """A sum as (common factor, monomials with merged coefficients); None where there are too many.
@@ -80,7 +80,7 @@ def expanded(
         e: the expression.
         keep_parameter_sums: keep sums of one sign without variables as factors.
     """
-    terms = [merged(signs, term) for term in sp.Add.make_args(e)]
+    terms = [merge_bases(signs, term) for term in sp.Add.make_args(e)]
     outer = sp.S.One
     for base in _sums_under_powers(terms):
         exponents = [dict(powers(t)).get(base, sp.S.Zero) for t in terms]
@@ -127,7 +127,7 @@ def _multiplied_out(
                 return
             products = [p * c for p in products for c in choices]
     for product in products:
-        yield merged(signs, product).as_coeff_Mul()
+        yield merge_bases(signs, product).as_coeff_Mul()
 
 
 def log_of_product(signs: Signs, product: sp.Expr) -> sp.Expr | None:

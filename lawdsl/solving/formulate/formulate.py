@@ -54,7 +54,7 @@ def formulate(question: Question, fits: Mapping[str, object]) -> FormulatedQuest
 
 @dataclass
 class _BuildingContext:
-    """What `Building` asks of a law."""
+    """What `ExpressionBuilder` requires of a law."""
 
     declarations: Declarations
     symbols: Mapping[str, sp.Symbol]

@@ -82,7 +82,7 @@ class _Builder:
     Attributes:
         problem: with the kinks replaced so far.
         point: symbol -> value at the solution.
-        groups: for each new variable the numbers of the constraints that are its branches.
+        groups: for each new variable the positions of the constraints that are its branches.
     """
 
     def __init__(self, problem: NlpProblem, point: Mapping[sp.Symbol, float]) -> None:

@@ -36,7 +36,7 @@ def is_farkas_certificate(
 
     Args:
         problem: in the units of its expressions.
-        rows: numbers of constraints that are affine.
+        rows: positions of constraints that are affine.
         weights: an approximate weight for each, shape (rows,); those of inequalities are >= 0.
         sizes: of the terms of each, shape (rows,), by which its weight is judged; 1 if not given.
 

@@ -32,7 +32,7 @@ BestFeasible = Callable[..., NlpSolution | None]
 # Relative to the size of a constraint: below it, a violation counts as rounding error.
 VIOLATION_RTOL = 1e-9
 INFEASIBLE_STARTS = 4
-# "constraint", "low" or "high", and the number of the constraint or of the unknown.
+# "constraint", "low" or "high", and the position of the constraint or of the unknown.
 ConflictMember = tuple[str, int]
 
 

@@ -73,7 +73,7 @@ def lagrangian_hessian(
         problem: in units that suit the point.
         functions: of the problem, with the symbols to differentiate by.
         at_point: the point, with its multipliers.
-        free: numbers of the unknowns that are varied.
+        free: positions of the unknowns that are varied.
 
     Returns:
         Shape (symbols, free).

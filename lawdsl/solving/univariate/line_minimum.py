@@ -31,8 +31,8 @@ class Candidate:
     Attributes:
         x: where.
         kind: stationary, kink, constraint, end, plateau, or sampled.
-        constraints: the numbers of the constraints that bound it; empty for an end or a stationary
-            point.
+        constraints: the positions of the constraints that bound it; empty for an end or a
+            stationary point.
         attained: whether it is feasible.
         sides: the goal beside it, where that is allowed; two where it has a kink there.
     """

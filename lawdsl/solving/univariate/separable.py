@@ -70,8 +70,7 @@ class SeparableSolver:
         answers = [solver.answer(values, level, seed, proofs=proofs) for solver in self.solvers]
         status = max((a.status for a in answers), key=STATUSES.index)
         infeasible = [a for a in answers if a.status == "infeasible" and a.certain]
-        # a part without a feasible value makes the question infeasible, even if others are
-        # undecided
+        # an infeasible part makes the question infeasible, even if others are undecided
         status = "infeasible" if infeasible else status
         names = [solver.unknown.name for solver in self.solvers]
         goals = [a.goal for a in answers if a.goal is not None]

@@ -60,7 +60,7 @@ class UnivariateSolution:
     Attributes:
         minimum: of the goal under the constraints.
         best: where it is smallest.
-        bounding: numbers of the constraints that do not hold everywhere.
+        bounding: positions of the constraints that do not hold everywhere.
         values: of all symbols but the unknown.
         domain: the range of the unknown.
         level: of the intervals.
