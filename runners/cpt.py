@@ -51,7 +51,7 @@ from .training.setup import TrainingTask, task_of
 from .training.sharding import gathered
 from .training.state import TrainState, finite, resumed, save
 
-FINITE_CHECK_STEPS = 50  # steps between looks at whether the loss is still a number
+FINITE_CHECK_STEPS = 50  # steps between checks that the loss is finite
 
 
 def main(arguments: list[str]) -> int:

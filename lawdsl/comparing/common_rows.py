@@ -17,7 +17,7 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
-UNIT_CONVERSION_RTOL = 1e-12  # relative: what converting a unit may change in a measured value
+UNIT_CONVERSION_RTOL = 1e-12  # relative rounding error of a conversion of units
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 
-COMPARISON_STARTS = 8  # of each fit
+COMPARISON_STARTS = 8  # starts of each fit
 
 
 def compare(

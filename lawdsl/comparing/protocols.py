@@ -25,7 +25,7 @@ Rows = NDArray[np.int64]
 SEGMENTS = ("early", "middle", "late")
 QUARTERS = 4
 SPLIT_COUNT = 10
-MAX_FOLDS = 1000  # folds
+MAX_FOLDS = 1000  # greatest number of folds
 
 
 @dataclass(frozen=True)

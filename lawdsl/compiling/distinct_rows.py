@@ -13,7 +13,7 @@ Support = frozenset[int] | None  # positions of variables; None: every row is a 
 
 # a table of distinct values pays only where it has far fewer entries than the data have rows
 MAX_DISTINCT_PER_ROW = 0.5
-MAX_DISTINCT = 20_000  # of one table
+MAX_DISTINCT = 20_000  # greatest number of distinct values in a table
 MAX_CODES_PER_ROW = (
     16  # possible codes that are renumbered by counting; by sorting if there are more
 )

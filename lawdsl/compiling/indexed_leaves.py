@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 OUTER_AXES = 2  # axes before those of the indices: starts and rows
-SHARE_ATOL = 1e-12  # a share below it is rounding
+SHARE_ATOL = 1e-12  # below it, a share is rounding error
 
 
 @dataclass(frozen=True)

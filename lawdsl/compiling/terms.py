@@ -21,7 +21,7 @@ from lawdsl.law.functions import BY_ROW
 Term = tuple[int, int]  # positions of the parameter that multiplies (or NO_FACTOR) and of an output
 Sum = tuple[Term, ...]
 
-NO_FACTOR = -1  # stands for the number of a parameter where no parameter multiplies
+NO_FACTOR = -1  # stands for the position of a parameter where no parameter multiplies
 MAX_HESSIAN_PARAMETERS = 40  # the number of second derivatives grows with the square
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 MAX_JSON_BYTES = 64 * 2**20  # bytes of a JSON file; parsed it takes some ten times as much
-PARTIAL_SUFFIX = ".lawdsl-part"  # how the names of files end that are still being written
+PARTIAL_SUFFIX = ".lawdsl-part"  # suffix of files that are still being written
 
 
 def read_json(path: Path, *, limit: int = MAX_JSON_BYTES, finite: bool = False) -> Any:

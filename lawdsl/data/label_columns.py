@@ -16,9 +16,9 @@ from lawdsl.language.instances.instance import row_indices
 from lawdsl.language.keywords import did_you_mean
 from lawdsl.language.symbols import Declarations, Symbol
 
-WILDCARD = "*"  # in a binding, what stands for the label
+WILDCARD = "*"  # stands for the label in a binding
 MAX_COLUMNS_LISTED = 12  # columns that a message lists
-MAX_LABELS_LISTED = 8  # and labels
+MAX_LABELS_LISTED = 8  # labels that a message lists
 
 
 @dataclass(frozen=True)

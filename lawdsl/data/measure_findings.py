@@ -18,7 +18,7 @@ PointGroup = tuple[
     Sequence[Point], list[tuple[str, tuple[Point, ...]]]
 ]  # points, and those left out
 
-MAX_LISTED = 5  # of a list in a message
+MAX_LISTED = 5  # elements of a list in a message
 
 
 def unread_labels(

@@ -15,7 +15,7 @@ DECIMALS = range(-3, 9)  # numbers of decimal places that are tried, from thousa
 SIGNIFICANT_DIGITS = range(1, 7)  # significant digits that are tried
 DOUBLE_RTOL = 1e-9  # relative error of a decimal number in binary, with room for a few operations
 SINGLE_RTOL = 2e-7  # relative error of numbers once stored in single precision (2^-23 = 1.2e-7)
-COARSE_STEP = 1e-4  # of the largest number: larger steps are detectable in single precision too
+COARSE_STEP = 1e-4  # relative to the largest number: detectable in single precision too
 MAX_EXACT_INTEGER = 2.0**53  # float64 represents all integers up to this one
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-MAX_TABLE_BYTES = 256 * 2**20  # of a file, and of all its text decoded
+MAX_TABLE_BYTES = 256 * 2**20  # greatest size of a file, and of all its decoded text
 MAX_CELLS = 20_000_000  # rows times columns
 MAX_COLUMNS = 10_000
 MAX_CELL_BYTES = 2**20  # bytes of a record of a CSV file, and of a cell of a database
-MAX_DATABASE_SECONDS = 30.0  # of CPU to read a database, whose columns may be computed
+MAX_DATABASE_SECONDS = 30.0  # CPU time to read a database, whose columns may be computed
 FEWER = "keep the columns and rows that the law needs, and leave the others out"
 
 

@@ -11,7 +11,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import PREFIXES
 from lawdsl.language.keywords import did_you_mean
 
-DOMAIN_NAME = re.compile(r"\w[\w.-]*")  # as of corpora
+DOMAIN_NAME = re.compile(r"\w[\w.-]*")  # as names of corpora
 _AMOUNT = re.compile(
     r"(?P<number>(\d{1,18}(\.\d{0,18})?|\.\d{1,18})([eE][+-]?\d{1,2})?|\d{1,9}/[1-9]\d{0,8})"
     r"\s*(?P<prefix>[kMGTPE]?)(tokens?)?"

@@ -22,7 +22,7 @@ ErrorOfRows = Callable[[Rows], float]
 """Numbers of rows -> the error on all rows of a fit to these, inf where it has no value on some.
 Raises LawdslError where there is no fit."""
 
-MAX_GROUPS = 100_000  # groups
+MAX_GROUPS = 100_000  # greatest number of groups
 
 
 def sample_groups(

@@ -26,9 +26,9 @@ from lawdsl.designing.result import (
 )
 from lawdsl.fitting.options import check_seed
 
-HALVING_GRID = "1/16"  # of the paper's search
+HALVING_GRID = "1/16"  # grid of the search in the paper
 MAX_GRID_STEPS = 4096  # steps of a grid
-MAX_REMAINDERS = 500_000  # in memory while mixtures are counted
+MAX_REMAINDERS = 500_000  # greatest number in memory while mixtures are counted
 HALVING_SOURCE = "Ye et al. 2024, arXiv:2403.16952, Algorithm 2"
 
 Counts = dict[int, tuple[int, int]]

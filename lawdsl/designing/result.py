@@ -13,9 +13,9 @@ from lawdsl.data.formats.csv import csv_text
 from lawdsl.designing.domains import Domain, fraction_text
 from lawdsl.fitting.options import is_whole
 
-SHARE_PREFIX = "r_"  # what the columns of shares begin with, as in tables of runs
+SHARE_PREFIX = "r_"  # prefix of the columns of shares, as in tables of runs
 MIXTURE_COLUMN = "mixture"
-MAX_MIXTURES = 100_000  # mixtures at once
+MAX_MIXTURES = 100_000  # greatest number of mixtures
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from lawdsl.fitting.problem import Problem
 from lawdsl.law.law import Law, load
 
 Array = NDArray[np.float64]
-SELECTION_STARTS = 8  # of each fit
+SELECTION_STARTS = 8  # starts of each fit
 
 
 @dataclass(frozen=True)

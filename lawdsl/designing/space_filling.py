@@ -28,7 +28,7 @@ from lawdsl.fitting.options import check_seed
 
 SPREAD_GRID = "1/4096"
 MAX_GRID_CELLS = 2_000_000  # domains times steps of the grid
-DOUBLE_BITS = 53  # of a double
+DOUBLE_BITS = 53  # significand of a double
 
 
 def spread(

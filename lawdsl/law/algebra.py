@@ -24,7 +24,7 @@ from lawdsl.law.functions import BUILD, CONSTANTS, NAMES, SYMPY
 
 sp.Symbol("x") + 1  # SymPy loads parts of itself at its first sum; not on anybody's time limit
 
-MAX_NUMBER_BITS = 14_000  # of a number; Python writes out no more than 4300 digits
+MAX_NUMBER_BITS = 14_000  # greatest size of a number; Python converts at most 4,300 digits
 ALGEBRA_SECONDS = 1.0  # s for building a law; published laws take a few milliseconds
 
 

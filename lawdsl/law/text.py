@@ -11,8 +11,8 @@ import sympy as sp
 from lawdsl.law.functions import NAMES
 
 MAX_POWER_NUMBER_BITS = 100  # bits of a number in a power that is written as a decimal
-MAX_WRITTEN_BITS = 4000  # of a number as decimal digits; Python converts no more than 4,300 digits
-_SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text binds
+MAX_WRITTEN_BITS = 4000  # greatest size of a number in digits; Python converts at most 4,300 digits
+_SUM, _PRODUCT, _POWER, _ATOM = range(4)  # precedence of the outermost operation of a text
 
 
 def text(expression: sp.Expr) -> str:

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 MAX_REFIT_STEPS = 1000
 REFIT_LOSS_RTOL = 1e-11  # relative decrease of the objective that counts as convergence
-MAX_STEP_LENGTH = 4.0  # of a step in free numbers: a factor of exp(4) for a positive parameter
+MAX_STEP_LENGTH = 4.0  # in free numbers: a factor of exp(4) for a positive parameter
 MAX_DAMPING = 1e10  # damping at which no step decreases the objective
 
 

@@ -31,8 +31,8 @@ from lawdsl.pipelines.parts import StepPart
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-ERROR_FLOOR = 0.3  # of the median error in a group: a lower limit, so that no row dominates
-MIN_ROW_ERROR = 1e-9  # smaller errors are rounding
+ERROR_FLOOR = 0.3  # relative to the median error of a group: least error, so that no row dominates
+MIN_ROW_ERROR = 1e-9  # below it, an error is rounding error
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from scipy.special import digamma, polygamma
 
 Array = NDArray[np.float64]
 
-MIN_RELATIVE_VARIANCE = 1e-5  # of the median variance: smaller ones are 0 by chance
+MIN_RELATIVE_VARIANCE = 1e-5  # relative to the median variance: smaller ones are 0 by chance
 CHANCE_DEVIATIONS = 2.33  # standard deviations: the upper 1 % point of the normal distribution
 MAX_PRIOR_FREEDOM = 1e4  # degrees of freedom that count as infinitely many
 

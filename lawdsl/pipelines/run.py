@@ -28,8 +28,8 @@ PIPELINE_DRAWS = 200
 MAX_PIPELINE_DRAWS = 100_000
 MIN_PIPELINE_DRAWS = 50
 MAX_NAMED_GROUPS = 4  # groups that one message names
-MIN_USABLE_SHARE = 0.5  # of the draws: where fewer converged, there is no interval
-MAX_FAILED_SHARE = 0.05  # of the draws: where more did not converge, a warning says so
+MIN_USABLE_SHARE = 0.5  # share of the draws: if fewer converged, there is no interval
+MAX_FAILED_SHARE = 0.05  # share of the draws: if more did not converge, there is a warning
 
 
 def run_pipeline(

@@ -16,7 +16,7 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.proof.box import Box
 from lawdsl.proof.sampling import Column, draw_wide
 
-SAMPLE_RTOL = 1e-9  # of Σ |term|: a smaller sum in float64 may be rounding error
+SAMPLE_RTOL = 1e-9  # relative to Σ |term|: a smaller sum in float64 may be rounding error
 SAMPLE_POINTS = 48  # points of a box; few, as the test only saves time
 
 

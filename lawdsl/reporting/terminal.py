@@ -37,7 +37,7 @@ STYLES = {
 PIPE_WIDTH = 100_000  # columns of a line in a file or a pipe: no cell is cut off or folded
 VERDICT_WIDTH = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
 MAX_PROOF_CHARACTERS = 400  # characters of one line of a proof, half of them from its end
-GRADIENT_RTOL = 1e-7  # relative: a gradient below is that of a minimum
+GRADIENT_RTOL = 1e-7  # relative: a smaller gradient is that of a minimum
 
 
 class Stream(Console):

@@ -22,8 +22,8 @@ from .tokenizer import Tokenizer, load_tokenizer
 from .writer import Writer
 
 # What is there twice in a batch goes to the first part that has it: another batch, other corpora.
-BATCH_DOCUMENTS = 256  # documents
-BATCH_CHARACTERS = 2 << 20  # of them, at most, unless one has more
+BATCH_DOCUMENTS = 256  # greatest number of documents in a batch
+BATCH_CHARACTERS = 2 << 20  # greatest number of characters in a batch of several documents
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,14 @@ from typing import IO, Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-_HALF = re.compile("[\ud800-\udfff]")  # of a character that JSON wrote as two; no text by itself
+_HALF = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, which is no character by itself
 
 BLOCK = 1 << 20  # bytes that are read at once
 MAX_DOCUMENT_CHARACTERS = 4 << 20  # characters of a document in a text file; longer ones are cut
 # bytes of a line of JSON, or of a text in Parquet; larger ones are refused
 MAX_RECORD_BYTES = 64 << 20
-UNPACKED = 1 << 30  # bytes that a part of a Parquet file may take when it is unpacked
-RATIO = 100  # unless it is so many times smaller than that: text is packed 2 to 20 times smaller
+UNPACKED = 1 << 30  # greatest decompressed size of a part of a Parquet file, unless RATIO permits
+RATIO = 100  # a compression ratio that is allowed at any size: that of text is 2 to 20
 
 Progress = Callable[[int, int], None]
 Read = Callable[[int], None]

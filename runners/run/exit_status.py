@@ -20,8 +20,8 @@ DONE, DIVERGED, WRONG, MEMORY, LOST, STOPPED, INTERRUPTED = 0, 1, 3, 4, 5, 75, 1
 processes when another has ended."""
 FINISHED = "done.json"
 CHECKPOINTS = "checkpoints"
-FINAL = ("done", "diverged")  # the same would come out again; what failed otherwise is tried again
-SWEEP = "LAWDSL_SWEEP"  # in the environment: the process of the sweep that the run is part of
+FINAL = ("done", "diverged")  # not repeated, unlike other failures: the outcome would be the same
+SWEEP = "LAWDSL_SWEEP"  # environment variable: the process of the sweep to which the run belongs
 
 
 class ExitRequest:

@@ -14,7 +14,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..spec import ExecutionConfig
 
-QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: microseconds in a period, or max
+QUOTA = Path("/sys/fs/cgroup/cpu.max")  # quota of a container: microseconds in a period, or max
 
 
 @dataclass(frozen=True)

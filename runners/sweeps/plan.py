@@ -28,9 +28,9 @@ from .sweep import Sweep
 from .warnings import disk_space_problems, model_warnings
 
 CORE = 35e9  # FLOP/s of a core: models of 0.2M to 3M parameters reached 30 to 55e9 in float32
-GPU = 100e12  # of a GPU whose peak is not known
-PART = 0.35  # of a peak that is
-START = 10.0  # seconds until a run's first step: libraries, data, model
+GPU = 100e12  # FLOP/s of a GPU whose peak is unknown
+PART = 0.35  # assumed utilisation of a known peak
+START = 10.0  # seconds before a run's first step: libraries, data, model
 MAX_RUNS_LISTED = 5  # runs that are named in one message
 
 

@@ -24,9 +24,9 @@ from .ray_nodes import Watch
 from .scheduler import Job, Policy
 from .workers import WorkerExit
 
-NODE_PATIENCE = 600.0  # seconds that runs wait for a node that they fit on, when the last is lost
-GRACE = 90.0  # that a lost worker has to let go; a node whose cluster is gone ends after 60
-NODE_CACHE_SECONDS = 1.0  # that a look at the nodes, or at a lock, holds good for
+NODE_PATIENCE = 600.0  # seconds that runs wait for a suitable node after the last one is lost
+GRACE = 90.0  # seconds for a lost worker to release its run; without a cluster a node ends after 60
+NODE_CACHE_SECONDS = 1.0  # seconds for which the state of nodes and locks is cached
 NODE = "ray.io/node-id"  # Ray's label of a node
 
 

@@ -27,9 +27,9 @@ from .machine import Machine, this_machine
 from .plan import PlannedRun
 from .ray_nodes import NodeReport, node_report
 
-REACH = 10  # seconds that an address has to answer in
-NODE_ANSWER_SECONDS = 120  # and a node: it may have to start Python first
-CURRENT = "ray/ray_current_cluster"  # where Ray keeps the address of a cluster on this machine
+REACH = 10  # seconds within which an address must answer
+NODE_ANSWER_SECONDS = 120  # seconds within which a node must answer: it may have to start Python
+CURRENT = "ray/ray_current_cluster"  # file in which Ray stores the address of a local cluster
 
 
 @dataclass(frozen=True)

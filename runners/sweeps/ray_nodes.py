@@ -21,7 +21,7 @@ from ..spec import ExecutionConfig
 from . import workers
 from .workers import WorkerExit
 
-POLL = 0.1  # seconds between looks at a worker
+POLL = 0.1  # seconds between checks of a worker
 PACKAGES = ("torch", "transformers", "safetensors", "tokenizers")
 
 

@@ -21,9 +21,9 @@ from ..run.metrics_log import POINTS
 from ..spec import ORDER, RunOrder, read_order, write_order
 
 LOG = "log.txt"
-MODEL = "model"  # of a run that is done, as transformers loads it
+MODEL = "model"  # folder of the model of a finished run, as transformers loads it
 LOG_TAIL_LINES = 12  # lines of a log that are shown
-MAX_METRICS_ROW_BYTES = 2**16  # bytes of a row
+MAX_METRICS_ROW_BYTES = 2**16  # greatest size of a row
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from lawdsl.data.formats import RUN_TABLE_SCHEMA
 
 from .run_set import GatheredRun, gather_runs
 
-LOT = 0.2e9  # tokens: what the CMR laws count in
+LOT = 0.2e9  # tokens: the unit of the CMR laws
 FIRST = ("run", "label", "sweep", "domain", "model", "seed", "status", "N", "N_total", "D", "step")
 FAMILIES = ("r_", "L_", "se_", "L0_", "dL_", "drawn_", "epochs_", "U_")
 UNITS: Mapping[str, str] = {

@@ -14,9 +14,9 @@ from .collect import RunsTable
 JOINT = {"N": 3, "D": 3, "r": 5}
 """Values that dcpt.l3 needs of each variable: an exponent of one takes three, that of the share,
 with what is added to it and the loss that is left, four; and one to spare."""
-SHARES_ALONE = 5  # mixing.two_domain has three parameters
-SIZES_ALONE = 5  # mixing.size has three
-STEPS_ALONE = 5  # mixing.step has three
+SHARES_ALONE = 5  # least number of shares: mixing.two_domain has three parameters
+SIZES_ALONE = 5  # least number of sizes: mixing.size has three parameters
+STEPS_ALONE = 5  # least number of steps: mixing.step has three parameters
 
 Row = Mapping[str, Any]
 

@@ -17,7 +17,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..spec import ExecutionConfig
 
-TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # of mallopt, as malloc.h numbers them
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # parameters of mallopt, from malloc.h
 
 
 @dataclass(frozen=True)

@@ -32,13 +32,13 @@ from .weights import Weights, weights_of
 transformers_logging.disable_progress_bar()
 
 UNIMPORTANT = ("transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures")
-TOLERANCE = 1e-3  # nats: how far the losses may be from those of the model's own logits
+TOLERANCE = 1e-3  # nats: greatest deviation of losses from those of the model's own logits
 ROUTED = re.compile(r"experts$")
 SHARED = re.compile(r"shared")
 USED = re.compile(r"num_experts_per_tok(en)?|moe_top_?k|top_?k(_experts)?|num_selected_experts")
 EXPERT = re.compile(r"(^|\.)experts?\.")
 AUXILIARY = re.compile(r"aux_loss_coef|moe_loss_weight|z_loss_coef")
-LOGIT_PROBE_FACTOR = 100.0  # what the logits are multiplied with to see whether they are capped
+LOGIT_PROBE_FACTOR = 100.0  # factor of the logits that shows whether they are capped
 
 
 class LanguageModelLoss(nn.Module):

@@ -29,7 +29,7 @@ from ..training import models
 from ..training.distributed import ParallelContext
 from .score_log import JudgeScores
 
-TOKENIZED_SAMPLES = 64  # samples that are made tokens together
+TOKENIZED_SAMPLES = 64  # samples that are tokenized together
 TOKENIZER = "tokenizer.json"
 
 

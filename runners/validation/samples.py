@@ -26,7 +26,7 @@ from ..corpora.tokenizer import Tokenizer, load_tokenizer
 
 CHARACTERS_PER_TOKEN = 16
 """A token, of the stretch of a long document that is made tokens; text has three to five."""
-TOKENIZED_DOCUMENTS = 64  # documents that are made tokens together
+TOKENIZED_DOCUMENTS = 64  # documents that are tokenized together
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from lawdsl.core.registry import by_name
 if TYPE_CHECKING:
     from lawdsl.data.table import Table
 
-RUN_TABLE_SCHEMA = 1  # of the tables of runs, in every format; the first note says it too
+RUN_TABLE_SCHEMA = 1  # version of tables of runs in every format; the first note has it too
 
 
 @dataclass(frozen=True)

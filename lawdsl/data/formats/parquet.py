@@ -19,7 +19,7 @@ from lawdsl.data.columns import table_from_arrow
 from lawdsl.data.formats import RUN_TABLE_SCHEMA, unreadable
 from lawdsl.data.table import Table
 
-METADATA_KEY = b"lawdsl"  # of the metadata of the schema that hold the notes
+METADATA_KEY = b"lawdsl"  # key of the schema's metadata that hold the notes
 
 
 def read(content: bytes, name: str) -> Table:

@@ -21,7 +21,7 @@ from lawdsl.data.formats import RUN_TABLE_SCHEMA, unreadable
 from lawdsl.data.table import Table
 
 RUNS, NOTES = "runs", "notes"  # tables of a database: the runs, and what is said of them
-INTERNAL_PREFIX = "sqlite_"  # how the names of SQLite's own tables begin
+INTERNAL_PREFIX = "sqlite_"  # prefix of the names of SQLite's internal tables
 ROWS_AT_ONCE = 10_000  # rows turned into columns at once
 MAX_ROW_BYTES = 64 * 2**20  # bytes of a row whose cells are all as long as they may be
 MIN_CELL_BYTES = 2**17  # bytes that any cell may have, however many columns there are
@@ -33,7 +33,7 @@ BOUNDED_FUNCTIONS = frozenset(
 """Functions that a computed column may call: their time is in proportion to what they are given."""
 # bytes that Python takes at most for a letter of a text that is not ASCII
 MAX_BYTES_PER_CHARACTER = 4
-STEPS_BETWEEN_CLOCK_CHECKS = 10_000  # of SQLite's machine between looks at the clock
+STEPS_BETWEEN_CLOCK_CHECKS = 10_000  # steps of SQLite's virtual machine
 
 
 def read(content: bytes, name: str) -> Table:

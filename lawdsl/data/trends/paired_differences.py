@@ -17,8 +17,8 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-LEVEL_RTOL = 1e-9  # relative: values closer than this are equal but for rounding
-LEVEL_ATOL = 1e-14  # of the largest value: rounding error of a 0, such as 1 - 0.7 - 0.3
+LEVEL_RTOL = 1e-9  # relative difference of values that are equal but for rounding
+LEVEL_ATOL = 1e-14  # relative to the largest value: rounding error of a 0: 1 - 0.7 - 0.3
 
 
 @dataclass(frozen=True)

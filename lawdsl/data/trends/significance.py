@@ -26,11 +26,11 @@ from lawdsl.data.trends.paired_differences import (
 )
 from lawdsl.data.trends.result import DifferenceNoise, DifferenceSeries
 
-MIN_STANDARD_ERRORS = 2.0  # standard errors: a smaller difference is too small to tell
+MIN_STANDARD_ERRORS = 2.0  # standard errors: a smaller difference is inconclusive
 # Probability that chance alone contradicts any claim of a law whose variables have no effect.
 FAMILYWISE_ERROR_RATE = 0.01
 MIN_DF = 5  # degrees of freedom: with fewer the variance of repeats is too uncertain
-ROUNDING_RTOL = 1e-12  # of the largest value: smaller differences are rounding errors
+ROUNDING_RTOL = 1e-12  # relative to the largest value: below it, a difference is rounding error
 SIGN_TEST_DEVIATIONS = 3.0  # critical value of the sign test, in standard deviations
 
 

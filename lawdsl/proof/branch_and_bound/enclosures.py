@@ -25,6 +25,7 @@ from lawdsl.proof.branch_and_bound.products import (
     PowerProduct,
     negative,
 )
+from lawdsl.proof.signs.monomials import expand_products, merge_bases
 from lawdsl.proof.signs.sign import Sign
 
 MAX_DIVIDED_TERMS = 60  # of a sum that is divided by its greatest term

@@ -37,8 +37,7 @@ EXPANSION_ORDER = 5  # order of an expansion: as many leading terms may cancel
 
 @dataclass(frozen=True)
 class Approach:
-    """Parametrisation near an end of the range: offset + scale*t, or offset + scale/t (`inverse`).
-    """
+    """Parametrisation near an end of the range: offset + scale*t, or offset + scale/t (`inverse`)."""
 
     offset: Fraction
     scale: Fraction
