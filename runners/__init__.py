@@ -2,9 +2,8 @@
 
 text ──corpora/──▶ tokens ──streams──▶ batches ──cpt──▶ points ──tables/──▶ runs table
   └───validation/──▶ validation sets ──evaluation──┘
-sweep.toml ──sweeps/──▶ orders ──local | on_ray──▶ runs, each a folder
+sweep.toml ──sweeps/──▶ orders ──local | ray──▶ runs, each a folder
 
-One run is the modules beside this file: `spec` says what it is, and `cpt` does it. That sets a
-`task` up from its `inputs`, finds its `standing`, is `recording` rows as it goes, and comes to an
-`ending`.
+A run is described by `spec` and executed by `cpt`, with the modules of `run` and `training`: setup,
+checkpoints, evaluation, recording, exit.
 """

@@ -119,8 +119,7 @@ def compare_with(
         laws: as `compare` takes them.
         table: as `compare` takes it.
         protocols: the protocols; None for the default ones.
-        changes: of the laws, each of which is changed as far as it has such a setting, bound or
-            parameter.
+        changes: of the laws; each law takes those of its settings, bounds and parameters.
         options: of all fits.
 
     Returns:

@@ -248,9 +248,8 @@ class Prepared:
     def run(self, inputs: Sequence[Interval | None], *, bounded: bool = False) -> Interval:
         """Enclose the output on intervals, one for each input that is not fixed.
 
-        With `bounded` every intermediate result must be bounded. Then the expression is continuous
-        there, and its value at an end outside the domain is its limit: 0·oo is 0 only for finite
-        numbers.
+        With `bounded` every intermediate result must be bounded. The expression is then continuous,
+        and its value at an end outside the domain is its limit: 0·oo is 0 only for finite numbers.
 
         Args:
             inputs: one interval for each input; None for fixed ones.

@@ -297,8 +297,7 @@ def _short(number: Fraction, digits: int, *, side: int = 0) -> Fraction:
 
 
 def _simplest(columns: list[NDArray[np.float64]], candidates: NDArray[np.bool_]) -> list[int]:
-    """The indices of at most MAX_VERIFIED_POINTS candidates, those nearest to 1 in logarithm
-    first."""
+    """Indices of at most MAX_VERIFIED_POINTS candidates, those nearest to 1 in logarithm first."""
     positions = np.flatnonzero(candidates)
     if not columns:
         return [int(i) for i in positions[:1]]

@@ -1,5 +1,4 @@
-"""Formula -> the parts that decide whether it has a finite real value: divisions, powers,
-functions.
+"""Formula -> the parts that may lack a finite real value: divisions, powers, functions.
 
 The formula is examined as it was written, before algebra can cancel undefined parts. If every part
 has a value wherever its own parts have one, so has the formula, by structural induction.
@@ -35,8 +34,7 @@ _SIGN_BITS = {-1: Sign.NEGATIVE, 0: Sign.ZERO, 1: Sign.POSITIVE}
 
 @dataclass(frozen=True)
 class Doubt:
-    """A part of a formula that has a value where its argument has an allowed sign, which is not yet
-    proved.
+    """A part of a formula that has a value where its argument has an allowed sign; not yet proved.
 
     Attributes:
         node: the part.
@@ -72,8 +70,7 @@ class Doubt:
         return sign is not None and _SIGN_BITS[sign] in self.allowed
 
     def violation(self, box: Box) -> tuple[Point, str] | None:
-        """A verified point at which the part has no value, and the relation violated there; or
-        None."""
+        """A verified point at which the part has no value, and the relation that it violates."""
         violating = tuple(sign for sign, bit in _SIGN_BITS.items() if bit not in self.allowed)
         point = find_point(box, [WitnessQuery(self.argument, violating)])
         relation = {(-1,): "< 0", (0,): "= 0", (-1, 0): "<= 0"}[violating]
@@ -92,8 +89,7 @@ class ArgumentDoubt(Doubt):
 
 @dataclass(frozen=True)
 class PowerDoubt:
-    """A power with a non-integer exponent, which requires base > 0, or base = 0 and exponent >
-    0."""
+    """A power with a non-integer exponent: requires base > 0, or base = 0 and exponent > 0."""
 
     node: tree.Formula
     text: str
@@ -264,8 +260,7 @@ def unproved(
 
 
 def doubts(law: Law, formulas: Sequence[tree.Formula], signs: SignCalculus) -> list[AnyDoubt]:
-    """The parts of formulas, with their lets and laws, that are not proved to have a value on the
-    box.
+    """The parts of formulas, their lets and laws that are not proved to have a value on the box.
 
     Args:
         law: the law.

@@ -216,8 +216,7 @@ class _BoxBuilder:
         return tuple(needed)
 
     def _both_ends(self, bounds: tuple[Bound, ...]) -> tuple[Bound, Bound] | None:
-        """The lower and the upper bound, if there is one of each and the upper one is certainly
-        greater."""
+        """The lower and the upper bound, if both exist and the upper one is certainly greater."""
         lower, upper = ([b for b in bounds if b.lower is side] for side in (True, False))
         if len(lower) != 1 or len(upper) != 1:
             return None

@@ -94,8 +94,7 @@ def _exchange_goal(law: Law, claim: tree.TrendNode, against: tree.Named, box: Bo
     """The goal of a claim about an exchange, in which one share rises as another falls: the
     difference of their derivatives.
 
-    The share that is written as 1 minus the others changes with them, and has no derivative of its
-    own.
+    The share that is written as 1 minus the others changes with them, and has no own derivative.
     """
     sense = 1 if claim.word == "increasing" else -1
     expression = law.to_sympy(claim.formula)

@@ -2,8 +2,7 @@
 
 A claim names a few labels: `∂L[i]/∂r[a]`. The law is instantiated at these, and the remaining part
 of a sum is one number of known sign, `sum(t[i, j]*r[j] for other j)`, whatever its labels. A proof
-under this abstraction holds for all sets. A refutation is a point of a law with as few labels as
-possible.
+under this abstraction holds for all sets. A refutation is a point of a law with minimal labels.
 """
 
 from __future__ import annotations

@@ -27,8 +27,7 @@ MAX_PROOF_NOTES = 3  # lines of a proof between its goal and its assumptions
 
 @dataclass(frozen=True)
 class _GoalForm:
-    """A form of a goal: `larger`, in independent symbols, on a box; `values_text` describes it in
-    proofs."""
+    """A form of a goal: `larger`, in independent symbols, on a box; `values_text` for proofs."""
 
     box: Box
     larger: sp.Expr
@@ -176,8 +175,7 @@ def _proof(
 def _inside(
     goal: SignGoal, forms: Sequence[_GoalForm], point: Point, seconds: float
 ) -> Verdict | None:
-    """The verdict for an expression that is 0 at a point, if it is positive except on a face of the
-    domain."""
+    """The verdict for an expression that is 0 at a point, if it is positive except on a face."""
     for form in forms:
         signs: list[SignCalculus] = []
 

@@ -38,8 +38,7 @@ class ParameterAssignment:
     values: tuple[tuple[sp.Symbol, sp.Expr], ...]
 
     def text(self) -> str:
-        """The assignments other than those of a parameter to one of the same name: E = E +
-        F/K0^mu."""
+        """The assignments without those of a parameter to one of its name: E = E + F/K0^mu."""
         changed = [f"{s} = {text(v)}" for s, v in self.values if text(v) != s.name]
         return ", ".join(changed) or "the same parameters"
 
@@ -228,8 +227,7 @@ def _vanishes(signs: SignCalculus, e: sp.Expr) -> bool:
 def structural_counterexample(
     box: Box, e: sp.Expr, law: Law, target: Law
 ) -> tuple[Point, str] | None:
-    """A verified point that no member of the target explains, and the property violated there; or
-    None.
+    """A verified point that no member of the target explains, and the property violated there.
 
     Args:
         box: the domain.

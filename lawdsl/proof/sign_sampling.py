@@ -1,5 +1,4 @@
-"""Sum -> whether it certainly takes both signs on a box: saves attempts at a proof that must
-fail."""
+"""Sum -> whether it certainly takes both signs on a box: saves proofs that must fail."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ class SignSampler:
     def both_signs(self, e: sp.Expr) -> bool:
         """Whether a sum is certainly positive at one of the points and negative at another.
 
-        The points with the extreme values of Σ t_i/Σ |t_i| in float64 are verified by interval
-        arithmetic.
+        The points with the extreme values of Σ t_i/Σ |t_i| in float64 are verified by intervals.
         """
         inputs = sorted(e.free_symbols, key=str)
         for s in inputs:

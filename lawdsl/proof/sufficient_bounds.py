@@ -1,5 +1,4 @@
-"""Condition on parameters -> bounds of single parameters that imply it: `eta < 1`, `C >
-B*eta/gamma`."""
+"""Condition on parameters -> bounds of parameters that imply it: `eta < 1`, `C > B*eta/gamma`."""
 
 from __future__ import annotations
 
@@ -63,8 +62,7 @@ def _choices(
 
 
 def _bounds(law: Law, signs: Signs, positive: sp.Expr, strict: bool) -> Iterator[str]:
-    """a·p + b > 0 as p > -b/a for a > 0 (p < -b/a for a < 0), for each parameter p, last ones
-    first."""
+    """a·p + b > 0 as p > -b/a for a > 0 (p < -b/a for a < 0), for each p, last ones first."""
     for q in reversed(law.parameters):
         p = q.symbol
         if p not in positive.free_symbols:

@@ -134,8 +134,7 @@ class Check:
 def proved(
     steps: Iterable[str], facts: Mapping[sp.Symbol, str], used: Iterable[sp.Symbol]
 ) -> Verdict:
-    """A proved verdict; the last line of its proof lists the facts that it uses, in the law's
-    order.
+    """A proved verdict; the last line of its proof lists the facts it uses, in the law's order.
 
     Args:
         steps: the other lines of the proof.

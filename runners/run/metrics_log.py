@@ -53,8 +53,7 @@ class MetricsLog:
             os.fsync(self._file.fileno())
             self.size += len(line)
             self.lines += 1
-        # whatever interrupts the write, KeyboardInterrupt too: no torn row may stay before the next
-        # one
+        # whatever interrupts the write, KeyboardInterrupt too: no torn row may precede the next one
         except BaseException as error:
             with contextlib.suppress(OSError):
                 self._file.truncate(self.size)

@@ -66,9 +66,8 @@ def trends(
     A claim is contradicted where a difference against it is so large that chance would make one
     such in 100 tables if nothing moved at all (Bonferroni's bound over all differences and claims,
     so they need not be independent), or where those against outnumber the others by more than 3 of
-    the standard deviations that tossed coins have: of as many coins as there are differences,
-    counted without the variable in which most of them are crowded, since those may come from one
-    run.
+    the standard deviations that tossed coins have: as many coins as differences, counted without
+    the variable in which most of them are crowded, since those may come from one run.
 
     That L rises with D below some share was seen in D-CPT (Que et al. (2024), arXiv:2406.01375,
     appendix I.3), which calls it the inflection ratio. It is estimated where the law has a variable

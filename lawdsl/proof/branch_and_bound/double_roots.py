@@ -1,5 +1,4 @@
-"""Expression in one symbol, interval -> an exact double root x0, as that of x - 1 - log(x) at x =
-1.
+"""Expression in one symbol, interval -> an exact double root, as x = 1 of x - 1 - log(x).
 
 No interval enclosure around such a point has a definite sign. The root of f' is located by
 bisection in float64 and matched with exact candidates, for which f(x0) = f'(x0) = 0 is checked by
@@ -77,8 +76,7 @@ def _root(
 def _candidates(
     e: sp.Expr, root: float, settings: Mapping[sp.Symbol, Fraction]
 ) -> Iterator[sp.Expr]:
-    """Exact numbers near the root: constants and settings of e, short fractions, powers of Euler's
-    number."""
+    """Exact numbers near the root: constants and settings of e, short fractions, powers of E."""
     constants = [*e.atoms(sp.Number), *(e.free_symbols & set(settings))]
     powers = [sp.exp(sp.Rational(k, 2)) for k in range(-6, 7)]
     short = Fraction(root).limit_denominator(MAX_CANDIDATE_DENOMINATOR)

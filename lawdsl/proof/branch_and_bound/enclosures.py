@@ -1,5 +1,4 @@
-"""Sum, piece of a box -> its possible signs, by direct enclosure and after division by the largest
-term.
+"""Sum, piece of a box -> its possible signs, by enclosures, also after division by a term.
 
 c + x = c·(1 + x/c): the ratios of terms are enclosed by their logarithms (`log_enclosures`), in
 which common factors cancel and unbounded ranges stay bounded.
@@ -54,8 +53,7 @@ class EnclosedSum:
         self.enclosure = Enclosure(factors.box, e)
 
     def sign(self, logs: LogEnclosure, *, expected: Sign = Sign.REAL) -> Sign:
-        """The possible signs on a piece; REAL also where the expected sign is unlikely and is not
-        tried.
+        """The possible signs on a piece; REAL also where the expected sign is unlikely: not tried.
 
         Args:
             logs: the enclosures on the piece.
@@ -82,7 +80,7 @@ class EnclosedSum:
 
     @cached_property
     def multiplied_out(self) -> list[SignedTerm]:
-        """The terms of the expanded sum without its positive common factor; empty if these are
+        """The expanded sum's terms without their positive common factor; none if equal to
         `terms`."""
         product_form = expand_products(self.factors.signs, self.e)
         terms = [merge_bases(self.factors.signs, term) for term in sp.Add.make_args(self.e)]

@@ -76,8 +76,7 @@ class LogEnclosure:
         return _exp_of(self.log(product))
 
     def at_monotone_ends(self, product: PowerProduct) -> Interval:
-        """An enclosure of a product, with symbols in which it is monotone at the ends of their
-        range."""
+        """An enclosure of a product; symbols in which it is monotone are at the ends of ranges."""
         down: list[tuple[sp.Symbol, int]] = []
         up: list[tuple[sp.Symbol, int]] = []
         for s, x in self.piece.items():

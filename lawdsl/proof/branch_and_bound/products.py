@@ -1,5 +1,4 @@
-"""Terms of a sum -> products of powers of nonnegative factors, prepared once for all pieces of a
-box.
+"""Terms of a sum -> products of powers of nonnegative factors, for all pieces of a box.
 
 Interval arithmetic ignores that operands depend on each other: the enclosure of x/(c + x) on [1,
 oo) would be [0, oo] (the dependency problem: Neumaier (1990), Interval Methods for Systems of
@@ -164,8 +163,7 @@ class Factors:
         return sorted(e.free_symbols - set(self.box.settings), key=str)
 
     def split(self, term: sp.Expr) -> tuple[PowerProduct, Sign, sp.Expr]:
-        """A term as its nonnegative product, the sign of its constant, and the factors of no known
-        sign."""
+        """A term as its nonnegative product, its constant's sign, and factors of no known sign."""
         number, exponents = sp.S.One, dict[int, Exponent]()
         others: list[sp.Expr] = []
         scale = ZERO_INTERVAL

@@ -181,11 +181,9 @@ class _Subdivision:
         return enclosure
 
     def _sign_on_least_face(self, logs: LogEnclosure) -> tuple[Sign, Piece]:
-        """The sign on the face of a piece on which the expression is least, and the piece to
-        bisect.
+        """The sign on a face of a piece where the expression is least, and the piece to bisect.
 
-        The inequality is strict on the piece if the expression is strictly monotone from an open
-        end.
+        The inequality is strict on the piece if the expression is strictly monotone at an open end.
         """
         face, outside, beyond = self._displaced_logs(logs), False, False
         for s, slope in self.slopes.items():

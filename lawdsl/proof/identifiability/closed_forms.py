@@ -34,8 +34,7 @@ MAX_ANSATZ_PARAMETERS = 6
 
 @dataclass(frozen=True)
 class Direction:
-    """A direction of vanishing derivative among some parameters, unique at each point up to its
-    length.
+    """A direction of vanishing derivative among some parameters, unique up to its length.
 
     Attributes:
         numbers: the law.
@@ -94,8 +93,7 @@ def guesses(direction: Direction, base: Point, rng: random.Random) -> Iterator[V
 
 
 def _monomials(direction: Direction, base: Point) -> VectorField | None:
-    """Each entry as c·A^n·B^m·log(C), with exponents from its ratios as one parameter changes at a
-    time."""
+    """Each entry as c·A^n·B^m·log(C), with exponents from its ratios as one parameter changes."""
     law = direction.numbers.law
     entries = direction.at(base)
     shapes: list[sp.Expr] = [sp.S.One] * len(entries)

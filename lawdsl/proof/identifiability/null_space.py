@@ -17,8 +17,7 @@ Vector = dict[int, Ball]  # column -> entry that is not 0
 
 
 class Unclear(Exception):
-    """An entry is not certainly nonzero and not small enough to count as 0: more digits are
-    needed."""
+    """An entry is neither certainly nonzero nor small enough to count as 0: too few digits."""
 
 
 def null_vectors(

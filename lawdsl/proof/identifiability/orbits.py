@@ -35,8 +35,7 @@ class Flow:
 
 
 def flow_of(law: Law, field: VectorField) -> Flow | None:
-    """The flow of a field in closed form, where factors, powers and shifts suffice for it; else
-    None.
+    """The flow of a field in closed form, if factors, powers and shifts suffice for it.
 
     Args:
         law: the law.
@@ -115,12 +114,10 @@ def _image_text(x: sp.Symbol, image: sp.Expr, kind: str) -> str:
 
 
 def fixing_candidates(law: Law, field: VectorField) -> list[tuple[str, float | None]]:
-    """The parameters of a field, each with a value at which it may be fixed, the preferred one
-    first.
+    """The parameters of a field with values at which they may be fixed, the preferred one first.
 
     A value is admissible if the flow reaches it from every point of the parameter's domain while
-    the others stay in theirs: scaling reaches it from all positive values, a shift from all real
-    ones.
+    the others stay in theirs: scaling reaches it from all positive values, a shift from all.
 
     Args:
         law: the law.

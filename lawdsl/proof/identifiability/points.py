@@ -103,8 +103,7 @@ class NumericLaw:
     def rows(
         self, theta: Point, count: int, rng: random.Random, reach: Sequence[float] = DEFAULT_REACH
     ) -> list[list[Ball]]:
-        """The derivatives of the law by its parameters at random variables, shape (count,
-        parameters).
+        """Derivatives of the law by its parameters at random variables, shape (count, parameters).
 
         Args:
             theta: the parameters.

@@ -1,5 +1,4 @@
-"""Preferences of symmetry directions -> the parameters to fix, one for each, so that the fit is
-identified.
+"""Preferences of symmetry directions -> the parameters to fix, one for each.
 
 Directions and parameters form a bipartite graph, whose matching is extended along augmenting paths
 (Cormen, Leiserson, Rivest and Stein (2009), Introduction to Algorithms, 3rd ed., section 26.3).

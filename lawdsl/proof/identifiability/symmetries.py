@@ -58,8 +58,7 @@ EXPECTED_FAILURES = (OutOfTime, Unclear, NoPoint, NoBall, LawdslError)
 
 
 def freedom(law: Law, *, seconds: float = FREEDOM_SECONDS) -> Freedom:
-    """The directions in the parameters of a law that no data can determine, at almost all
-    parameters.
+    """The directions in the parameters of a law that no data determine, almost everywhere.
 
     Derivatives that ball arithmetic finds to be independent at one point are independent almost
     everywhere, so the number of lost directions at such a point is a certain upper bound (`certain`
@@ -150,8 +149,7 @@ def _basis(directions: Sequence[_FormulaDirection], numbers: NumericLaw) -> list
 
 
 def _determined(numbers: NumericLaw) -> bool:
-    """Whether the slopes at one point are certainly independent: a quick test, which most laws
-    pass."""
+    """Whether the slopes at a point are certainly independent: a quick test that most laws pass."""
     try:
         return not _slope_sample(numbers, 0, BALL_BITS, SPARE_PLACES, DEFAULT_REACH).vectors
     except Unclear:
@@ -174,8 +172,7 @@ def _slope_sample(
 
 
 def _circuits(sample: _SlopeSample) -> list[Vector]:
-    """Directions of minimal support (circuits of the column matroid), those of fewest parameters
-    first."""
+    """Directions of minimal support (circuits of the column matroid), the smallest first."""
     involved = sorted({i for vector in sample.vectors for i in vector})
     orders = [involved, involved[::-1]]
     for i in involved[:MAX_COLUMN_ORDERS]:
@@ -258,8 +255,7 @@ def _vanishes_at_points(numbers: NumericLaw, field: VectorField) -> bool:
 
 
 def _length(field: VectorField) -> int:
-    """The complexity of a field, by which simple ones are preferred: scales, shifts and few
-    parameters."""
+    """The complexity of a field; simple are scales, shifts and few parameters."""
     return sum(3 + sp.count_ops(rate / s) for s, rate in field.items())
 
 

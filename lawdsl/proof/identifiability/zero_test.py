@@ -1,5 +1,4 @@
-"""Expression -> whether algebra shows that it is identically 0, by a rational normal form over
-kernels.
+"""Expression -> whether a rational normal form over kernels shows that it is identically 0.
 
 (Geddes, Czapor and Labahn (1992), Algorithms for Computer Algebra, chapter 3.)
 """

@@ -1,5 +1,4 @@
-"""Rules for sums with terms of both signs: (signs on a box, sum) -> sign, or None where a rule
-fails.
+"""Rules for sums with terms of both signs: (signs on a box, sum) -> sign, or None.
 
 One module a method; each rule states the inequality that it uses. A rule asks for the signs of
 simpler expressions through `proof.signs.interface`; `proof.signs.calculus` applies the tables here.

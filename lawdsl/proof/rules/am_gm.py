@@ -67,8 +67,7 @@ def _logarithmic_slopes(signs: Signs, terms: list[sp.Expr]) -> list[dict[sp.Symb
 def _weights(
     signs: Signs, positive: list[dict[sp.Symbol, sp.Expr]], target: dict[sp.Symbol, sp.Expr]
 ) -> list[sp.Expr] | None:
-    """The w_i with Σ w_i = 1 and Σ w_i·slopes_i = target slopes, if they are unique and
-    positive."""
+    """The w_i with Σ w_i = 1 and Σ w_i·slopes_i = target slopes, if unique and positive."""
     unknown = sp.symbols(f"w:{len(positive)}")
     equations = [sp.Add(*unknown) - 1]
     for s, slope in target.items():

@@ -67,8 +67,7 @@ def _monotonicity(signs: Signs, e: sp.Expr, part: sp.Expr) -> int:
 
 
 def by_symbol_order(signs: Signs, e: sp.Expr) -> Sign | None:
-    """max(x, y) of two symbols: either x = y + d, or y = x + d, with d >= 0; the sign in both
-    cases."""
+    """max(x, y) of two symbols: x = y + d or y = x + d with d >= 0; the sign in both cases."""
     movable = signs.movable(e)
     for part in sorted(e.atoms(sp.Max, sp.Min), key=str):
         if len(part.args) != 2 or not all(s in movable for s in part.args):

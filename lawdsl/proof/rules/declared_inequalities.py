@@ -59,8 +59,7 @@ def relations_of(signs: Signs) -> Iterator[tuple[sp.Expr, bool]]:
 
 
 def _factors(e: sp.Expr, relation: sp.Expr) -> list[sp.Expr]:
-    """The ratios of terms of e to the same terms of the relation, where they are positive
-    numbers."""
+    """The ratios of terms of e to the same terms of the relation, if positive numbers."""
     terms = e.as_coefficients_dict()
     relation_terms = relation.as_coefficients_dict()
     ratios = {terms[t] / c for t, c in relation_terms.items() if t in terms and t != 1}

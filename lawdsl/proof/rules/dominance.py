@@ -49,8 +49,7 @@ class Supremum:
 
 
 def dominated(signs: Signs, e: sp.Expr) -> Sign | None:
-    """Σ g_i - Σ b_j >= 0 if every b_j is at most a g, or a set of them, of its own; None: not
-    known.
+    """Σ g_i - Σ b_j >= 0 if every b_j is at most its own g, or set of them; None: not known.
 
     The sum is multiplied out; if that does not help, all but sums of parameters (1 - a).
     """

@@ -38,8 +38,8 @@ def between_ends(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def between_bounds(signs: Signs, e: sp.Expr) -> Sign | None:
-    """The sign of e = p·f(x) + q with m <= f <= M, between p·m + q and p·M + q: 1 - tanh(x), 2 +
-    sin(x)."""
+    """The sign of e = p·f(x) + q, p and q free of f, m <= f <= M: between p·m + q and p·M + q, as
+    of 1 - tanh(x) and 2 + sin(x)."""
     for part in sorted(e.atoms(*_BOUNDED), key=str):
         row = ROWS[type(part)]
         value = sp.Dummy(real=True)
@@ -142,8 +142,7 @@ def by_end_points_univariate(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
-    """∂e/∂x >= 0 implies e >= lim e(x -> lower end) and e <= lim e(x -> upper end); mirrored for <=
-    0.
+    """∂e/∂x >= 0 implies lim e(x -> lower end) <= e <= lim e(x -> upper end); mirrored for <= 0.
 
     e is continuous, its terms being defined everywhere, and a range is an interval; so one sign of
     the derivative is enough. Where e is strictly monotone and the end is open, the bound is strict.

@@ -287,8 +287,7 @@ class _RationalForm:
     def _sign_of(
         self, p: Polynomial, orthant: Orthant, forms: Mapping[sp.Expr, _OrthantForm]
     ) -> tuple[Sign, int]:
-        """The sign of a polynomial in the generators by its factors, and how many orders it
-        took."""
+        """The sign of a polynomial in the generators by its factors, and the number of orders."""
         substituted = self._substituted(p, orthant, forms)
         if substituted.is_zero():
             return Sign.ZERO, 0

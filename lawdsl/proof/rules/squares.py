@@ -39,8 +39,7 @@ def by_square(signs: Signs, e: sp.Expr) -> Sign | None:
 
 
 def _definite(signs: Signs, matrix: sp.Matrix) -> Sign | None:
-    """By symmetric elimination with the constant last: a positive last pivot bounds v'·Q·v from
-    0."""
+    """Symmetric elimination with the constant last: a positive last pivot bounds v'·Q·v from 0."""
     # the constant last: its pivot is the least value of the polynomial
     rows = [*range(1, matrix.rows), 0]
     matrix = matrix.extract(rows, rows)

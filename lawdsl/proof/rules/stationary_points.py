@@ -178,8 +178,7 @@ def _isolated_root(core: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
 
 
 def _parts_with(core: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
-    """The factors that contain the symbol, for collecting a sum as coefficient·factor +
-    constant."""
+    """The factors with the symbol, for collecting a sum as coefficient·factor + constant."""
     factors = {f for term in core.args for f in sp.Mul.make_args(term) if symbol in f.free_symbols}
     return sorted(factors, key=str)
 

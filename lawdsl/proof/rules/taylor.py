@@ -28,8 +28,7 @@ MAX_DERIVATIVE_TERMS = 24  # of one reduced derivative
 
 
 def by_repeated_derivatives(signs: Signs, e: sp.Expr) -> Sign | None:
-    """f >= 0 on (a, b) if f(a) >= 0, g_1(a) >= 0, …, g_n >= 0, where g_k' = p_k·g_(k+1) and p_k >
-    0.
+    """f >= 0 on (a, b) if f(a), g_1(a), …, g_n >= 0, where g_k' = p_k·g_(k+1) and p_k > 0.
 
     Tried from both ends of the range of each symbol, and for -f.
     """

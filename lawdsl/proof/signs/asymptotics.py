@@ -239,8 +239,7 @@ class _LeadingTerms:
         )
 
     def _exponential(self, inner: sp.Expr) -> LeadingTerm | None:
-        """exp(u) is beyond every power where u grows like a power; exp(lim u) where u has a
-        limit."""
+        """exp(u) exceeds every power where u grows like a power; exp(lim u) where u has a limit."""
         constant, varying = sp.expand_mul(inner).as_independent(self.x, as_Add=True)
         leading = self.of(varying)
         if leading is None:

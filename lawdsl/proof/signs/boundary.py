@@ -77,8 +77,7 @@ def without_faces(box: Box, faces: list[Face]) -> Box:
 def equality_locus(
     box: Box, e: sp.Expr, witness: Mapping[sp.Symbol, Fraction], proves: Proves
 ) -> str | None:
-    """The faces on which e is 0, as text, if it is positive everywhere else; None where that is not
-    proved.
+    """The faces on which e is 0, as text, if it is proved positive everywhere else.
 
     Args:
         box: the domain.

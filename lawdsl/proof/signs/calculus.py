@@ -167,8 +167,7 @@ class SignCalculus:
         return self.limit_at(e, symbol, end.value)
 
     def limit_at(self, e: sp.Expr, symbol: sp.Symbol, to: sp.Expr) -> sp.Expr | None:
-        """The limit of an expression as a symbol goes to the end of its range; None where not
-        known.
+        """The limit of an expression as a symbol goes to an end of its range; None: not known.
 
         Each part is substituted separately, so that SymPy cannot simplify 0·(1/0) or x^0.
 
@@ -283,8 +282,7 @@ class SignCalculus:
         return inner
 
     def deepest(self) -> SignCalculus:
-        """Signs on the same box with settings at their values, by rules at the deepest level
-        only."""
+        """Signs on the box with settings at their values, by rules at the deepest level only."""
         inner = SignCalculus(self.box, valued=True, depth=MAX_RULE_DEPTH - 1)
         inner.displacing = self.displacing
         return inner

@@ -126,8 +126,7 @@ def _by_dominance(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | 
 def _by_coefficient(signs: Signs, e: sp.Expr, strict: bool) -> _SufficientBound | None:
     """All terms are nonnegative but those with one coefficient, which must not be negative.
 
-    That is necessary where such a term dominates all others as a variable goes to an end of its
-    range.
+    That is necessary where such a term dominates all others near an end of a variable's range.
     """
     product_form = expand_products(signs, e)
     if product_form is None:

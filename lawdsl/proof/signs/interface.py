@@ -57,5 +57,4 @@ class Signs(Protocol):
         """Signs on a part of the box, with the rules available at this depth."""
 
     def deepest(self) -> Signs:
-        """Signs on the same box with settings at their values, by rules at the deepest level
-        only."""
+        """Signs on the box with settings at their values, by rules at the deepest level only."""

@@ -69,8 +69,7 @@ def limit(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
 def _by_parts(signs: Signs, e: sp.Expr, targets: Targets) -> sp.Expr | None:
     """The limit of a sum, term by term, and of a bounded factor times one that goes to 0.
 
-    |b·f| <= B·|f| -> 0 if f -> 0. A constant factor may be 0, if the other factors have a finite
-    limit.
+    |b·f| <= B·|f| -> 0 if f -> 0. A constant factor may be 0 if the others have a finite limit.
     """
     moving = set(targets)
     if e.is_Mul:

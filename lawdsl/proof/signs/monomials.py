@@ -40,8 +40,7 @@ def merge_bases(signs: Signs, e: sp.Expr) -> sp.Expr:
 
 
 def _exponent(terms: list[sp.Expr]) -> sp.Expr:
-    """The sum of exponents; with sums in denominators it is cancelled: a/(a + b) + b/(a + b) is
-    1."""
+    """The sum of exponents; sums in denominators are cancelled: a/(a + b) + b/(a + b) is 1."""
     total = sp.expand_mul(sp.Add(*terms))
     if not total.is_Add or total.count_ops() > MAX_EXPONENT_OPERATIONS:
         return total
@@ -72,8 +71,7 @@ def expand_products(
 
     The common factor is positive. A sum raised to powers that differ by whole numbers (S^(a - 1)
     beside S^(a - 2)) is factored out with the least exponent, so that the other powers of it can be
-    multiplied out. With `keep_parameter_sums`, sums of one sign without variables are kept as
-    factors.
+    multiplied out. With `keep_parameter_sums`, sums of one sign without variables stay factors.
 
     Args:
         signs: the signs on the box.

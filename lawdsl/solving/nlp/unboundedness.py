@@ -1,8 +1,8 @@
 """A problem -> feasible points of growing distance, along which its objective falls.
 
 The problem is evaluated along many paths x(t), on which unknowns without a bound grow as powers t^p
-or as log t. A path is reported from computed points; this is no proof that the objective is
-unbounded.
+or as log t. A path is reported from computed points: it does not prove that the objective is
+without a bound.
 """
 
 from __future__ import annotations
