@@ -17,8 +17,8 @@ import pytest
 import lawdsl
 from lawdsl.core.enumerations import disjunction
 from lawdsl.data.formats import FORMATS
-from lawdsl.fitting.intervals.method import IntervalMethod
-from lawdsl.fitting.intervals.methods import method_of
+from lawdsl.fitting.intervals.compute_intervals import method_of
+from lawdsl.fitting.intervals.interval_method import IntervalMethod
 from lawdsl.fitting.options import METHODS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,9 +16,9 @@ from scipy.optimize import brentq
 import lawdsl
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import Text
+from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.parameter_choice import choice_criterion
-from lawdsl.fitting.two_step import StraightestCriterion
 from lawdsl.language.library import declared, shipped_folder
 from lawdsl.language.objective import read_objective
 from lawdsl.language.parser import parse
@@ -43,7 +43,7 @@ def planted(noise: float = 0.0, seed: int = 0) -> dict[str, np.ndarray]:
     return {"r": R, "L": loss + noise * np.random.default_rng(seed).normal(size=len(R))}
 
 
-def chosen_by(law: lawdsl.Law, table: dict[str, np.ndarray]) -> StraightestCriterion:
+def chosen_by(law: lawdsl.Law, table: dict[str, np.ndarray]) -> LinearityCriterion:
     problem = problem_of(law, np.array([table["r"]]), table["L"], law.objective)
     assert law.objective.choice is not None
     return choice_criterion(law, problem, law.objective.choice)

@@ -17,7 +17,7 @@ from lawdsl.fitting import fit_single
 from lawdsl.fitting.diagnostics.diagnose import ROUNDING_ENDS, move_onto_bounds
 from lawdsl.fitting.diagnostics.patterns import find_line_correlation, find_pattern
 from lawdsl.fitting.diagnostics.residuals import ResidualView
-from lawdsl.fitting.diagnostics.robust_fit import far_values
+from lawdsl.fitting.diagnostics.robust_fit import extreme_measurements
 from lawdsl.fitting.fitted_claims import claim_failure_findings
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.preparation import build_problem
@@ -276,8 +276,8 @@ def test_a_value_is_far_from_the_others_by_the_range_of_all_of_them():
     """Of -0.5 to 0.5 one of 5.2 is 4.7 off, which is less than 5 times the range; 5.7 is more."""
     rest = np.linspace(-0.5, 0.5, 11)
     for sign in (1, -1):
-        assert not far_values(sign * np.append(rest, 5.2)).any()
-        assert far_values(sign * np.append(rest, 5.7)).tolist() == [False] * 11 + [True]
+        assert not extreme_measurements(sign * np.append(rest, 5.2)).any()
+        assert extreme_measurements(sign * np.append(rest, 5.7)).tolist() == [False] * 11 + [True]
 
 
 def test_a_symmetry_of_the_law_is_no_reason_to_doubt_the_rows(monkeypatch: pytest.MonkeyPatch):

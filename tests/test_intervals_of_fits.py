@@ -202,8 +202,8 @@ def test_rows_that_are_repeated_within_runs_say_nothing_more(name: str):
     blind = linearised_errors(often, same, none_held(theta), 0.95)
 
     assert five.errors == pytest.approx(one.errors, rel=1e-5)
-    assert five.far == pytest.approx(student.ppf(0.975, rows - 1))
-    assert one.far == pytest.approx(student.ppf(0.975, rows - 3))
+    assert five.half_width == pytest.approx(student.ppf(0.975, rows - 1))
+    assert one.half_width == pytest.approx(student.ppf(0.975, rows - 3))
     assert np.all(five.errors > 1.7 * blind.errors)
 
 

@@ -13,7 +13,7 @@ from lawdsl.comparing.scores import losses, scores
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.diagnostics.diagnose import bound_findings, insufficient_data_errors
 from lawdsl.fitting.diagnostics.identifiability import UNDETERMINED_WIDTH, undetermined_directions
-from lawdsl.fitting.preparation.prepare import lost_directions, prepare
+from lawdsl.fitting.preparation.prepare import prepare, unidentifiable_directions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.multistart import SAME_MINIMUM_RTOL, Optimum, optimum
 from lawdsl.law.law import Law
@@ -113,7 +113,7 @@ def best_fit(law: Law, problem: Problem, seed: int, starts: int) -> Optimum:
 def _not_identified(entry: Entry, problem: Problem, theta: Array) -> tuple[str, ...]:
     """The parameters that the rows of a fold do not determine, in the law's order."""
     with np.errstate(all="ignore"):
-        law, lost = prepare(entry.law), lost_directions(entry.unknowable)
+        law, lost = prepare(entry.law), unidentifiable_directions(entry.unknowable)
         _, bounds = bound_findings(law, problem, theta)
         _, undetermined = undetermined_directions(law, problem, theta, bounds, theta[None], lost)
     return tuple(q.name for q in entry.law.parameters if q.name in undetermined)

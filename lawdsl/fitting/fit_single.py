@@ -30,19 +30,20 @@ from lawdsl.fitting.diagnostics.precision import (
 from lawdsl.fitting.diagnostics.residual_findings import residual_findings
 from lawdsl.fitting.diagnostics.residuals import are_mostly_copies, weight_copies_as_one
 from lawdsl.fitting.diagnostics.robust_fit import (
-    far_values,
+    extreme_measurements,
     influential_row_findings,
     is_robust,
-    unjudged_outlier_findings,
+    untestable_outlier_findings,
 )
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
 from lawdsl.fitting.fixed_parameters import fixed_values
-from lawdsl.fitting.intervals.methods import IntervalEstimate
-from lawdsl.fitting.intervals.methods import intervals as intervals_of
+from lawdsl.fitting.intervals.compute_intervals import IntervalEstimate
+from lawdsl.fitting.intervals.compute_intervals import intervals as intervals_of
+from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.preparation.build_problem import is_large
 from lawdsl.fitting.preparation.parameter_choice import choice_criterion
-from lawdsl.fitting.preparation.prepare import lost_directions, prepare
+from lawdsl.fitting.preparation.prepare import prepare, unidentifiable_directions
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
@@ -51,7 +52,6 @@ from lawdsl.fitting.solvers.multistart import MAX_SEARCH_ROWS, Optimum, optimum
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.fitting.transforms import to_parameters
-from lawdsl.fitting.two_step import StraightestCriterion
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
@@ -116,16 +116,20 @@ def _prepare(
     impossible = diagnose.insufficient_data_errors(prepared, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])
-    first = None
+    chosen_parameter = None
     if objective.choice is not None:
         criterion = choice_criterion(law, problem, objective.choice)
-        first = _ChosenParameter.of(criterion, prepared, problem)
-        law = LawChanges.of(fix={first.criterion.choice.name: first.value}).apply(law)
+        chosen_parameter = _ChosenParameter.of(criterion, prepared, problem)
+        law = LawChanges.of(
+            fix={chosen_parameter.criterion.choice.name: chosen_parameter.value}
+        ).apply(law)
         prepared = prepare(law)
         problem = _problem(prepared, runs, objective)
     symmetries = Freedom(certain=False) if is_large(law) else freedom(law)
     breaks = inflections(law, table, runs, options.run) if options.claims else ()
-    return _FitTask(law, prepared, problem, runs, symmetries, options, first, tuple(breaks))
+    return _FitTask(
+        law, prepared, problem, runs, symmetries, options, chosen_parameter, tuple(breaks)
+    )
 
 
 def _problem(law: PreparedLaw, runs: Runs, objective: Objective) -> Problem:
@@ -144,14 +148,14 @@ class _ChosenParameter:
         problem: the fit of that law.
     """
 
-    criterion: StraightestCriterion
+    criterion: LinearityCriterion
     value: float
     law: PreparedLaw
     problem: Problem
 
     @classmethod
     def of(
-        cls, criterion: StraightestCriterion, law: PreparedLaw, problem: Problem
+        cls, criterion: LinearityCriterion, law: PreparedLaw, problem: Problem
     ) -> _ChosenParameter:
         """The parameter at the value that the criterion chooses."""
         return cls(criterion, criterion.value(), law, problem)
@@ -168,11 +172,11 @@ class _FitTask:
     Attributes:
         law: the law.
         prepared: the law, as the numerical stages see it.
-        problem: its fit.
+        problem: the objective to be minimised, with its data.
         runs: the data.
         symmetries: what no data could determine about the law.
         options: of the fit.
-        first: the parameter that was chosen before, if one was.
+        chosen_parameter: the parameter that was chosen before the fit; None for none.
         inflections: the shares below which the rows break what the law claims.
     """
 
@@ -182,7 +186,7 @@ class _FitTask:
     runs: Runs
     symmetries: Freedom
     options: FitOptions
-    first: _ChosenParameter | None = None
+    chosen_parameter: _ChosenParameter | None = None
     inflections: tuple[Inflection, ...] = ()
 
     def with_law(self, law: Law) -> _FitTask:
@@ -200,14 +204,14 @@ class _Diagnosis:
         bounds: parameter -> the bound on which it lies, lower or upper.
         on_bound: those parameters, shape (parameters,).
         undetermined: names of the parameters that the data do not determine.
-        determined: intervals and covariance of the parameters.
+        uncertainty: intervals and covariance of the parameters.
         diagnostics: the findings.
     """
 
     bounds: Mapping[str, str]
     on_bound: NDArray[np.bool_]
     undetermined: frozenset[str]
-    determined: IntervalEstimate
+    uncertainty: IntervalEstimate
     diagnostics: tuple[Diagnostic, ...]
 
 
@@ -217,7 +221,7 @@ def _solve_and_diagnose(task: _FitTask) -> Fit:
     with np.errstate(all="ignore"):  # searches pass through points where a law overflows
         best = optimum(law, problem, options.starts, options.seed, options.progress)
         diagnosis = _diagnose(task, best)
-        lower = diagnosis.determined.lower
+        lower = diagnosis.uncertainty.lower
         if lower is not None:  # the search for an interval met a lower objective
             other = optimum(law, problem, lower, options.seed)
             if other.loss < best.loss:
@@ -237,22 +241,24 @@ def _diagnose(task: _FitTask, best: Optimum) -> _Diagnosis:
     """Intervals of the best parameters, and findings about them, the search and the rows."""
     law, problem, theta = task.prepared, task.problem, best.theta
     bound_notes, bounds = diagnose.bound_findings(law, problem, theta)
-    lost_by_symmetry = lost_directions(task.symmetries)
-    flat, undetermined = undetermined_directions(
-        law, problem, theta, bounds, _other_points(task), lost_by_symmetry
+    unidentifiable = unidentifiable_directions(task.symmetries)
+    undetermined_findings, undetermined = undetermined_directions(
+        law, problem, theta, bounds, _other_points(task), unidentifiable
     )
     on_bound = np.isin(law.names, list(bounds))
     is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
-    determined = _determine(task, theta, on_bound, is_undetermined)
-    search_findings = _search_findings(task, best, bool(flat))
-    diagnostics = [*search_findings, *flat, *bound_notes, *determined.notes]
-    diagnostics += diagnose.few_rows_findings(problem, chosen=int(task.first is not None))
+    uncertainty = _uncertainty(task, theta, on_bound, is_undetermined)
+    search_findings = _search_findings(task, best, bool(undetermined_findings))
+    diagnostics = [*search_findings, *undetermined_findings, *bound_notes, *uncertainty.notes]
+    diagnostics += diagnose.few_rows_findings(
+        problem, chosen=int(task.chosen_parameter is not None)
+    )
     diagnostics += _precision_findings(
-        task, theta, determined, diagnostics, on_bound | is_undetermined, tuple(bounds)
+        task, theta, uncertainty, diagnostics, on_bound | is_undetermined, tuple(bounds)
     )
     diagnostics += diagnose.worse_than_mean_findings(problem, theta)
     diagnostics += _row_findings(task, best, diagnostics)
-    return _Diagnosis(bounds, on_bound, undetermined, determined, tuple(diagnostics))
+    return _Diagnosis(bounds, on_bound, undetermined, uncertainty, tuple(diagnostics))
 
 
 def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
@@ -277,48 +283,48 @@ def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
         seed=task.options.seed,
         held=_fixed_parameters(task, dict(zip(names, theta, strict=True))),
         optimality=optimality(problem, best.free, diagnosis.on_bound),
-        intervals=diagnosis.determined.intervals,
-        spread=diagnosis.determined.covariance,
+        intervals=diagnosis.uncertainty.intervals,
+        spread=diagnosis.uncertainty.covariance,
     )
 
 
-def _determine(
+def _uncertainty(
     task: _FitTask,
     theta: Array,
     on_bound: NDArray[np.bool_],
     is_undetermined: NDArray[np.bool_],
 ) -> IntervalEstimate:
     """The intervals and covariance of the parameters, with one that was chosen before the fit."""
-    options, groups, first = task.options, task.runs.groups, task.first
-    problem = task.problem if first is None else first.problem
+    options, groups, chosen_parameter = task.options, task.runs.groups, task.chosen_parameter
+    problem = task.problem if chosen_parameter is None else chosen_parameter.problem
     # by runs, copies within a run are already one unit
     copied = groups is None and any(d.code == "D0114" for d in task.runs.warnings)
     copied = copied and are_mostly_copies(problem)
     if copied:
         problem = weight_copies_as_one(problem)
-    if first is None:
-        determined = intervals_of(problem, theta, on_bound, is_undetermined, options, groups)
+    if chosen_parameter is None:
+        uncertainty = intervals_of(problem, theta, on_bound, is_undetermined, options, groups)
     else:
-        determined = intervals_of(
+        uncertainty = intervals_of(
             problem,
-            first.with_entry(theta, first.value),
-            first.with_entry(on_bound, False),
-            first.with_entry(is_undetermined, False),
+            chosen_parameter.with_entry(theta, chosen_parameter.value),
+            chosen_parameter.with_entry(on_bound, False),
+            chosen_parameter.with_entry(is_undetermined, False),
             options,
             groups,
-            first.criterion,
+            chosen_parameter.criterion,
         )
     if (
         copied
-        and not determined.intervals.ends
-        and not determined.notes
-        and determined.covariance is None
+        and not uncertainty.intervals.ends
+        and not uncertainty.notes
+        and uncertainty.covariance is None
     ):
         message = "exact copies of rows leave too few measurements for intervals"
         help = "keep one of each, or measure more"
         note = Diagnostic("F0122", message, "warning", help=help)
-        determined = replace(determined, notes=(note,))
-    return determined
+        uncertainty = replace(uncertainty, notes=(note,))
+    return uncertainty
 
 
 def _row_findings(task: _FitTask, best: Optimum, earlier: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -330,41 +336,44 @@ def _row_findings(task: _FitTask, best: Optimum, earlier: Sequence[Diagnostic]) 
         findings = residual_findings(law, problem, best.theta, runs)
     failed |= any(d.code == "F0101" and d.severity == "error" for d in earlier)
     named = any(d.code == "F0115" for d in findings)
-    far = far_values(problem.target)
-    if not named and (few := unjudged_outlier_findings(problem, runs, far)):
-        return [*findings, *few]
+    is_extreme = extreme_measurements(problem.target)
+    if not named and (untestable := untestable_outlier_findings(problem, runs, is_extreme)):
+        return [*findings, *untestable]
     # a robust loss already ignores single rows: a second fit would say the same
-    if named or is_robust(problem) or not (failed or far.any()):
+    if named or is_robust(problem) or not (failed or is_extreme.any()):
         return findings
     starts = task.options.starts if isinstance(task.options.starts, int) else AUTO
     return [
         *findings,
-        *influential_row_findings(law, problem, runs, far, task.options.seed, starts),
+        *influential_row_findings(law, problem, runs, is_extreme, task.options.seed, starts),
     ]
 
 
 def _precision_findings(
     task: _FitTask,
     theta: Array,
-    determined: IntervalEstimate,
+    uncertainty: IntervalEstimate,
     diagnostics: Sequence[Diagnostic],
     skipped: NDArray[np.bool_],
     on_bound: tuple[str, ...],
 ) -> list[Diagnostic]:
     """Findings about parameters and predictions that the rows do not determine; none where F0101
     reports it."""
-    if determined.covariance is None or any(
+    if uncertainty.covariance is None or any(
         d.code == "F0101" and d.severity == "error" for d in diagnostics
     ):
         return []
-    law, problem, first = task.prepared, task.problem, task.first
-    if first is not None:
-        law, problem = first.law, first.problem
-        theta, skipped = first.with_entry(theta, first.value), first.with_entry(skipped, False)
+    law, problem, chosen_parameter = task.prepared, task.problem, task.chosen_parameter
+    if chosen_parameter is not None:
+        law, problem = chosen_parameter.law, chosen_parameter.problem
+        theta, skipped = (
+            chosen_parameter.with_entry(theta, chosen_parameter.value),
+            chosen_parameter.with_entry(skipped, False),
+        )
     skipped_names = frozenset(
         name for name, is_skipped in zip(law.names, skipped, strict=True) if is_skipped
     )
-    fitted = PrecisionInputs(law, problem, theta, determined.covariance, skipped_names, on_bound)
+    fitted = PrecisionInputs(law, problem, theta, uncertainty.covariance, skipped_names, on_bound)
     # collinear variables: the warning of F0101 covers them
     tied = any(d.code == "F0101" for d in diagnostics)
     return [
@@ -376,27 +385,31 @@ def _precision_findings(
 def _fixed_parameters(task: _FitTask, values: Mapping[str, float]) -> dict[str, FixedParameter]:
     """The parameters that are fixed or tied, with how one was chosen."""
     fixed = fixed_values(task.law, values)
-    if task.first is not None:
-        choice = task.first.criterion.choice
-        fixed[choice.name] = FixedParameter(task.first.value, choice.text(task.law.output))
+    if task.chosen_parameter is not None:
+        choice = task.chosen_parameter.criterion.choice
+        fixed[choice.name] = FixedParameter(
+            task.chosen_parameter.value, choice.text(task.law.output)
+        )
     return fixed
 
 
-def _search_findings(task: _FitTask, best: Optimum, flat: bool) -> list[Diagnostic]:
+def _search_findings(
+    task: _FitTask, best: Optimum, undetermined_findings: bool
+) -> list[Diagnostic]:
     """Findings about the data, the law and the search for the minimum."""
     diagnostics = [*task.runs.warnings, *findings(task.law, task.symmetries, "error")]
-    if task.first is not None:
-        diagnostics += task.first.criterion.findings(task.first.value)
+    if task.chosen_parameter is not None:
+        diagnostics += task.chosen_parameter.criterion.findings(task.chosen_parameter.value)
     if best.outside:
         message = f"{best.outside:,} declared starts lie outside the domain and were left out"
         diagnostics.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
-    first = min(best.reached, key=lambda d: d.loss)
-    diagnostics += several_optima(task.prepared, best.searched, first, best.reached)
+    best_solution = min(best.reached, key=lambda d: d.loss)
+    diagnostics += several_optima(task.prepared, best.searched, best_solution, best.reached)
     diagnostics += diagnose.agreement_findings(best.agreement.starts, best.agreement.agreed)
     if not best.converged:
         message = f"the search stopped early: {best.reason}"
         help = "start elsewhere, or ask for more starts"
-        if flat:
+        if undetermined_findings:
             help = "it wanders where the data say nothing (F0101); measure there first"
         diagnostics.append(Diagnostic("F0105", message, help=help))
     return diagnostics

@@ -54,8 +54,10 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class LostDirections:
-    """The directions in the parameters of a law that no data can determine.
+class UnidentifiableDirections:
+    """Directions in parameter space along which no prediction changes.
+
+    They make a law structurally non-identifiable: no data can determine them.
 
     Attributes:
         count: how many there are.

@@ -213,16 +213,12 @@ class TransformDerivatives:
         """
         slopes = self.slopes
         if slopes.ndim == 3:
-            parameters_and_derivatives: Array = np.swapaxes(slopes, 1, 2) @ by_parameters @ slopes
-            return (
-                parameters_and_derivatives
-                if gradient is None
-                else parameters_and_derivatives + self.contract(gradient)
-            )
-        parameters_and_derivatives = by_parameters * slopes[:, :, None] * slopes[:, None]
+            by_free: Array = np.swapaxes(slopes, 1, 2) @ by_parameters @ slopes
+            return by_free if gradient is None else by_free + self.contract(gradient)
+        by_free = by_parameters * slopes[:, :, None] * slopes[:, None]
         if gradient is not None:
-            diagonal(parameters_and_derivatives)[...] += self.contract(gradient)
-        return parameters_and_derivatives
+            diagonal(by_free)[...] += self.contract(gradient)
+        return by_free
 
 
 def diagonal(matrices: Array) -> Array:

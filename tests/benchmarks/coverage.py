@@ -228,7 +228,7 @@ def by_delta(sim: Simulated, level: float, resamples: int) -> Ends:
     (made,), (slopes,) = sim.points.residuals_and_slopes(spread.free[None])
     slopes = slopes[:, ~sim.held]
     kept = spread.covariance[np.ix_(~sim.held, ~sim.held)]
-    half = spread.far * np.sqrt(np.sum(slopes @ kept * slopes, axis=1))
+    half = spread.half_width * np.sqrt(np.sum(slopes @ kept * slopes, axis=1))
     made = made + sim.points.goal
     return np.append(spread.low, made - half), np.append(spread.high, made + half)
 

@@ -30,7 +30,7 @@ from lawdsl.fitting.diagnostics.design_coverage import (
     variable_blocks,
 )
 from lawdsl.fitting.intervals.m_estimator import noise_of
-from lawdsl.fitting.prepared_law import LostDirections, PreparedLaw
+from lawdsl.fitting.prepared_law import PreparedLaw, UnidentifiableDirections
 from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
 from lawdsl.fitting.transforms import bound_distances
 
@@ -97,7 +97,7 @@ def undetermined_directions(
     theta: Array,
     on_bound: Iterable[str],
     other_points: Array,
-    unidentifiable: LostDirections,
+    unidentifiable: UnidentifiableDirections,
 ) -> tuple[list[Diagnostic], frozenset[str]]:
     """Find directions in parameter space that the data do not determine, and their parameters.
 

@@ -19,11 +19,16 @@ from lawdsl.fitting.solvers.multistart import optimum
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-HUBER_DELTA = 1e-3  # Huber's delta, relative: nearly least absolute residuals, but differentiable
-MIN_ROBUST_FREEDOM = 5  # residual degrees of freedom: with fewer, outliers cannot be identified
-FAR_RANGES = 5.0  # times the range of all others: values further out have another cause than noise
-MAX_FAR_SHARE = 0.1  # of the rows: more are not mistakes in single rows
-MAX_ROBUST_ROWS = 20_000  # rows: a second search on longer tables takes too long
+# relative to the spread of the output: nearly least absolute residuals, but differentiable
+HUBER_DELTA = 1e-3
+# residual degrees of freedom: with fewer, outliers cannot be identified
+MIN_ROBUST_FREEDOM = 5
+# relative to the range of all others: values further from them have another cause than noise
+EXTREME_RANGES = 5.0
+# of the rows: more of them are not mistakes in single rows
+MAX_EXTREME_SHARE = 0.1
+# a second search on longer tables takes too long
+MAX_ROBUST_ROWS = 20_000
 
 
 def is_robust(problem: Problem) -> bool:
@@ -37,7 +42,7 @@ def is_robust(problem: Problem) -> bool:
     return bool(objective.delta < 0.1 * np.std(values))
 
 
-def far_values(target: Array) -> Mask:
+def extreme_measurements(target: Array) -> Mask:
     """A few measurements far from all others, as they are and in logarithms, which are most likely
     errors: one loss of 30 among losses of 2.5.
 
@@ -48,34 +53,33 @@ def far_values(target: Array) -> Mask:
         Which values, shape (rows,).
     """
     # on both scales: values over decades are far apart on one of them only
-    return np.logical_and.reduce(_far_tails_on_scales(target))
+    return np.logical_and.reduce(_extreme_tails(target))
 
 
-def _far_tails_on_scales(values: Array) -> list[Mask]:
+def _extreme_tails(values: Array) -> list[Mask]:
     """Which values are far from all others as they are, and in logarithms where these exist."""
     scales = [values, np.log(values)] if np.all(values > 0) else [values]
-    return [_far_tail(scaled) for scaled in scales]
+    return [_extreme_tail(scaled) for scaled in scales]
 
 
-def _far_tail(values: Array) -> Mask:
+def _extreme_tail(values: Array) -> Mask:
     """The few largest, or the few smallest values, if they are far from the rest."""
-    far = np.zeros(len(values), dtype=bool)
+    is_extreme = np.zeros(len(values), dtype=bool)
     order = np.argsort(values)
     ordered = values[order]
     # two values at least remain, whose range is the unit
-    for k in range(1, min(max(1, int(MAX_FAR_SHARE * len(values))), len(values) - 2) + 1):
+    for k in range(1, min(max(1, int(MAX_EXTREME_SHARE * len(values))), len(values) - 2) + 1):
         low, high = ordered[:-k], ordered[k:]
         # equal values have no range, and anything would be far from them
-        if ordered[-k] - low[-1] > FAR_RANGES * (low[-1] - low[0]) > 0:
-            far[order[-k:]] = True
-        if high[0] - ordered[k - 1] > FAR_RANGES * (high[-1] - high[0]) > 0:
-            far[order[:k]] = True
-    return far
+        if ordered[-k] - low[-1] > EXTREME_RANGES * (low[-1] - low[0]) > 0:
+            is_extreme[order[-k:]] = True
+        if high[0] - ordered[k - 1] > EXTREME_RANGES * (high[-1] - high[0]) > 0:
+            is_extreme[order[:k]] = True
+    return is_extreme
 
 
-def unjudged_outlier_findings(problem: Problem, runs: Runs, far: Mask) -> list[Diagnostic]:
-    """A warning about measurements far from all others, where too few rows are left to judge them
-    by the law.
+def untestable_outlier_findings(problem: Problem, runs: Runs, is_extreme: Mask) -> list[Diagnostic]:
+    """A warning about measurements far from all others that too few rows can test by the law.
 
     Rows whose variables lie as far from those of the others are not among them: the law may be
     steep there.
@@ -83,17 +87,18 @@ def unjudged_outlier_findings(problem: Problem, runs: Runs, far: Mask) -> list[D
     Args:
         problem: the objective to be minimised, with its data.
         runs: the table.
-        far: measurements far from all others, shape (rows,).
+        is_extreme: measurements far from all others, shape (rows,).
     """
-    far_in_variables = [
-        far_tail for column in problem.columns for far_tail in _far_tails_on_scales(column)
-    ]
-    judged = np.flatnonzero(far & ~np.logical_or.reduce(far_in_variables, initial=False))
-    if not len(judged) or problem.rows - np.sum(far) >= problem.parameters + MIN_ROBUST_FREEDOM:
+    extreme_in_variables = [tail for column in problem.columns for tail in _extreme_tails(column)]
+    tested = np.flatnonzero(is_extreme & ~np.logical_or.reduce(extreme_in_variables, initial=False))
+    if (
+        not len(tested)
+        or problem.rows - np.sum(is_extreme) >= problem.parameters + MIN_ROBUST_FREEDOM
+    ):
         return []
-    numbers, values, others = runs.rows[judged], problem.target[judged], problem.target[~far]
+    numbers, values, others = runs.rows[tested], problem.target[tested], problem.target[~is_extreme]
     which = ", ".join(f"row {n} with {x:.6g}" for n, x in zip(numbers, values, strict=True))
-    verb = "lies" if len(judged) == 1 else "lie"
+    verb = "lies" if len(tested) == 1 else "lie"
     message = (
         f"{which} {verb} far from all others, {np.min(others):.6g} to {np.max(others):.6g}, and too "
         "few rows are left to judge by the law"
@@ -104,20 +109,29 @@ def unjudged_outlier_findings(problem: Problem, runs: Runs, far: Mask) -> list[D
 
 
 def influential_row_findings(
-    law: PreparedLaw, problem: Problem, runs: Runs, far: Mask, seed: int, starts: int | str = AUTO
+    law: PreparedLaw,
+    problem: Problem,
+    runs: Runs,
+    is_extreme: Mask,
+    seed: int,
+    starts: int | str = AUTO,
 ) -> list[Diagnostic]:
     """Find the rows that lie far from a robust fit to the others, if any.
 
     Args:
         law: the law.
-        problem: its fit, which has failed, or may follow a few rows.
+        problem: of the fit, which has failed, or may follow a few rows.
         runs: the table.
-        far: measurements far from all others, shape (rows,). The law is fitted without them; if
-            there are none, to all rows by a robust loss.
+        is_extreme: measurements far from all others, shape (rows,). The law is fitted without
+            them; if there are none, to all rows by a robust loss.
         seed: of the starts.
         starts: how many; no more than the fit itself was given.
     """
-    if not problem.parameters + MIN_ROBUST_FREEDOM <= problem.rows - np.sum(far) <= MAX_ROBUST_ROWS:
+    if (
+        not problem.parameters + MIN_ROBUST_FREEDOM
+        <= problem.rows - np.sum(is_extreme)
+        <= MAX_ROBUST_ROWS
+    ):
         return []
     log = bool(np.all(problem.target > 0))
     values = np.log(problem.target) if log else problem.target
@@ -128,11 +142,13 @@ def influential_row_findings(
         problem.objective, loss=HUBER.name, delta=HUBER_DELTA * deviation, log=log, choice=None
     )
     robust = law.problem(runs.columns, problem.target, objective, problem.weights)
-    # the search sees the other rows only; the far values are judged by their residuals afterwards
-    best = optimum(law, robust.subset(np.flatnonzero(~far)), starts, seed)
+    # the search uses the other rows only; the extreme values are tested by their residuals
+    best = optimum(law, robust.subset(np.flatnonzero(~is_extreme)), starts, seed)
     with np.errstate(all="ignore"):
         if not np.all(np.isfinite(robust.slopes(best.theta[None])[0])):
             return []
-    findings = residual_findings(law, robust, best.theta, runs, far if far.any() else None)
+    findings = residual_findings(
+        law, robust, best.theta, runs, is_extreme if is_extreme.any() else None
+    )
     note = "residuals of a robust fit; this fit follows these rows, or fails because of them"
     return [replace(d, notes=(*d.notes, note)) for d in findings if d.code == "F0115"]

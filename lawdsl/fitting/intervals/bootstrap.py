@@ -22,8 +22,9 @@ from lawdsl.fitting.intervals.covariance import (
     Covariance,
 )
 from lawdsl.fitting.intervals.delta import open_ends_at_infinity
+from lawdsl.fitting.intervals.interval_method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
-from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
+from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
@@ -34,7 +35,6 @@ from lawdsl.fitting.transforms import (
     within_limits,
     without_coupled_limits,
 )
-from lawdsl.fitting.two_step import StraightestCriterion
 
 Array = NDArray[np.float64]
 
@@ -155,7 +155,7 @@ def bootstrap(
     seed: int = 0,
     groups: Groups = None,
     progress: Callable[[int, int], None] | None = None,
-    before: StraightestCriterion | None = None,
+    before: LinearityCriterion | None = None,
 ) -> Resamples:
     """Fit resamples of the rows, or of the runs.
 
@@ -164,7 +164,7 @@ def bootstrap(
     altogether, so a small table still determines all parameters.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,), where each resample begins.
         resamples: how many.
         seed: of the draws; the same seed gives the same resamples.
@@ -238,7 +238,7 @@ def _fit_resamples(
     theta: Array,
     weights: Array,
     transforms: Transforms | None,
-    before: StraightestCriterion | None,
+    before: LinearityCriterion | None,
 ) -> tuple[Array, NDArray[np.bool_]]:
     weighted_problem = replace(
         problem, weights=weights, transforms=transforms or problem.transforms
@@ -260,12 +260,14 @@ def _fit_resamples(
 
 
 def _bootstrap_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
-    options, first = task.options, task.first
-    narrowest = task.scatter.narrowest
-    if first is None and not task.undetermined.any() and narrowest < MIN_INVERSE_CONDITION:
+    options, criterion = task.options, task.criterion
+    narrowest = task.linearised.narrowest
+    if criterion is None and not task.undetermined.any() and narrowest < MIN_INVERSE_CONDITION:
         return _collinear_diagnostic(narrowest)
     count, seed = options.resamples, options.seed
-    drawn = bootstrap(task.problem, task.theta, count, seed, task.groups, options.progress, first)
+    drawn = bootstrap(
+        task.problem, task.theta, count, seed, task.groups, options.progress, criterion
+    )
     failed = int(np.sum(~drawn.settled))
     notes: tuple[Diagnostic, ...] = ()
     if failed > MAX_FAILED_SHARE * count:
@@ -275,7 +277,7 @@ def _bootstrap_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
     return IntervalEnds(
         drawn.errors(),
         *drawn.ends(options.level, task.free),
-        covariance=None if first is None else drawn.spread(task.names, task.free),
+        covariance=None if criterion is None else drawn.spread(task.names, task.free),
         resamples=count,
         failed=failed,
         notes=notes,
@@ -294,4 +296,4 @@ def _collinear_diagnostic(narrowest: float) -> Diagnostic:
     return Diagnostic("F0122", message, "warning", help=help)
 
 
-METHOD = IntervalMethod(_bootstrap_ends, spare=MIN_SPARE_UNITS, repeats_choice=True)
+METHOD = IntervalMethod(_bootstrap_ends, min_excess_units=MIN_SPARE_UNITS, repeats_choice=True)

@@ -166,7 +166,7 @@ def with_untransformed(problem: Problem, number: int) -> Problem:
     """Return the fit with one parameter untransformed: on its bound its free number is infinite.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         number: of the parameter.
     """
     each = [

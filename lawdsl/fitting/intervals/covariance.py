@@ -180,7 +180,7 @@ def parameter_covariance(
     about the noise within a run.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
         names: of the parameters.
         fitted: how many of them do not lie on a bound: subtracted from the degrees of freedom.

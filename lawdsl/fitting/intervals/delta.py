@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.intervals.covariance import column_norms, decompose_jacobian, leave_one_run_out
-from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of
-from lawdsl.fitting.intervals.method import (
+from lawdsl.fitting.intervals.interval_method import (
     IntervalEnds,
     IntervalMethod,
     IntervalTask,
     LinearisedErrors,
 )
+from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
@@ -113,8 +113,8 @@ def _clustered_covariance(
 
 
 def _linearised_ends(task: IntervalTask) -> IntervalEnds:
-    scatter = task.scatter
-    return IntervalEnds(scatter.errors, scatter.low, scatter.high)
+    linearised = task.linearised
+    return IntervalEnds(linearised.errors, linearised.low, linearised.high)
 
 
 METHOD = IntervalMethod(_linearised_ends)

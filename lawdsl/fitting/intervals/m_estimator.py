@@ -59,7 +59,7 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     """Estimate the noise from the residuals of a fit.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         residual: shape (rows,).
         parameters: how many were fitted.
         groups: the training run of each row, shape (rows,): rows of one run are not independent, so

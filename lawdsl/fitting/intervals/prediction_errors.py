@@ -50,7 +50,7 @@ def predict_with_errors(problem: Problem, theta: Array, columns: Array) -> Predi
     Parameters on a bound count as free: without them the errors would be too small.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
         columns: the variables at the points, shape (variables, points), in the law's units.
     """
@@ -64,7 +64,7 @@ def problem_at(problem: Problem, columns: Array) -> Problem:
     """Return the law of a fit at other points, without measurements.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         columns: the variables at the points, shape (variables, points), in the law's units.
     """
     target = np.ones(columns.shape[1])

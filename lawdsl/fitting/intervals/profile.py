@@ -20,8 +20,8 @@ from lawdsl.fitting.intervals.constrained_profile import (
     with_untransformed,
 )
 from lawdsl.fitting.intervals.delta import linearised_errors, open_ends_at_infinity
+from lawdsl.fitting.intervals.interval_method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
-from lawdsl.fitting.intervals.method import IntervalEnds, IntervalMethod, IntervalTask
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
@@ -157,7 +157,7 @@ class _EndSearch:
     """The state of the search for the ends of intervals: one row per end.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         free: its free numbers, shape (parameters,).
         width: an estimate of the half width of each interval, shape (parameters,).
         base: the objective of the fit.
@@ -284,7 +284,7 @@ class _EndSearch:
 
 def _profile_ends(task: IntervalTask) -> IntervalEnds:
     level, groups = task.options.level, task.groups
-    ends = profile(task.loose, task.theta, task.on_bound, level, groups, task.problem)
+    ends = profile(task.uncoupled, task.theta, task.on_bound, level, groups, task.problem)
     notes: tuple[Diagnostic, ...] = ()
     if ends.left_out:
         message = (
@@ -293,7 +293,7 @@ def _profile_ends(task: IntervalTask) -> IntervalEnds:
         )
         help = "compare them with --intervals bootstrap, or let fewer bounds depend on parameters"
         notes = (Diagnostic("F0122", message, "warning", help=help),)
-    return IntervalEnds(task.scatter.errors, ends.low, ends.high, ends.lower, notes=notes)
+    return IntervalEnds(task.linearised.errors, ends.low, ends.high, ends.lower, notes=notes)
 
 
 METHOD = IntervalMethod(_profile_ends, on_bounds=True)

@@ -13,15 +13,15 @@ import sympy as sp
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.preparation.symbolic_linearity import logarithm
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.two_step import StraightestCriterion
 from lawdsl.language.symbols import ParameterChoice
 from lawdsl.law.algebra import bounded
 from lawdsl.law.law import Law, Quantity
 
 
-def choice_criterion(law: Law, problem: Problem, choice: ParameterChoice) -> StraightestCriterion:
+def choice_criterion(law: Law, problem: Problem, choice: ParameterChoice) -> LinearityCriterion:
     """Build the criterion by which a parameter of a law is chosen, on a table.
 
     Args:
@@ -64,7 +64,7 @@ def choice_criterion(law: Law, problem: Problem, choice: ParameterChoice) -> Str
         raise _choice_error(message, "measure more, or fit a smaller law")
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
     ends = (lower.number, lower.closed)
-    return StraightestCriterion(
+    return LinearityCriterion(
         choice, number, *ends, problem.target, terms[:, 1:], terms[:, 0], weights
     )
 

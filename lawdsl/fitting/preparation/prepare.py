@@ -23,10 +23,10 @@ from lawdsl.fitting.preparation.symbolic_linearity import (
     linear_parameters,
 )
 from lawdsl.fitting.prepared_law import (
-    LostDirections,
     ParameterBound,
     ParameterDomain,
     PreparedLaw,
+    UnidentifiableDirections,
     Variable,
 )
 from lawdsl.fitting.problem import Problem
@@ -82,13 +82,13 @@ def prepare(law: Law) -> PreparedLaw:
     )
 
 
-def lost_directions(freedom: Freedom) -> LostDirections:
-    """What a fit needs of the freedom of a law.
+def unidentifiable_directions(freedom: Freedom) -> UnidentifiableDirections:
+    """What a fit needs of the symmetries of a law.
 
     Args:
         freedom: the directions in its parameters that no data can determine.
     """
-    return LostDirections(freedom.lost, freedom.parameters, freedom.held)
+    return UnidentifiableDirections(freedom.lost, freedom.parameters, freedom.held)
 
 
 def _names(symbols: set[sp.Symbol]) -> frozenset[str]:

@@ -1,5 +1,4 @@
-"""Law + problem -> the value of a parameter chosen before the others: c with log(L - c) most
-linear.
+"""Law + problem -> the value of a parameter chosen before the fit: c with log(L - c) most linear.
 
 L = c + k*exp(t*r) gives log(L - c) = log(k) + t*r, which is linear in r. So c minimises the share
 of the variance of log(L - c) that a regression leaves unexplained, |(I - QQᵀ)·z|²/|z - mean(z)|²
@@ -22,19 +21,21 @@ from lawdsl.language.symbols import ParameterChoice
 
 Array = NDArray[np.float64]
 
-SCANNED_VALUES = 2000  # values, where the law does not say how many
-# of the interval: the least distance of candidates from the smallest measurement
+# where the law does not give the number of candidates
+SCANNED_VALUES = 2000
+# relative to the interval: least distance of a candidate from the smallest measurement
 MIN_CANDIDATE_DISTANCE = 1e-9
-DISTANCE_RTOL = 1e-12  # tolerance relative to the distance from the smallest measurement
+# relative to the distance from the smallest measurement: tolerance of the refined value
+DISTANCE_RTOL = 1e-12
 
 
 @dataclass(frozen=True)
-class StraightestCriterion:
-    """The criterion by which a parameter is chosen.
+class LinearityCriterion:
+    """Chooses the parameter c for which log(L - c) is most nearly linear in the regressors.
 
     Attributes:
         choice: which parameter, and among how many values.
-        number: of the parameter in the law.
+        number: position of the parameter in the law.
         lower: its lower bound.
         closed: whether it may equal that bound.
         target: the measured values, shape (rows,).
@@ -86,8 +87,7 @@ class StraightestCriterion:
         best = int(np.argmin(self.unexplained(candidates, weights)))
         if self.choice.count is not None or best in (0, len(candidates) - 1):
             return float(candidates[best])
-        # by the logarithm of the distance: candidates are as dense in it as they are towards the
-        # top
+        # by the logarithm of the distance from the top, in which candidates are equally dense
         log_distances = np.log(self.top - candidates[[best + 1, best - 1]])
 
         def share(distance: float) -> float:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.intervals.m_estimator import Groups
+from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.two_step import StraightestCriterion
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -32,7 +32,7 @@ class LinearisedErrors:
             within each run, whose rows share most of their error.
         errors: standard errors of the parameters, shape (parameters,).
         low, high: ends of the intervals, shape (parameters,); nan for parameters without one.
-        far: the half width of the intervals, in standard errors of the free numbers.
+        half_width: of the intervals, in standard errors of the free numbers.
         narrowest: the smallest singular value of the scaled Jacobian that is above rounding,
             relative to the largest: the inverse of its condition number.
     """
@@ -43,7 +43,7 @@ class LinearisedErrors:
     errors: Array
     low: Array
     high: Array
-    far: float
+    half_width: float
     narrowest: float
 
 
@@ -52,28 +52,28 @@ class IntervalTask:
     """The fit whose intervals are computed.
 
     Attributes:
-        problem: the fit.
-        loose: the fit without the bounds that depend on other parameters.
+        problem: the objective to be minimised, with its data.
+        uncoupled: the fit without the bounds that depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
         names: of the parameters.
         on_bound: those that lie on a bound, shape (parameters,).
         undetermined: those that the data do not determine, shape (parameters,).
         options: of the fit: level, resamples, seed and progress.
-        scatter: errors and intervals of the linearised fit.
+        linearised: errors and intervals of the linearised fit.
         groups: the training run of each row, shape (rows,).
-        first: how a parameter is chosen before the others are fitted.
+        criterion: by which a parameter is chosen before the fit; None for none.
     """
 
     problem: Problem
-    loose: Problem
+    uncoupled: Problem
     theta: Array
     names: tuple[str, ...]
     on_bound: Mask
     undetermined: Mask
     options: FitOptions
-    scatter: LinearisedErrors
+    linearised: LinearisedErrors
     groups: Groups = None
-    first: StraightestCriterion | None = None
+    criterion: LinearityCriterion | None = None
 
     @property
     def free(self) -> int:
@@ -112,12 +112,12 @@ class IntervalMethod:
 
     Attributes:
         ends: computes the intervals, or says why there are none.
-        spare: how many rows or runs it needs beyond the parameters.
+        min_excess_units: rows or runs needed beyond the number of parameters.
         on_bounds: whether parameters that lie on a bound have intervals.
         repeats_choice: whether it repeats the choice of a parameter before the fit.
     """
 
     ends: Callable[[IntervalTask], IntervalEnds | Diagnostic]
-    spare: int = 0
+    min_excess_units: int = 0
     on_bounds: bool = False
     repeats_choice: bool = False

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.intervals.covariance import Covariance, parameter_covariance
 from lawdsl.fitting.intervals.delta import linearised_errors
+from lawdsl.fitting.intervals.interval_method import IntervalMethod, IntervalTask
 from lawdsl.fitting.intervals.m_estimator import Groups
-from lawdsl.fitting.intervals.method import IntervalMethod, IntervalTask
+from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.options import METHODS, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals
 from lawdsl.fitting.transforms import Transforms, without_coupled_limits
-from lawdsl.fitting.two_step import StraightestCriterion
 
 Array = NDArray[np.float64]
 
@@ -49,12 +49,12 @@ def intervals(
     undetermined: NDArray[np.bool_],
     options: FitOptions,
     groups: Groups = None,
-    first: StraightestCriterion | None = None,
+    criterion: LinearityCriterion | None = None,
 ) -> IntervalEstimate:
     """Compute intervals of the parameters of a fit, and their covariance.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
         on_bound: those that lie on a bound, shape (parameters,): they stay there and have no
             interval.
@@ -62,32 +62,41 @@ def intervals(
             interval, but their uncertainty enters those of the others.
         options: of the fit: the method, level, resamples, seed and progress of the intervals.
         groups: the training run of each row, shape (rows,).
-        first: how a parameter is chosen before the others are fitted.
+        criterion: by which a parameter is chosen before the fit; None for none.
     """
     method = method_of(options.intervals)
     names = tuple(t.name for t in problem.transforms)
     free = int(np.sum(~on_bound))
     missing_reason, linearised_covariance = (
-        _too_few_units(problem, free, method.spare, groups),
+        _too_few_units(problem, free, method.min_excess_units, groups),
         None,
     )
-    if first is None and _too_few_units(problem, free, 0, groups) is None:
+    if criterion is None and _too_few_units(problem, free, 0, groups) is None:
         linearised_covariance = parameter_covariance(problem, theta, names, free, groups)
     unit = "rows" if groups is None else "runs"
-    if missing_reason is None and first is not None and not method.repeats_choice:
-        missing_reason = [_choice_needs_bootstrap(problem, free, first, groups)]
+    if missing_reason is None and criterion is not None and not method.repeats_choice:
+        missing_reason = [_choice_needs_bootstrap(problem, free, criterion, groups)]
     without_ends = Intervals(options.intervals, options.level, unit, {}, {})
     if missing_reason is not None:
         return IntervalEstimate(without_ends, linearised_covariance, None, tuple(missing_reason))
     # a profile is searched without the bounds between parameters, which it keeps by active sets
-    loose = replace(
+    uncoupled = replace(
         problem, transforms=without_coupled_limits(problem.transforms) or problem.transforms
     )
-    scatter = linearised_errors(
+    linearised = linearised_errors(
         _with_active_bounds(problem, on_bound), theta, on_bound, options.level, groups
     )
     task = IntervalTask(
-        problem, loose, theta, names, on_bound, undetermined, options, scatter, groups, first
+        problem,
+        uncoupled,
+        theta,
+        names,
+        on_bound,
+        undetermined,
+        options,
+        linearised,
+        groups,
+        criterion,
     )
     ends = method.ends(task)
     if isinstance(ends, Diagnostic):
@@ -98,7 +107,7 @@ def intervals(
         i for i in range(len(names)) if not (excluded[i] or np.isnan(low[i]) or np.isnan(high[i]))
     ]
     has_finite_end = np.isfinite(low) | np.isfinite(high)
-    endless = [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_finite_end))]
+    without_end = [names[i] for i in np.flatnonzero(~(excluded | on_bound | has_finite_end))]
     result = Intervals(
         options.intervals,
         options.level,
@@ -108,8 +117,8 @@ def intervals(
         ends.resamples,
         ends.failed,
     )
-    covariance = linearised_covariance if first is None else ends.covariance
-    notes = (*ends.notes, *_endless_warnings(endless, groups))
+    covariance = linearised_covariance if criterion is None else ends.covariance
+    notes = (*ends.notes, *_endless_warnings(without_end, groups))
     return IntervalEstimate(result, covariance, ends.lower, notes)
 
 
@@ -138,7 +147,7 @@ def _with_active_bounds(problem: Problem, on_bound: NDArray[np.bool_]) -> Proble
 
 
 def _too_few_units(
-    problem: Problem, parameters: int, spare: int, groups: Groups
+    problem: Problem, parameters: int, min_excess_units: int, groups: Groups
 ) -> list[Diagnostic] | None:
     """Why the rows or runs are too few for intervals; empty if another finding reports it, None if
     they are enough."""
@@ -151,7 +160,7 @@ def _too_few_units(
         message = "all rows are of one training run: how far another would lie is not known"
         help = "leave --run out, and read intervals as those of this run; or measure another run"
         return [Diagnostic("F0122", message, "warning", help=help)]
-    if spare and units < parameters + spare:
+    if min_excess_units and units < parameters + min_excess_units:
         message = f"{units} {what} are too few to draw from for {parameters} parameters"
         help = "ask for --intervals profile, or measure more"
         return [Diagnostic("F0122", message, "warning", help=help)]
@@ -170,14 +179,14 @@ def _endless_warnings(names: list[str], groups: Groups) -> list[Diagnostic]:
 
 
 def _choice_needs_bootstrap(
-    problem: Problem, parameters: int, first: StraightestCriterion, groups: Groups
+    problem: Problem, parameters: int, criterion: LinearityCriterion, groups: Groups
 ) -> Diagnostic:
     """The diagnostic that a parameter chosen before the fit has intervals by a bootstrap only."""
-    name = first.choice.name
+    name = criterion.choice.name
     message = (
         f"{name} is chosen before the fit: only a bootstrap, which repeats both, gives intervals"
     )
-    few = _too_few_units(problem, parameters, method_of("bootstrap").spare, groups)
+    few = _too_few_units(problem, parameters, method_of("bootstrap").min_excess_units, groups)
     help = "measure more, and ask" if few else "ask"
     return Diagnostic("F0122", message, "warning", help=f"{help} for --intervals bootstrap")
 
