@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from fractions import Fraction
+from typing import Literal
 
 import flint
 import mpmath
@@ -17,7 +18,7 @@ from lawdsl.compiling.interval_evaluation import interval_sign
 from lawdsl.compiling.intervals import OPERATIONS, Interval, NoInterval
 from lawdsl.compiling.tape import OPERATIONS as NAMES
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.core.functions import DERIVED, EXTREMA, FUNCTIONS
+from lawdsl.core.functions import DERIVED, EXTREMA, FUNCTIONS, Function
 from lawdsl.core.time_limit import OutOfTime, time_limit
 
 x, y = sp.symbols("x y", real=True)
@@ -221,3 +222,21 @@ def test_a_time_limit_leaves_the_precision_as_it_was():
         except OutOfTime as error:
             kept.append(error)
         assert flint.ctx.prec == before
+
+
+@pytest.mark.parametrize("monotone", [0, 1])
+def test_a_formula_of_others_without_a_value_gives_no_interval(
+    monotone: Literal[0, 1], monkeypatch: pytest.MonkeyPatch
+):
+    row = Function(
+        derivative=lambda m, x, y: 1 / (1 + m.abs(x)) ** 2,
+        value=lambda m, x: x / (1 + m.abs(x)),
+        monotone=monotone,
+        range=(-1, 1),
+    )
+    monkeypatch.setitem(FUNCTIONS, "softsign", row)
+    softsign = intervals._of_row("softsign", row)
+    with pytest.raises(NoInterval):
+        softsign(Interval(arb(0), arb(0)))
+    inside = softsign(Interval(arb(1), arb(3)))
+    assert inside.low <= 0.5 and inside.high >= 0.75

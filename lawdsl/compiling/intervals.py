@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import flint
 from flint import arb
 
-from lawdsl.compiling.balls import BALLS
+from lawdsl.compiling.balls import BALLS, NoBall
 from lawdsl.core.functions import Function, value_in
 from lawdsl.core.time_limit import unstruck
 from lawdsl.law.functions import NAMES, ROWS
@@ -177,9 +177,15 @@ def _inverse(x: Any, side: int) -> Any:
 
 def _of_row(name: str, row: Function) -> Callable[[Interval], Interval]:
     """A function without kinks and poles, restricted to its range if the ends are integers."""
-    value = value_in(BALLS, name)
+    on_balls = value_in(BALLS, name)
     without_zero, everywhere = row.domain == "positive", row.domain == "all"
     low, high = (None if callable(end) or end is None else arb(end) for end in row.range)
+
+    def value(x: Any) -> Any:
+        try:
+            return on_balls(x)
+        except NoBall:  # a formula made of others may have none where its function has one
+            raise NoInterval from None
 
     def cut(least: Any, greatest: Any) -> Interval:
         # outward rounding may leave the range; ends such as pi/2 are not exact, and do not cut
