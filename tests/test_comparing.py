@@ -727,3 +727,23 @@ def test_held_parameters_are_held_in_the_laws_that_have_them():
     assert counts == {"chinchilla": 4, "mixing.size": 3}
     with pytest.raises(lawdsl.LawdslError):
         lawdsl.compare(laws, table, protocols="all", fix={"nothing": 1.0})
+
+
+ZERO = "x,L\n0,0\n1,1\n2,2.1\n3,2.9\n4,4.2\n5,4.9\n6,6.1\n7,6.8\n8,8.1\n9,9\n"
+
+
+def test_what_is_printed_is_of_the_objective_and_has_no_logarithm_of_0(tmp_path: Path):
+    (tmp_path / "line.law").write_text("law line\nvariable x\nparameter a\nL = a*x\n")
+    (tmp_path / "zero.csv").write_text(ZERO)
+    paths = str(tmp_path / "line.law"), str(tmp_path / "zero.csv")
+    fit = commands.run("fit", *paths, "--objective", "squared")
+    assert "R² 0.99" in fit.stdout and "nan" not in fit.stdout
+
+    told = commands.run("compare", *paths, "--objective", "squared", "--protocol", "all")
+    (header,) = (line for line in told.stdout.splitlines() if line.startswith("rank "))
+    assert "Squared sum" in header and "Huber" not in header
+    row = next(line for line in told.stdout.splitlines() if line.startswith("1 "))
+    assert "nan" not in row
+    found = commands.run("compare", *paths, "--objective", "squared", "--protocol", "all", "--json")
+    (standing,) = json.loads(found.stdout)["result"]["rankings"][0]["standings"]
+    assert f"{standing['scores']['objective']['sum']:.4g}" in row.split()

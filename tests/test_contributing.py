@@ -149,6 +149,7 @@ answers = {
     "predict": said("predict", "fit.json", "r=0.5"),
     "compare": said("compare", "dcpt.share", "mixing.two_domain", "share.tsv", "--protocol", "halves"),
     "claims": said("claims", "toy.half_life"),
+    "delta": " ".join(CliRunner().invoke(cli, ["fit", "--help"]).output.split()),
 }
 for name, command in cli.commands.items():
     assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0, name
@@ -230,6 +231,7 @@ def test_the_module_of_an_interval_method_has_it(name: str):
 def test_the_objective_is_minimised(answers: dict[str, Any]):
     fit = answers["logcosh"]
     assert "logcosh" in json.dumps(fit["objective"])
+    assert re.search(r"The delta of huber(, \w+)* or logcosh, in place of", answers["delta"])
     assert fit["converged"] and fit["parameters"]["E"]["value"] == pytest.approx(2.31, abs=0.02)
 
 

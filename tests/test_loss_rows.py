@@ -81,6 +81,39 @@ def test_slopes_and_curvatures_are_the_derivatives(objective):
     )
 
 
+def assert_convex(objective: Objective) -> None:
+    sizes = np.geomspace(1e-12, 1e4, 200)
+    r = np.concatenate([-sizes[::-1], [0.0], sizes])
+    value, slope = value_and_slope(r, objective)
+    rounding = 1e-12 * np.max(np.abs(slope))
+    assert np.all(curvature_of(r, slope, objective, exact=True) >= 0)
+    assert np.all(np.diff(slope) >= -rounding)
+    half = rho((r[1:] + r[:-1]) / 2, objective)
+    # log-cosh near 0 is a difference of numbers of size delta²
+    error = 1e-14 * objective.delta**2
+    assert np.all(half <= (value[1:] + value[:-1]) * (0.5 + 1e-12) + error)
+    assert np.all(value >= -error) and abs(value[len(sizes)]) <= error
+
+
+def test_it_is_convex_with_its_minimum_at_0(objective):
+    assert_convex(objective)
+
+
+def test_a_loss_that_is_not_convex_is_noticed(monkeypatch):
+    cauchy = Loss(
+        "cauchy",
+        value=lambda m, r, delta: delta**2 / 2 * m.log1p((r / delta) ** 2),
+        slope=lambda m, r, delta: r / (1 + (r / delta) ** 2),
+        curvature=lambda m, r, slope, delta: (1 - (r / delta) ** 2) / (1 + (r / delta) ** 2) ** 2,
+        weight=lambda m, r, slope, delta: 1 / (1 + (r / delta) ** 2),
+        log_normalizer=lambda tau, delta: 0.0,
+        parameters=("delta",),
+    )
+    monkeypatch.setitem(LOSSES, "cauchy", cauchy)
+    with pytest.raises(AssertionError):
+        assert_convex(Objective("cauchy", delta=0.05))
+
+
 def test_the_value_beside_the_slope_is_the_value(objective):
     value, slope = value_and_slope(RESIDUALS, objective)
     np.testing.assert_allclose(value, rho(RESIDUALS, objective), rtol=1e-14, atol=1e-300)

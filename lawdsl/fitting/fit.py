@@ -187,7 +187,7 @@ def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Ob
             help = "leave it out, or ask for a Huber loss: --objective 'huber(log)'"
             raise LawdslError(Diagnostic("L0404", f"a {chosen.loss} loss has no delta", help=help))
         if not 0 < delta < np.inf:
-            message = f"Huber's delta is a number above 0, not {delta:g}"
+            message = f"{chosen.loss.capitalize()}'s delta is a number above 0, not {delta:g}"
             raise LawdslError(Diagnostic("L0404", message, help="write --delta 1e-3"))
         chosen = replace(chosen, delta=float(delta))
     return chosen

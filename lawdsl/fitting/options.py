@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any, TypeGuard
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import disjunction
 from lawdsl.core.losses import LOSSES
 
 Progress = Callable[[int, int], None]
@@ -25,6 +26,13 @@ METHODS: Mapping[str, str] = {
     "bootstrap": "lawdsl.fitting.intervals.bootstrap",
 }
 """Methods of intervals -> the modules that have them as METHOD, loaded when asked for."""
+
+_WITH_DELTA = [name for name, row in LOSSES.items() if "delta" in row.parameters]
+_DELTA = (
+    f"{_WITH_DELTA[0].capitalize()}'s delta"
+    if len(_WITH_DELTA) == 1
+    else f"The delta of {disjunction(_WITH_DELTA)}"
+)
 
 AUTO = "auto"
 
@@ -89,8 +97,8 @@ class FitOptions:
     )
     delta: float | None = _option(
         None,
-        "Huber's delta in place of the law's own.",
-        "Huber's delta, in place of the law's own.",
+        f"{_DELTA} in place of the law's own.",
+        f"{_DELTA}, in place of the law's own.",
         kind=float,
     )
     where: tuple[str, ...] = _option(

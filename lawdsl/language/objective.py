@@ -36,12 +36,33 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
         if isinstance(statement.objective, tree.Call) and statement.objective.keywords:
             name, _ = statement.objective.keywords[0]
             help = f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
+        else:
+            help = _bad_parameter(statement.objective) or help
         scope.report("L0404", "this is not an objective", statement.span, help)
     elif objective.choice is not None and not _can_be_chosen(
         scope, objective.choice, statement.span
     ):
         return None
     return objective
+
+
+def _bad_parameter(formula: Formula) -> str:
+    """What to write for the first parameter of a loss that is not a number above 0; empty where all
+    are, or their number is wrong."""
+    match formula:
+        case tree.Call(name, (_, *arguments), (), ()) if name in LOSSES:
+            row = LOSSES[name]
+        case _:
+            return ""
+    if len(arguments) != len(row.parameters):
+        return ""
+    for parameter, example, argument in zip(row.parameters, row.example, arguments, strict=True):
+        if _read_sizes([argument]) is None:
+            return (
+                f"`{print_formula(argument)}`, the {parameter} of {name}, must be a number above 0: "
+                f"write {example}"
+            )
+    return ""
 
 
 def _can_be_chosen(scope: Scope, choice: ParameterChoice, span: Span) -> bool:
@@ -94,8 +115,11 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
 
 def _read_parameters(row: Loss, arguments: Sequence[Formula]) -> list[float] | None:
     """The parameters of a loss; None where they are too few, too many or not above 0."""
-    if len(arguments) != len(row.parameters):
-        return None
+    return _read_sizes(arguments) if len(arguments) == len(row.parameters) else None
+
+
+def _read_sizes(arguments: Sequence[Formula]) -> list[float] | None:
+    """The values of formulas that are numbers above 0; None where one is something else."""
     try:
         sizes = [value(argument) for argument in arguments]
     except (Undefined, TooLarge):

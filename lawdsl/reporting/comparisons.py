@@ -38,7 +38,7 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
         show_rows(headers, rows, out)
     if details:
         for ranking in comparison.rankings:
-            _show_ranking(ranking, out)
+            _show_ranking(ranking, comparison.objective.partition("(")[0].capitalize(), out)
 
 
 def show_comparisons(comparisons: Comparisons, out: Console) -> None:
@@ -78,15 +78,26 @@ def _title(comparison: Comparison, rows: int) -> Text:
     return Text(f"{subject} on {printable(data)}", style="bold")
 
 
-def _show_ranking(ranking: Ranking, out: Console) -> None:
-    """Print a ranking: the held-out part and the scores of each law."""
+def _show_ranking(ranking: Ranking, loss: str, out: Console) -> None:
+    """Print a ranking: the held-out part and the scores of each law, of which the first is the
+    named loss of the objective."""
     out.print()
     title = Text(ranking.title, style="bold")
     folds = f", mean of {ranking.folds} folds" if ranking.folds > 1 else ""
     subtitle = f": {ranking.criterion}{folds}; intervals over {ranking.units} {ranking.unit}"
     out.print(title + Text(subtitle), soft_wrap=True)
     score = "AICc" if ranking.standings[0].aicc is not None else "score"
-    headers = ["rank", "law", score, "behind the best", "Huber sum", "mean", "R²", "log R²", "MAE"]
+    headers = [
+        "rank",
+        "law",
+        score,
+        "behind the best",
+        f"{loss} sum",
+        "mean",
+        "R²",
+        "log R²",
+        "MAE",
+    ]
     rows = [_row(standing) for standing in ranking.standings]
     notes = [_notes(standing, ranking.folds) for standing in ranking.standings]
     if any(notes):
@@ -102,8 +113,8 @@ def _row(standing: RankedLaw) -> list[str]:
         standing.law,
         score_text(standing.score),
         _difference_text(standing.behind),
-        score_text(scores.huber.sum),
-        score_text(scores.huber.mean),
+        score_text(scores.objective.sum),
+        score_text(scores.objective.mean),
         _r_squared_text(scores.r2),
         _r_squared_text(scores.r2_log),
         score_text(scores.mae),

@@ -70,7 +70,12 @@ def _show_parts(parts: Sequence[Fit], law: Declarations, out: Console) -> None:
     for part in parts:
         m, a = part.metrics, part.agreement
         codes = dict.fromkeys(d.code for d in part.diagnostics)
-        scores = (f"{part.data.rows:,}", f"{m.r2:.4f}", f"{m.r2_log:.4f}", number_text(m.mae))
+        scores = (
+            f"{part.data.rows:,}",
+            f"{m.r2:.4f}",
+            "-" if math.isnan(m.r2_log) else f"{m.r2_log:.4f}",
+            number_text(m.mae),
+        )
         verdict = ": ".join(filter(None, (part.verdict, ", ".join(codes))))
         rows.append([label_of(part), *scores, f"{a.agreed} of {a.starts}", verdict])
     first = 0 if over else 1  # one fit to all rows has no label

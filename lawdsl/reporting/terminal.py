@@ -213,7 +213,9 @@ def show_fit(fit: Fit, out: Console) -> None:
     show_data(fit.law, fit.data, out)
     o, m, a = fit.objective, fit.metrics, fit.agreement
     out.print(f"  {o.name}: sum {o.sum:.10g}, mean {o.mean:.6g}", soft_wrap=True)
-    out.print(f"  R² {m.r2:.6f} (log {m.r2_log:.6f}), mean absolute error {m.mae:.6g}")
+    # where a value is not above 0 there is no R² of logarithms
+    log = "" if math.isnan(m.r2_log) else f" (log {m.r2_log:.6f})"
+    out.print(f"  R² {m.r2:.6f}{log}, mean absolute error {m.mae:.6g}")
     out.print(f"  {a.agreed} of {a.starts} starts agree; {fit.stopped}")
     best = fit.optimality
     flat = best.gradient < GRADIENT_RTOL
