@@ -146,7 +146,7 @@ class Run(Record):
 
 
 class ExecutionConfig(Record):
-    """How a run is run; other values give the same losses, but for rounding."""
+    """The execution of a run; it changes the losses by rounding only."""
 
     device: str = "auto"
     """auto, cpu, cuda, cuda:1"""

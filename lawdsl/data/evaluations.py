@@ -19,7 +19,7 @@ Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 MAX_INTERPOLATION_DISTANCE = 1 / 16
-"""How far a place may lie from two evaluations, as a part of its square: the distances multiplied.
+"""Product of the distances of a position from two evaluations, at most, relative to its square.
 
 A loss E + B/t^(1/2) is then missed by 2 to 4 % of B/t^(1/2), from t/2 on: t^2 L''/2 is 3/8 of that.
 """

@@ -27,7 +27,7 @@ from lawdsl.law.law import Law
 
 CORRECT = "correct the table"
 DO_WITHOUT = f"{CORRECT}, or choose rows with --where, or leave such rows out with --drop-bad"
-"""What to do about bad rows; only a fit can do without them."""
+"""Advice about bad rows; only a fit can drop them."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from lawdsl.core.files import write_bytes
 from lawdsl.data.formats import FORMATS, WRITTEN, Format
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-"""What a column of texts is made of that is a column of numbers; `007` is none, but a name."""
+"""A cell of a column of texts that is a column of numbers; `007` is a name."""
 
 MAX_INTEGER = 2**63  # whole numbers of Parquet and SQLite are below
 

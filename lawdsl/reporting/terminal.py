@@ -276,7 +276,7 @@ def _show_parameters(fit: Fit, out: Console) -> None:
 
 
 def interval_heading(intervals: Intervals) -> str:
-    """What intervals are called at the head of a table."""
+    """The heading of a column of intervals."""
     per_run = "" if intervals.by == "rows" else f", by {intervals.by}"
     return f"{100 * intervals.level:g} % interval ({intervals.method}{per_run})"
 
@@ -297,7 +297,7 @@ def interval_text(low: float, high: float) -> str:
 
 
 def _show_claims(fit: Fit, out: Console) -> None:
-    """What the law's claims are for the fitted values: those that hold counted, others in full."""
+    """Print the verdicts on claims at the fitted values: a count of true ones, others in full."""
     if fit.law.added:
         out.print(Text(f"enforced: {', '.join(fit.law.added)}"), soft_wrap=True)
     certified = [c for c in fit.claims if c.verdict == "certified"]

@@ -1,4 +1,4 @@
-"""Trends of a table on a terminal: a line for each way to look at a claim, and where it fails."""
+"""Trends of a table -> text on a terminal: a line for each test of a claim, and exceptions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def show_trends(trends: Trends, out: Console, *, details: bool = True) -> None:
 
 
 def _noise_text(trends: Trends) -> str:
-    """What is too small to tell."""
+    """The size below which differences are inconclusive."""
     noises = [series.noise for trend in trends.trends for series in trend.series]
     limits = sorted(noise.limit for noise in noises if noise.limit is not None)
     if not limits:
@@ -77,7 +77,7 @@ def _counts_text(series: DifferenceSeries) -> tuple[str, ...]:
 
 
 def _show_exceptions(trend: Trend, unit: str, out: Console) -> None:
-    """How large the exceptions to a claim are and where, and a table of the variable that tells."""
+    """Print the sizes and ranges of exceptions to a claim, and the table of the best split."""
     from lawdsl.data.trends.findings import exceptions
 
     out.print()

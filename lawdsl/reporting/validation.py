@@ -17,7 +17,7 @@ HEADERS = ("model", "tokens", "loss", "median perplexity", "worst from")
 
 
 def show_set(selection: Mapping[str, Any], out: Console) -> None:
-    """What was drawn, what the models made of it, what is kept.
+    """Print the samples that were drawn, their scores by the models, and the selection.
 
     Args:
         selection: what selection.json says, with the tokens and the folder of the set.

@@ -1,4 +1,4 @@
-"""Which law a table of runs can be fitted with: one whose parameters its grid identifies."""
+"""Table of runs -> a law that can be fitted: one whose parameters its grid identifies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do next with a table.
+    """The recommended next command for a table.
 
     Attributes:
         command: that fits a law to it; empty where no law that ships can be fitted.
@@ -82,7 +82,7 @@ def _rows(table: RunsTable) -> Iterable[Row]:
 def _most(
     rows: Sequence[Row], fixed: Sequence[str], varying: str, *, last: bool = True
 ) -> tuple[dict[str, Any], int]:
-    """Where most values of a column are measured with others fixed, and how many.
+    """The point at which most values of a column are measured, others fixed; and their number.
 
     Args:
         last: take the place with the largest values where there are several, else the smallest.

@@ -17,7 +17,7 @@ from . import models
 
 @dataclass(frozen=True)
 class RunInputs:
-    """What a run reads.
+    """The inputs of a run.
 
     Attributes:
         facts: of the model that it begins with, which is not loaded yet.

@@ -217,7 +217,7 @@ def _shapes(
     chunk: int,
     product: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What `_gradients` gives, without the numbers."""
+    """Uninitialised results of `_gradients`."""
     high = _high(hidden)
     by_bias = weight.new_empty(0, dtype=high) if bias is None else torch.empty_like(bias)
     by_weight = weight.new_empty(weight.shape)

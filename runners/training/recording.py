@@ -71,7 +71,7 @@ def _losses(
 
 
 def _progress(task: TrainingTask, step: int) -> dict[str, Any]:
-    """What follows from the step alone: tokens, the learning rate and its areas, the mixture."""
+    """The quantities that follow from the step: tokens, learning rate and its areas, mixture."""
     mixture = task.inputs.mixture
     s1, s2 = schedule_areas(task.training, step)
     return {

@@ -221,7 +221,7 @@ def _batches(rows: sqlite3.Cursor, name: str) -> Iterator[list[tuple[Any, ...]]]
 
 
 def _too_long(base: sqlite3.Connection, table: str) -> Iterator[str]:
-    """Which columns have a cell that is too long, as ` of column x `."""
+    """The columns with a cell that is too long, as ` of column x `."""
     for row in base.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall():
         column = _quoted(str(row[1]))
         try:

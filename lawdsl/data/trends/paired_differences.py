@@ -175,7 +175,7 @@ def sort_into_lines(pairs: GridValues, i: int) -> tuple[GridValues, Codes]:
 
 
 def _is_new_value(keys: Codes) -> Mask:
-    """Where a column differs from the one before it; the first does."""
+    """The mask of columns that differ from the previous one; the first does."""
     differ = np.any(np.diff(keys, axis=1) != 0, axis=0)
     return np.concatenate([[True], differ])[: keys.shape[1]]
 

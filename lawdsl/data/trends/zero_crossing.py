@@ -63,7 +63,7 @@ def crossing(
 
 
 def _estimate(shares: Array, slope: Array, error: Array) -> float | None:
-    """Where the slopes cross 0, if they fall as the share rises."""
+    """The share at which the slopes cross 0, if they fall as the share rises."""
     falling = isotonic_regression(slope, weights=1 / error**2, increasing=False).x
     above = int(np.sum(falling > 0))
     if above in (0, len(shares)):
@@ -95,7 +95,7 @@ def _interval(shares: Array, slope: Array, error: Array, times: float) -> tuple[
 
 
 def _examined_shares(top: float, bottom: float) -> Array:
-    """Where it is looked, from one measured share to the next: evenly, and where a line is 0."""
+    """The grid between two measured shares: even steps, and the zero of the linear interpolant."""
     steps = np.linspace(0, 1, STEPS_BETWEEN_SHARES + 1)
     return np.union1d(steps, [top / (top - bottom)]) if top * bottom < 0 else steps
 

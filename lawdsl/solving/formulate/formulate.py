@@ -286,8 +286,7 @@ class _Formulation:
         substitution: Mapping[sp.Symbol, sp.Expr],
         arguments: Mapping[str, tree.Formula],
     ) -> None:
-        """What the law promises of a variable is a condition, unless it is plain from the domains
-        of the question."""
+        """Make bounds of a law's variable constraints, unless the question's domains imply them."""
         for bound in quantity.bounds:
             limit = bound.limit.xreplace(source.replacing(substitution))
             margin = substitution[quantity.symbol] - limit

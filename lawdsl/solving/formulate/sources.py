@@ -68,7 +68,7 @@ class FitSource:
         return sp.Symbol(f"{self.use}.{quantity.name}", **quantity.symbol.assumptions0)
 
     def replacing(self, variables: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
-        """What the law's symbols become in the question, its variables being given."""
+        """The substitution of the law's symbols in the question, its variables being given."""
         parameters = {q.symbol: self.symbols[q.name] for q in self.law.parameters}
         return {**variables, **parameters, **{q.symbol: self._own(q) for q in self.law.settings}}
 

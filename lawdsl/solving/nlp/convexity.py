@@ -31,7 +31,7 @@ def curvatures(
     unknowns: Mapping[sp.Symbol, tuple[float, float]],
     values: Mapping[sp.Symbol, float] | None = None,
 ) -> list[CurvatureName | None]:
-    """What each of some expressions is in all unknowns together, on a box.
+    """The curvatures of expressions in all unknowns jointly, on a box.
 
     Equal subexpressions are analysed once.
 

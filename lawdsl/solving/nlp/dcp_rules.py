@@ -18,7 +18,7 @@ from lawdsl.law.functions import NAMES, ROWS
 
 @dataclass(frozen=True, slots=True)
 class Curvature:
-    """What is known of a part of an expression on a box.
+    """The enclosure and the curvature of a part of an expression on a box.
 
     Attributes:
         range: an enclosure of its values; None where none is known, or it has no value somewhere.
@@ -41,8 +41,8 @@ class Curvature:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a function of one argument is where that argument lies: the sense is 1 where it never
-    decreases there, -1 where it never increases."""
+    """The shape of a function on the range of its argument: `sense` is 1 if it is nondecreasing
+    there, -1 if it is nonincreasing."""
 
     convex: bool = False
     concave: bool = False
@@ -50,7 +50,7 @@ class Shape:
 
 
 Rule = Callable[[Interval, list[Curvature]], Curvature]
-"""Where the result of an operation lies, and its arguments, to what is known of the result."""
+"""Range of the result of an operation, curvatures of its arguments -> curvature of the result."""
 
 UNKNOWN_SHAPE = Shape()
 RISING_CONVEX, FALLING_CONVEX = Shape(convex=True, sense=1), Shape(convex=True, sense=-1)

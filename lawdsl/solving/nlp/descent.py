@@ -27,9 +27,9 @@ EVALUATIONS_PER_STEP = 4  # on average: a search that needs more is abandoned
 
 @dataclass(frozen=True)
 class _SearchCoordinates:
-    """What a search moves: x/span between two ends, log x of an unknown that goes over decades, and
-    from or to an open end what is as x/span near the other one, or near 0, and as a logarithm far
-    away: log(1 + (x - low)/span), and the inverse of sinh.
+    """The coordinates of a search: x/span between two finite bounds, log x of an unknown over
+    decades, log(1 + (x - low)/span) with one finite bound, and arsinh(x/span) with none: linear
+    near the bound or 0, logarithmic far away.
     """
 
     logs: Mask
@@ -39,7 +39,7 @@ class _SearchCoordinates:
 
     @property
     def _open(self) -> tuple[Mask, Mask, Mask]:
-        """Which unknowns are open above only, below only, and on both sides."""
+        """The masks of unknowns without an upper bound only, a lower bound only, and both."""
         above, below = np.isinf(self.high) & ~self.logs, np.isinf(self.low)
         return above & ~below, below & ~above, above & below
 
@@ -59,7 +59,7 @@ class _SearchCoordinates:
         return np.where(both, self.spans * np.sinh(np.where(both, u, 0.0)), x)
 
     def slopes(self, x: Array) -> Array:
-        """How x changes with u."""
+        """The derivative dx/du."""
         up, down, both = self._open
         derivatives = np.where(self.logs, x, self.spans)
         derivatives = np.where(up, self.spans + np.where(up, x - self.low, 0.0), derivatives)

@@ -83,7 +83,7 @@ def _bisect(box: Box) -> list[Box] | None:
 
 
 def _relative_width(low: float, high: float) -> float:
-    """How wide a side is: for ends without bound or over decades as for their logarithms."""
+    """The width of a side; in logarithms if it is unbounded or ranges over decades."""
     if math.isinf(high - low):
         return math.inf
     size = max(abs(low), abs(high))

@@ -149,7 +149,7 @@ def _unexplained(problem: NlpProblem) -> NlpSolution:
 
 
 def _row_shortfall(polytope: Polytope, k: int) -> Iterator[float]:
-    """What a row becomes at least where the others are met; nothing where they cannot be."""
+    """The minimum of a row subject to the others; nothing if these are infeasible."""
     rest = polytope.without(row=k)
     least = rest.linprog(polytope.slopes[k])
     if least.status == 0 and least.fun + polytope.offsets[k] > 0:
@@ -246,7 +246,7 @@ def _relative_violation(problem: NlpProblem, x: Array, size: Array) -> float:
 def _shortfall_of(
     problem: NlpProblem, condition: ConflictMember, best: BestFeasible, starts: int | None
 ) -> Iterator[Shortfall]:
-    """How far one condition is from being met where all others are."""
+    """The least violation of one condition subject to all others."""
     kind, number = condition
     symbol, (low, high) = list(problem.unknowns.items())[number if kind != "constraint" else 0]
     if kind == "constraint":

@@ -241,7 +241,7 @@ def active_set(
         at_point: a point with its multipliers.
 
     Returns:
-        Numbers of the equalities and of the inequalities with a multiplier above WEAK_MULTIPLIER,
+        Positions of the equalities and of the inequalities with a multiplier above WEAK_MULTIPLIER,
         and of the unknowns that are not at a bound.
     """
     rows = np.flatnonzero(problem.equality | (at_point.multipliers > WEAK_MULTIPLIER))

@@ -55,7 +55,7 @@ BOUND_SNAP_DISTANCE = 1e-10
 
 @dataclass(frozen=True)
 class SearchEnd:
-    """Where a search has ended.
+    """The end of a search.
 
     Attributes:
         x: the unknowns.
@@ -92,7 +92,7 @@ class LocalOptimum:
 
     @property
     def x(self) -> Array:
-        """Where it is, in the units of the expressions; at a bound what is there to rounding."""
+        """The point in the expressions' units; unknowns at a bound to rounding are set to it."""
         problem, x = self.problem, self.point.x
         at_low, at_high = at_bounds(problem, x)
         snapped = np.where(at_low, problem.low, np.where(at_high, problem.high, x))

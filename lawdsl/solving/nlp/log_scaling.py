@@ -24,7 +24,7 @@ LOWEST_LOGARITHM, HIGHEST_LOGARITHM = math.log(1e-20), math.log(1e40)
 
 @dataclass(frozen=True)
 class UnknownScale:
-    """How an unknown is searched.
+    """The search variable of an unknown.
 
     Attributes:
         unknown: its symbol.

@@ -163,7 +163,7 @@ def _newton_step(problem: NlpProblem, at_point: KktPoint) -> Array:
 
 
 def _limit_steep_steps(problem: NlpProblem, x: Array, step: Array) -> Array:
-    """A step, in which the way of a steep unknown to its bound changes by no more than a factor."""
+    """A step in which the distance of a steep unknown to its bound changes by at most a factor."""
     for steep, distance, sign in zip(
         problem.steep, (x - problem.low, problem.high - x), (1, -1), strict=True
     ):
@@ -177,7 +177,7 @@ def _limit_steep_steps(problem: NlpProblem, x: Array, step: Array) -> Array:
 
 
 def _truncate_at_bounds(problem: NlpProblem, x: Array, step: Array) -> Array:
-    """Where a step leads, which ends at the first bound that it meets."""
+    """The end of a step, which is cut at the first bound that it meets."""
     low, high = problem.inner
     room = np.where(step < 0, (low - x) / step, np.where(step > 0, (high - x) / step, np.inf))
     shrinks = problem.steep[0] & (x - problem.low < STEEP_REGION_SHARE * problem.spans) & (step < 0)

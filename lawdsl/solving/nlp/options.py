@@ -1,4 +1,4 @@
-"""What a caller may choose about a search for the optimum of several unknowns."""
+"""Options of a search for the optimum of several unknowns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NlpOptions:
-    """How the optimum of a problem is searched for.
+    """Options of the search for the optimum of a problem.
 
     Attributes:
         starts: how many local searches there are, at least 1; None for as many as it takes: one

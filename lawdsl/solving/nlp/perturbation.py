@@ -142,7 +142,7 @@ def _objective(problem: NlpProblem, points: Array, most: float) -> Array:
 
 
 def _are_feasible(problem: NlpProblem, points: Array, values: Array, slopes: Array) -> Mask:
-    """Which points are feasible, to NEARBY_FEASIBILITY_RTOL, and have an objective."""
+    """The mask of points that are feasible to NEARBY_FEASIBILITY_RTOL and have an objective."""
     over = np.where(problem.equality[:, None], np.abs(values[1:]), np.maximum(values[1:], 0.0))
     change = np.abs(_zero_if_infinite(slopes[1:]))
     size = np.einsum("kip,ip->kp", change, np.abs(points))

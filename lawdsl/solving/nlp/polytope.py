@@ -102,8 +102,7 @@ class Polytope:
 
     @cached_property
     def sizes(self) -> Array:
-        """How large the terms of each row may be, 1 for a row without any: violations are relative
-        to them."""
+        """The largest size of each row's terms, the unit of violations; 1 without terms."""
         ends = np.maximum(np.abs(self.low), np.abs(self.high))
         ends = np.where(np.isfinite(ends), ends, self.natural[0])
         magnitudes = np.abs(self.offsets) + np.abs(self.slopes) @ ends

@@ -155,7 +155,7 @@ class NlpProblem:
 
     @cached_property
     def shapes(self) -> list[CurvatureName | None]:
-        """What the objective and the constraints are on the box of the bounds."""
+        """The curvatures of the objective and the constraints on the box of the bounds."""
         if self.original is not None:
             return self.original.shapes
         return curvatures(self.expressions, self.unknowns, self.values)
@@ -222,7 +222,7 @@ class NlpProblem:
 
     @cached_property
     def steep(self) -> tuple[Mask, Mask]:
-        """Which unknowns have an infinite slope, or no value, at their lower and upper bound."""
+        """Masks of unknowns with an infinite slope, or no value, at their lower and upper bound."""
         if self.original is not None:
             return self.original.steep
         low, high = self.polytope.tightened
@@ -248,12 +248,12 @@ class NlpProblem:
 
     @cached_property
     def decades(self) -> Mask:
-        """Which unknowns are positive and may go over decades."""
+        """The mask of unknowns that are positive and range over decades."""
         low, high = self.polytope.tightened
         return (self.low > 0) & np.isfinite(high) & (high > LOG_SCALE_RATIO * low)
 
     def lengths(self, x: Array) -> Array:
-        """What a change of each unknown is compared with at x."""
+        """The lengths at x to which changes of the unknowns are relative, shape (n,)."""
         return np.where(self.decades, x, self.spans)
 
     @cached_property

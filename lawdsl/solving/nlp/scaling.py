@@ -31,7 +31,7 @@ SMALLEST_UNIT, LARGEST_UNIT = 2.0**-900, 2.0**900
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What 1 stands for.
+    """Units of the objective, the unknowns and the constraints.
 
     Attributes:
         goal: of the objective.

@@ -125,7 +125,7 @@ def _approaches_lower_value(goal: Array, is_finite: Mask, smooth: float, best: f
 
 
 def _feasible_points(problem: NlpProblem, points: Array, values: Array, slopes: Array) -> Mask:
-    """Which points satisfy all constraints, inequalities without any tolerance."""
+    """The mask of points that satisfy all constraints, inequalities without tolerance."""
     is_feasible: Mask = np.all(values[1:][~problem.equality] <= 0, axis=0)
     if problem.equality.any():
         abs_slopes = np.abs(np.nan_to_num(slopes[1:][problem.equality]))
@@ -186,7 +186,7 @@ def _project_on_equalities(problem: NlpProblem, points: Array) -> Array:
 
 
 def _growth_choices(n: int) -> Mask:
-    """Which unknowns grow on the simplest paths, shape (n, PLAIN): first one each, then several."""
+    """Mask of unknowns that grow on the plain paths, shape (n, PLAIN_PATHS): one, then several."""
     alone = np.eye(n, dtype=bool)[:, : PLAIN_PATHS // 2]
     # a fixed seed: the plainest paths are the same for every seed of the question
     more = np.random.default_rng(0).random((n, PLAIN_PATHS - alone.shape[1])) < 0.6

@@ -362,7 +362,7 @@ class _LineMinimizer:
         return value is not None and bool(value.low >= upper_bound)
 
     def _excluded_ends(self, ends: tuple[Interval, Interval] | None) -> tuple[bool, bool]:
-        """Which ends of a plateau are excluded: open ends of the range, and strict constraints."""
+        """Whether each end of a plateau is excluded, as an open end or by a strict constraint."""
         if ends is None:
             return False, False
         strict = {k for k, margin in enumerate(self.margins) if margin.strict}

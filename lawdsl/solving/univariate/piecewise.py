@@ -110,7 +110,7 @@ def _innermost_kink(functions: Sequence[IntervalFunction]) -> sp.Expr | None:
 
 
 def _branch_difference(kinked: sp.Expr) -> sp.Expr:
-    """What changes its sign at a kink."""
+    """The expression whose sign selects the branch: its zeros are the kinks."""
     if isinstance(kinked, (sp.Min, sp.Max)):
         # sorted as in `_branch_for`, which must choose between the same two arguments
         first, second = sorted(kinked.args, key=sp.default_sort_key)[:2]
@@ -119,7 +119,7 @@ def _branch_difference(kinked: sp.Expr) -> sp.Expr:
 
 
 def _branch_for(kinked: sp.Expr, sign: int) -> sp.Expr:
-    """What a kinked part is where `_branch_difference` has a sign."""
+    """The branch of a kinked part for a sign of `_branch_difference`."""
     if isinstance(kinked, (sp.Min, sp.Max)):
         first, second, *others = sorted(kinked.args, key=sp.default_sort_key)
         larger, smaller = (first, second) if sign >= 0 else (second, first)

@@ -37,7 +37,7 @@ ROOT_TOLERANCE_BITS = 60  # relative precision of a root
 
 @dataclass(frozen=True)
 class UnknownRange:
-    """Where an unknown may lie: between two numbers, which may be infinite, or be left out."""
+    """The range of an unknown: an interval, closed or open, whose ends may be infinite."""
 
     low: float
     high: float
