@@ -32,13 +32,13 @@ class Entry:
         law: the law.
         name: its unique name in the listing.
         problem: the objective and the data of its fit to all rows, which all laws share.
-        unknowable: what no data can determine about its parameters.
+        symmetries: what no data can determine about its parameters.
     """
 
     law: Law
     name: str
     problem: Problem
-    unknowable: Freedom
+    symmetries: Freedom
 
 
 def fit_and_score(entry: Entry, fold: Fold, seed: int, starts: int) -> tuple[FoldResult, Array]:
@@ -113,7 +113,7 @@ def best_fit(law: Law, problem: Problem, seed: int, starts: int) -> Optimum:
 def _not_identified(entry: Entry, problem: Problem, theta: Array) -> tuple[str, ...]:
     """The parameters that the rows of a fold do not determine, in the law's order."""
     with np.errstate(all="ignore"):
-        law, lost = prepare(entry.law), unidentifiable_directions(entry.unknowable)
+        law, lost = prepare(entry.law), unidentifiable_directions(entry.symmetries)
         _, bounds = bound_findings(law, problem, theta)
         _, undetermined = undetermined_directions(law, problem, theta, bounds, theta[None], lost)
     return tuple(q.name for q in entry.law.parameters if q.name in undetermined)

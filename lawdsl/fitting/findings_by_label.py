@@ -11,8 +11,8 @@ from lawdsl.core.enumerations import abridged
 from lawdsl.fitting.result import Fit
 from lawdsl.language.printer import with_subscripts
 
-LISTED = 8  # labels that the place of a diagnostic lists
-ELEMENT = re.compile(r"(\w+)\[([^\[\]]+)\]")  # t[github, web]
+MAX_LABELS_LISTED = 8  # in the place of a diagnostic
+INDEXED_NAME = re.compile(r"(\w+)\[([^\[\]]+)\]")  # t[github, web]
 
 
 def merge_findings(parts: Sequence[Fit]) -> list[Diagnostic]:
@@ -49,7 +49,7 @@ def generalise_labels(text: str, part: Fit) -> str:
         return text
     names = {*part.parameters, *part.held}
     labels_of_rows = part.law.instance.at
-    return ELEMENT.sub(
+    return INDEXED_NAME.sub(
         lambda m: generalise_name(m[0], labels_of_rows) if m[0] in names else m[0], text
     )
 
@@ -98,4 +98,4 @@ def listed_labels(labels: Sequence[str], parts: int) -> str:
     """
     if len(labels) == parts > 1:
         return f"all {parts} labels"
-    return abridged(labels, LISTED)
+    return abridged(labels, MAX_LABELS_LISTED)

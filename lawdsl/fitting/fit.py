@@ -1,5 +1,4 @@
-"""Law + table + options -> Fit or Fits: the parameters that minimise the objective, and their
-errors."""
+"""Law + table + options -> Fit or Fits: parameters that minimise the objective, with errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Law with index sets + table -> Fits: the rows of each label by themselves where the law allows
-it.
+"""Law with index sets + table -> Fits: the rows of each label separately where the law allows it.
 
 `L[i] = c[i] + k[i]*exp(sum(t[i, j]*r[j] for j))` has a law for each label of i, without a common
 parameter: the objective is a sum of terms with separate parameters, so each label is a small

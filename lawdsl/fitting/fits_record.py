@@ -26,8 +26,7 @@ class FitsRecord(StoredRecord):
         parts: a fit for each label of the rows, or a single one.
         columns: variable, output or set -> column, or pattern of columns, as the user gave them.
         warnings: about the table as a whole.
-        dropped: how many rows were excluded from all parts: without a label, or with invalid
-            shares.
+        dropped: how many rows were excluded from all parts: no label, or invalid shares.
         measured: the variables that the law measures for each domain, and at which points.
         rests: share that is 1 minus the others -> its smallest and largest value.
     """

@@ -111,8 +111,7 @@ def _fitted_columns(
 def _measured_values(
     fits: FitsRecord, law: Law, runs: Any, columns: Mapping[str, str]
 ) -> tuple[Mapping[str, Mapping[str, float]], tuple[Diagnostic, ...]]:
-    """The measured properties of each fitted domain, or of the domains of further runs, at the same
-    points."""
+    """The measured properties of each fitted domain, or of those of further runs, at equal points."""
     assert fits.measured is not None
     if runs is None:
         return fits.measured.values, ()

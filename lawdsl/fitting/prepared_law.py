@@ -91,8 +91,8 @@ class PreparedLaw:
             and how many others lie outside the domain.
         placed: parameters at given values, the others inside their domains, shape (parameters,);
             None where a value lies outside.
-        linear: numbers of the parameters in which the law is jointly linear.
-        coefficients: numbers of the parameters of any sign in which it, or its logarithm, is.
+        linear: positions of the parameters in which the law is jointly linear.
+        coefficients: positions of the parameters of any sign in which it, or its logarithm, is.
         has_logarithm: whether it is a product of powers and exponentials, all of them positive.
         symbols_of_slope: name of a parameter -> the names that the derivative by it contains.
         symbols_of_merged_slope: the same, once powers of one base are merged.

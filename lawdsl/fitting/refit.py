@@ -11,8 +11,9 @@ from lawdsl.fitting.transforms import to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-MAX_REFIT_EVALUATIONS = 200  # evaluations of one fit
-WORST = 1e100  # in place of residuals and slopes without a value
+MAX_REFIT_EVALUATIONS = 200  # of the law, for one fit
+# in place of residuals and slopes without a value
+NO_VALUE_RESIDUAL = 1e100
 
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
@@ -37,13 +38,15 @@ def refit(problem: Problem, theta: Array) -> tuple[Array, float]:
 
     def residuals(free: Array) -> Array:
         search = problem.residuals(free[None])[0] * root
-        return np.nan_to_num(search, nan=WORST, posinf=WORST, neginf=-WORST)
+        return np.nan_to_num(
+            search, nan=NO_VALUE_RESIDUAL, posinf=NO_VALUE_RESIDUAL, neginf=-NO_VALUE_RESIDUAL
+        )
 
     def slopes(free: Array) -> Array:
         search = problem.residuals_and_slopes(free[None])[1][0] * root[:, None]
         return np.nan_to_num(search, nan=0.0, posinf=0.0, neginf=0.0)
 
-    if not np.all(np.abs(residuals(start)) < WORST):
+    if not np.all(np.abs(residuals(start)) < NO_VALUE_RESIDUAL):
         return theta, np.inf
     search = least_squares(residuals, start, slopes, x_scale="jac", max_nfev=MAX_REFIT_EVALUATIONS)
     return to_parameters(problem.transforms, search.x[None])[0], 2.0 * float(search.cost)

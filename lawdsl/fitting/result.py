@@ -29,8 +29,8 @@ from lawdsl.fitting.result_parts import (
 )
 from lawdsl.fitting.storage import (
     FIT_SCHEMA,
+    FITS_SCHEMA,
     READERS,
-    SEVERAL,
     altered,
     check_schema,
     read_again,
@@ -39,8 +39,10 @@ from lawdsl.fitting.stored_consistency import check_stored
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law, unit_text
 
-OUTSIDE = 1.0 + 1e-9  # a value further out than this factor is outside the fitted range
-OTHER_UNIT = 1e3  # times outside: a factor by which units differ (million, billion)
+# times the end of the fitted range: values further out are outside of it
+OUTSIDE_FACTOR = 1.0 + 1e-9
+# times outside: a factor by which units differ, as million and billion
+OTHER_UNIT_FACTOR = 1e3
 MEASURE = "measure there before you rely on it"
 
 
@@ -232,7 +234,7 @@ class Fit(FitRecord):
             ValueError, TypeError, LookupError, AttributeError, OverflowError: data of another form.
             LawdslError: a fit of a law with index sets.
         """
-        if isinstance(content, Mapping) and content.get("schema") == SEVERAL:
+        if isinstance(content, Mapping) and content.get("schema") == FITS_SCHEMA:
             message = "these are the fits of a law with index sets, one for each label"
             help = "read them with `lawdsl.load_fit`, or `lawdsl.Fits.load`"
             raise LawdslError(Diagnostic("F0108", message, help=help))
@@ -266,12 +268,12 @@ def beyond(
     below, above = float(np.min(values)), float(np.max(values))
     factors: list[tuple[str, float]] = []
     # a factor says something only of positive numbers
-    if high > 0 and above > high * OUTSIDE:
+    if high > 0 and above > high * OUTSIDE_FACTOR:
         times = above / high
         factors.append((f"{above:g} is {times:.3g} times the largest fitted, {high:g}", times))
-    elif above > high + abs(high) * (OUTSIDE - 1):
+    elif above > high + abs(high) * (OUTSIDE_FACTOR - 1):
         factors.append((f"{above:g} is above the largest fitted, {high:g}", 1.0))
-    if below < low - abs(low) * (OUTSIDE - 1):
+    if below < low - abs(low) * (OUTSIDE_FACTOR - 1):
         times = low / below if below > 0 < low else 1.0
         ratio = f"{times:.3g} times below" if below > 0 < low else "below"
         factors.append((f"{below:g} is {ratio} the smallest fitted, {low:g}", times))
@@ -280,7 +282,7 @@ def beyond(
             "F0109",
             f"{name} leaves the fitted range: {factor}",
             "warning",
-            help=_advice(name, fitted, unit) if times >= OTHER_UNIT else MEASURE,
+            help=_advice(name, fitted, unit) if times >= OTHER_UNIT_FACTOR else MEASURE,
         )
         for factor, times in factors
     ]

@@ -21,8 +21,8 @@ from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FixedParameter, Parameter
 from lawdsl.fitting.storage import (
+    FITS_SCHEMA,
     READERS,
-    SEVERAL,
     VERDICTS,
     check_schema,
     load,
@@ -84,8 +84,7 @@ class Fits(FitsRecord):
         Args:
             table: a path, a data frame, or a mapping of arrays.
             runs: a table of runs of further domains, from which the law's variables are measured.
-            columns: variable or set -> column, or pattern of columns, where they differ from those
-                fitted.
+            columns: variable or set -> column, or pattern of columns, where other than fitted.
 
         Returns:
             Shape (rows,) where the table contains the label of each row, or the law predicts one
@@ -105,8 +104,7 @@ class Fits(FitsRecord):
         Args:
             table: a path, a data frame, or a mapping of arrays.
             runs: a table of runs of further domains, from which the law's variables are measured.
-            columns: variable or set -> column, or pattern of columns, where they differ from those
-                fitted.
+            columns: variable or set -> column, or pattern of columns, where other than fitted.
 
         Returns:
             The predictions, of the shape that `predict` gives, and a warning for each variable that
@@ -132,8 +130,7 @@ class Fits(FitsRecord):
             table: a path, a data frame, or a mapping of arrays.
             level: 0.95 for 95 % intervals.
             runs: a table of runs of further domains, from which the law's variables are measured.
-            columns: variable or set -> column, or pattern of columns, where they differ from those
-                fitted.
+            columns: variable or set -> column, or pattern of columns, where other than fitted.
 
         Raises:
             LawdslError: a table that cannot be used, a level outside 0.5 to 0.999, or a fit without
@@ -151,7 +148,7 @@ class Fits(FitsRecord):
     def to_json(self) -> dict[str, Any]:
         """The fits as plain data; the keys are stable."""
         content = {
-            "schema": SEVERAL,
+            "schema": FITS_SCHEMA,
             "verdict": self.verdict,
             "labels": {over: list(labels) for over, labels in self.labels.items()},
             "values": self.values,
@@ -174,7 +171,7 @@ class Fits(FitsRecord):
         Raises:
             ValueError, TypeError, LookupError, AttributeError, OverflowError: data of another form.
         """
-        check_schema(content, SEVERAL)
+        check_schema(content, FITS_SCHEMA)
         if not content["parts"]:
             raise ValueError("no parts")
         return read(cls, content, READERS | {Fit: Fit.of_json})
@@ -190,5 +187,5 @@ def load_fit(path: str | Path) -> Fit | Fits:
 
 
 def _either(content: Any) -> Fit | Fits:
-    several = isinstance(content, Mapping) and content.get("schema") == SEVERAL
+    several = isinstance(content, Mapping) and content.get("schema") == FITS_SCHEMA
     return Fits.of_json(content) if several else Fit.of_json(content)

@@ -21,9 +21,9 @@ from lawdsl.language.resolver import Declarations, resolve
 from lawdsl.law.law import Law
 
 FIT_SCHEMA = 2
-SEVERAL = "fits 1"  # the schema of a law with index sets
+FITS_SCHEMA = "fits 1"  # of a law with index sets
 VERDICTS = ("trusted", "caution", "not trusted")
-MAX_FIT_BYTES = 32 * 2**20  # bytes: larger files are not read as fits
+MAX_FIT_BYTES = 32 * 2**20  # larger files are not read as fits
 NO_FIT = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 """What reading content of another form ends in."""
 
@@ -99,8 +99,7 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
 
     Args:
         path: of a file that `save` wrote.
-        build: plain data -> record; exceptions that it raises on data of another form become a
-            LawdslError.
+        build: plain data -> record; its exceptions on data of another form become LawdslError.
 
     Raises:
         LawdslError: the file does not exist, or is not a fit.
@@ -190,8 +189,7 @@ def fitted_law(law: Law) -> FittedLaw:
 
 
 def read_again(fitted: FittedLaw) -> Law:
-    """Rebuild the law that was fitted, except for its labels: with its settings, changes and fixed
-    parameters.
+    """Rebuild the law that was fitted, with settings, changes and fixed parameters, without labels.
 
     Raises:
         LawdslError: its texts do not give that law.

@@ -23,10 +23,13 @@ from lawdsl.law.law import Bound, Law, Quantity
 
 Array = NDArray[np.float64]
 
-AT_BOUND = 1e-9  # relative: a fit on an open bound that is not 0 stores the bound itself, rounded
-SAME = 1e-6  # relative: two sums of the same residuals differ by less
+# relative to the bound: a fit on an open bound that is not 0 stores the bound itself, rounded
+BOUND_RTOL = 1e-9
+# relative to the sum: two sums of the same residuals differ by less
+SUM_RTOL = 1e-6
 MAX_EXACT_ROWS = 2**53  # whole numbers up to here are exact in float64
-EXACT = 1e-9  # relative: residuals of an exact fit are rounding, and so are their sums
+# relative to the measurements: residuals of an exact fit are smaller, and so are their sums
+EXACT_RESIDUAL_RTOL = 1e-9
 
 
 def check_stored(fit: FitRecord, law: Law) -> None:
@@ -84,7 +87,7 @@ def _satisfies(bound: Bound, value: float, limit: float) -> bool:
     # at 0 a relative tolerance is none: a rounded value keeps its sign
     if limit == 0 and bound.relation in (">", "<"):
         return inwards > 0
-    return inwards >= -AT_BOUND * abs(limit)
+    return inwards >= -BOUND_RTOL * abs(limit)
 
 
 def _bound_text(q: Quantity, bound: Bound) -> str:
@@ -99,7 +102,7 @@ def _fixed_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
         stored = fit.held.get(name)
         if stored is None:
             yield f"it has no value of {name}, which the law holds"
-        elif not math.isclose(stored.value, expected.value, rel_tol=SAME, abs_tol=1e-300):
+        elif not math.isclose(stored.value, expected.value, rel_tol=SUM_RTOL, abs_tol=1e-300):
             yield f"{name} = {stored.value:.6g}, but the law holds it at {expected.value:.6g}"
 
 
@@ -121,7 +124,7 @@ def _sum_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
     totals = (objective, objective.log, objective.raw)
     if any(total.sum < 0 or total.mean < 0 for total in totals) or fit.metrics.mae < 0:
         yield "a sum of losses is below 0"
-    if max(fit.metrics.r2, fit.metrics.r2_log, -math.inf) > 1 + EXACT:
+    if max(fit.metrics.r2, fit.metrics.r2_log, -math.inf) > 1 + EXACT_RESIDUAL_RTOL:
         yield "an R² is above 1"
     compared = objective.log if objective.of_logs else objective.raw
     rounding = _rounding_of_sums(fit, law)
@@ -142,13 +145,13 @@ def _rounding_of_sums(fit: FitRecord, law: Law) -> float:
     size = 1.0
     if not fit.objective.of_logs:
         size = max(map(abs, fit.data.ranges.get(law.output, (1.0, 1.0))))
-    return fit.data.rows * EXACT * max(size, size**2) * EXACT
+    return fit.data.rows * EXACT_RESIDUAL_RTOL * max(size, size**2) * EXACT_RESIDUAL_RTOL
 
 
 def _are_equal_sums(one: float, other: float, least: float) -> bool:
     if not (math.isfinite(one) and math.isfinite(other)):
         return True  # a sum without a value contradicts none
-    return abs(one - other) <= SAME * max(abs(one), abs(other)) + least
+    return abs(one - other) <= SUM_RTOL * max(abs(one), abs(other)) + least
 
 
 def _interval_contradictions(fit: FitRecord) -> Iterator[str]:
@@ -160,7 +163,7 @@ def _interval_contradictions(fit: FitRecord) -> Iterator[str]:
         if value is None:
             yield f"it has an interval of {name}, which is not a parameter"
             continue
-        tolerance = AT_BOUND * max(abs(value), abs(low) if math.isfinite(low) else 0.0)
+        tolerance = BOUND_RTOL * max(abs(value), abs(low) if math.isfinite(low) else 0.0)
         if low > high or (
             intervals.method != "bootstrap" and not low - tolerance <= value <= high + tolerance
         ):
@@ -189,7 +192,7 @@ def _prediction_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
         return
     ends = [data.ranges[name] for name in names]
     low, high = data.ranges[law.output]
-    tolerance = data.rows * fit.metrics.mae * (1 + SAME) + SAME * max(abs(low), abs(high))
+    tolerance = data.rows * fit.metrics.mae * (1 + SUM_RTOL) + SUM_RTOL * max(abs(low), abs(high))
     if len(names) == 1:
         worst = max(_end_predictions(fit, law, ends[0]), key=lambda y: max(low - y, y - high))
         is_contradicted, predicted_text = (

@@ -14,7 +14,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from lawdsl.fitting.findings_by_label import ELEMENT, generalise_labels, generalise_name, label_of
+from lawdsl.fitting.findings_by_label import (
+    INDEXED_NAME,
+    generalise_labels,
+    generalise_name,
+    label_of,
+)
 from lawdsl.language.printer import with_subscripts
 from lawdsl.reporting.terminal import (
     STYLES,
@@ -207,7 +212,7 @@ def _tie_texts(law: Declarations, names: Mapping[str, Fit]) -> list[str]:
         indices = law.symbols[base].indices
         label_of_index = {indices[0]: rest.removesuffix("]").split(", ")[0]} if indices else {}
         line = f"{name} = {formula}"
-        alike = ELEMENT.sub(partial(_with_index, label_of_index), line)
+        alike = INDEXED_NAME.sub(partial(_with_index, label_of_index), line)
         lines_by_pattern.setdefault(alike, []).append(line)
     return [alike if len(lines) > 1 else lines[0] for alike, lines in lines_by_pattern.items()]
 

@@ -24,7 +24,7 @@ MAX_CORNERS = 256  # combinations of the extremes of blocks
 
 
 def variable_blocks(law: PreparedLaw, problem: Problem) -> list[list[int]]:
-    """Numbers of the variables that may be recombined, in blocks.
+    """Positions of the variables that may be recombined, in blocks.
 
     Each variable is a block by itself, except that variables with subscripts are in one block, and
     variables with a constant sum: the shares of a simplex, or the measured properties of one

@@ -38,13 +38,19 @@ from lawdsl.fitting.transforms import (
 
 Array = NDArray[np.float64]
 
-INTERVAL_END_RTOL = 1e-9  # relative: an end of an interval is not needed to the last digit
-MIN_RESIDUAL_SHARE = 1e-3  # of a row's error, after the fit
-NEAREST_RESAMPLES_SHARE = 0.9  # of the resamples: the share whose covariance is taken
-TRIMMING_STEPS = 10  # concentration steps towards that share
-MIN_SPARE_UNITS = 3  # rows or runs that resamples need beyond the parameters
-MIN_INVERSE_CONDITION = 1e-7  # inverse condition number below which normal equations are singular
-MAX_FAILED_SHARE = 0.05  # of the resamples: if more do not converge, a warning says so
+# relative to the loss: a smaller predicted decrease ends a fit, since an end of an interval is not
+# needed to the last digit
+INTERVAL_END_RTOL = 1e-9
+# relative to the error of a row: least share that remains in its residual after the fit
+MIN_RESIDUAL_SHARE = 1e-3
+# of the resamples: those nearest to each other, of which the covariance is computed
+NEAREST_RESAMPLES_SHARE = 0.9
+TRIMMING_STEPS = 10  # concentration steps towards these resamples
+MIN_SPARE_UNITS = 3  # rows or runs that resamples need beyond the number of parameters
+# below this inverse condition number normal equations are singular
+MIN_INVERSE_CONDITION = 1e-7
+# of the resamples: if more do not converge, a warning says so
+MAX_FAILED_SHARE = 0.05
 # numbers in the Jacobians of the resamples fitted at once: bounds memory
 MAX_BATCH_NUMBERS = 3_000_000
 
@@ -90,20 +96,18 @@ class Resamples:
             return (high - low) / 2
 
     def spread(self, names: Sequence[str], parameters: int) -> Covariance | None:
-        """The covariance of the parameters over the resamples, by the minimum covariance
-        determinant.
+        """The covariance of the parameters over the resamples, by its minimum determinant.
 
-        Of all subsets of 90 % of the resamples it takes one whose covariance has a small
-        determinant, found by concentration steps (Rousseeuw and Van Driessen (1999), Technometrics
-        41), and scales it to be consistent for normal errors.
+        The minimum covariance determinant: of all subsets of 90 % of the resamples it takes one
+        whose covariance has a small determinant, by concentration steps (Rousseeuw and Van Driessen
+        (1999), Technometrics 41), and scales it to be consistent for normal errors.
 
         Args:
             names: of the parameters.
             parameters: how many of them do not lie on a bound.
 
         Returns:
-            The covariance; None where too few resamples ended in a minimum, or parameters are too
-            many.
+            The covariance; None for too few resamples that ended in a minimum, or many parameters.
         """
         finite = self.theta[self.settled & np.isfinite(self.theta).all(axis=1)]
         count = int(NEAREST_RESAMPLES_SHARE * len(finite))
@@ -181,8 +185,7 @@ def bootstrap(
     # a stream of its own, so that resamples are independent of the starts of the same seed
     rng = np.random.default_rng([seed, 0xB007])
     width = max(1, MAX_BATCH_NUMBERS // (problem.rows * problem.parameters))
-    # fits without the bounds between parameters settle faster; the few that violate one are
-    # repeated
+    # fits without bounds between parameters converge faster; those that violate one are repeated
     uncoupled = without_coupled_limits(problem.transforms)
     resampled, settled = np.empty((resamples, len(theta))), np.zeros(resamples, dtype=bool)
     for first in range(0, resamples, width):
@@ -245,8 +248,7 @@ def _fit_resamples(
     )
     start, fixed = np.repeat(theta[None], len(weights), axis=0), None
     if before is not None:
-        # the parameter chosen before the fit is chosen anew in each resample: that is its
-        # uncertainty
+        # the parameter chosen before the fit is chosen again in each resample: its uncertainty
         start[:, before.number] = [before.value(w) for w in weights]
         fixed = np.zeros(start.shape, dtype=bool)
         fixed[:, before.number] = True

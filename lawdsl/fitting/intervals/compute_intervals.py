@@ -56,8 +56,7 @@ def intervals(
     Args:
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
-        on_bound: those that lie on a bound, shape (parameters,): they stay there and have no
-            interval.
+        on_bound: those that lie on a bound, shape (parameters,): fixed there, without intervals.
         undetermined: those that the data do not determine, shape (parameters,): they have no
             interval, but their uncertainty enters those of the others.
         options: of the fit: the method, level, resamples, seed and progress of the intervals.

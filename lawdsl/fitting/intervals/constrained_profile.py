@@ -26,10 +26,15 @@ from lawdsl.fitting.transforms import Transform, Transforms, bound_distances, to
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-INTERVAL_END_RTOL = 1e-9  # relative: an end of an interval is not needed to the last digit
-MAX_ACTIVE_SETS = 27  # active sets that are tried: those that differ least from that of the fit
-MAX_ENUMERATED = 100_000  # active sets among which those tried are chosen
-COUPLED_BOUND_RTOL = 1e-9  # relative: a violation of a bound below this is rounding
+# relative to the loss: a smaller predicted decrease ends a fit, since an end of an interval is not
+# needed to the last digit
+INTERVAL_END_RTOL = 1e-9
+# active sets that are tried: those that differ least from that of the fit
+MAX_ACTIVE_SETS = 27
+# active sets among which those tried are chosen
+MAX_ENUMERATED = 100_000
+# relative to the bound: a smaller violation of it is rounding
+COUPLED_BOUND_RTOL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -89,8 +94,7 @@ class ConstrainedFit:
         """The best feasible points with one free number fixed in each, and the objective there.
 
         Args:
-            free: the starts, in the free numbers of the fit without the bounds, shape (starts,
-                parameters).
+            free: the starts, in free numbers without the bounds, shape (starts, parameters).
             numbers: the number of the parameter that is fixed in each start, shape (starts,).
 
         Returns:

@@ -1,10 +1,8 @@
-"""Fit -> Covariance: the joint errors of its parameters, which give the error of any function of
-them.
+"""Fit -> Covariance: the joint errors of its parameters, for the errors of functions of them.
 
 It is that of the linearised fit, tau²·(JᵀWJ)⁻¹ with J the Jacobian of the residuals, in the
 parameters themselves. Parameters on a bound count as free: without them the errors of predictions
-would be too small. Directions that no row determines are stored apart, since their error is
-infinite.
+would be too small. Directions of infinite error, which no row determines, are stored separately.
 """
 
 from __future__ import annotations
@@ -23,14 +21,17 @@ from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
 
-MAX_COVARIANCE_PARAMETERS = 100  # parameters: of more the covariance is not kept
-COVARIANCE_RANK_RTOL = 1e-12  # relative to the largest singular value: smaller ones are rounding
-# relative: the part of a gradient in the null space that rounding may cause
+# the covariance of more parameters is not stored
+MAX_COVARIANCE_PARAMETERS = 100
+# relative to the largest singular value: smaller ones are rounding
+COVARIANCE_RANK_RTOL = 1e-12
+# relative to the length of a gradient: a smaller part of it in the null space is rounding
 NULL_SPACE_SHARE = 1e-6
-# information of all other runs about a direction, relative: less is rounding
+# relative to the information of all runs about a direction: less in all but one run is rounding
 MIN_SHARED_INFORMATION = 1e-9
-MIN_NORM = 1e-300
-SAME_DIRECTION_ATOL = 1e-4  # unit vectors that differ by less span one direction
+MIN_NORM = 1e-300  # least divisor
+# unit vectors that differ by less span one direction
+SAME_DIRECTION_ATOL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +119,7 @@ class Covariance:
         Returns:
             Shape (count, p), in the law's units.
         """
-        # a stream of its own, so that draws of errors are independent of the starts of the same
-        # seed
+        # a stream of its own, so that errors are independent of the starts of the same seed
         rng = np.random.default_rng([seed, 0x5B8E])
         normal = rng.normal(size=(count, len(self.sqrt_factor)))
         wide = np.sqrt(self.dof / rng.chisquare(self.dof, size=(count, 1)))
@@ -235,8 +235,7 @@ def unit_noise_covariance(
 
 @dataclass(frozen=True, eq=False)
 class JacobianDecomposition:
-    """The singular value decomposition of a scaled Jacobian, without directions that rounding
-    hides.
+    """The singular value decomposition of a scaled Jacobian, without directions below rounding.
 
     JᵀJ is never formed: that squares the condition number, so that rounding would hide directions
     of width 1e-8 already.

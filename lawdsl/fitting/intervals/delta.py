@@ -22,9 +22,10 @@ from lawdsl.fitting.transforms import to_free, to_parameters, with_slopes
 
 Array = NDArray[np.float64]
 
-# times the value, or 1: ends further out are overflow, not information in the data
+# relative to the value, or 1: ends further out are overflow, not information in the data
 MAX_END_RATIO = 1e100
-RUN_SHARE = 1e-2  # share of a direction below which a parameter does not take part in it
+# share of a direction: a parameter with less does not take part in it
+RUN_SHARE = 1e-2
 
 
 @np.errstate(all="ignore")  # a step may reach points where a law overflows
@@ -88,8 +89,7 @@ def open_ends_at_infinity(low: Array, high: Array, values: Array) -> tuple[Array
 
     Args:
         low, high: the ends, shape (parameters,).
-        values: the estimates, shape (parameters,), which may be large themselves in the unit of the
-            table.
+        values: the estimates, shape (parameters,), which may be large in the unit of the table.
 
     Returns:
         Lower and upper ends, each of shape (parameters,).

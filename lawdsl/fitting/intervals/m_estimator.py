@@ -29,8 +29,7 @@ class Noise:
 
     Attributes:
         slope: psi of each residual times its weight, shape (rows,).
-        square: mean(psi²) of the errors, with the degrees of freedom that the fit takes from the
-            residuals.
+        square: mean(psi²) of the errors, corrected for the degrees of freedom of the fit.
         curvature: mean(psi').
         freedom: residual degrees of freedom.
     """

@@ -25,8 +25,7 @@ class Predictions:
     Attributes:
         values: in the law's unit, shape (points,).
         unit_errors: their standard errors for noise of standard deviation 1 on a row of weight 1,
-            both in the scale of the residuals, shape (points,); inf where the rows do not determine
-            them.
+            both in the scale of the residuals, shape (points,); inf where they are undetermined.
         log: whether residuals are those of logarithms, so that errors are relative.
     """
 

@@ -29,11 +29,14 @@ from lawdsl.fitting.transforms import bound_distances, to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-MAX_PROFILE_EVALUATIONS = 12  # evaluations of the profile for one end
-END_RTOL = 1e-3  # tolerance of an end, relative to the half width of the interval
-MAX_EXTENSION = 3.0  # times the last distance from the fit: limit of the next step
-MAX_PROFILE_FREE = 40.0  # of a free number: further out the data determine no end
-# relative: an objective that much lower is another minimum, not rounding
+MAX_PROFILE_EVALUATIONS = 12  # for one end
+# relative to the half width of the interval: tolerance of an end
+END_RTOL = 1e-3
+# relative to the last distance from the fit: largest distance of the next point
+MAX_EXTENSION = 3.0
+# of a free number: further out the data determine no end
+MAX_PROFILE_FREE = 40.0
+# relative to the objective of the fit: one lower by more belongs to another minimum
 LOWER_OBJECTIVE_RTOL = 1e-6
 
 
@@ -44,10 +47,8 @@ class Profile:
     Attributes:
         low, high: shape (parameters,); nan for a parameter without interval, infinite or the bound
             itself where the data determine no end.
-        lower: parameters with a lower objective than the fit, shape (parameters,); None if none was
-            met.
-        left_out: how many sets of active bounds were not tried; on one of them an interval might be
-            wider.
+        lower: parameters with a lower objective than the fit, shape (parameters,); None for none.
+        left_out: how many sets of active bounds were not tried, on which intervals might be wider.
     """
 
     low: Array
@@ -71,8 +72,7 @@ def profile(
         problem: the fit; no bound may depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
         excluded: parameters on a bound, or undetermined by the data, shape (parameters,): they have
-            no interval. If `bounded` is given, a parameter on a numeric bound has one that begins
-            there.
+            no interval. With `bounded`, one on a numeric bound has an interval from there.
         level: 0.95 for 95 % intervals.
         groups: the training run of each row, shape (rows,).
         bounded: the fit with the bounds that depend on other parameters, which are enforced.
@@ -141,8 +141,7 @@ def _search_from_bound(
     """The search for the end of an interval that begins on a bound."""
     free = to_free(untransformed.transforms, theta[None])
     local = untransformed.local_model(free, exact=False)
-    # on a bound the objective rises with a slope, not only with a curvature: the nearer of the two
-    # ends
+    # on a bound the objective has a slope, too, not only a curvature: the nearer of both ends
     slope = abs(float(local.gradient[0, number])) / rise
     curvature = max(float(local.hessian[0, number, number]), 0.0) / rise
     width = 1 / max(slope, np.sqrt(curvature / 2), 1e-300)
@@ -224,8 +223,7 @@ class _EndSearch:
             self.low[j], self.high[j] = np.fmin(self.low[j], low), np.fmax(self.high[j], high)
 
     def step(self) -> bool:
-        """Evaluate the profile once for every end that has not converged; return whether any is
-        left."""
+        """Evaluate the profile for every end that has not converged; return whether there was any."""
         going = self.going
         if not len(going):
             return False
@@ -256,8 +254,7 @@ class _EndSearch:
         return True
 
     def _least(self, start: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Minimise over the other free numbers with one fixed at its start; return points and
-        objectives."""
+        """Minimise over all free numbers but one; return points and objectives."""
         if self.bounds is not None:
             return self.bounds.minimise(start, numbers)
         fixed = np.zeros(start.shape, dtype=bool)

@@ -82,13 +82,13 @@ def prepare(law: Law) -> PreparedLaw:
     )
 
 
-def unidentifiable_directions(freedom: Freedom) -> UnidentifiableDirections:
+def unidentifiable_directions(symmetries: Freedom) -> UnidentifiableDirections:
     """What a fit needs of the symmetries of a law.
 
     Args:
-        freedom: the directions in its parameters that no data can determine.
+        symmetries: of the law, whose directions no data can determine.
     """
-    return UnidentifiableDirections(freedom.lost, freedom.parameters, freedom.held)
+    return UnidentifiableDirections(symmetries.lost, symmetries.parameters, symmetries.held)
 
 
 def _names(symbols: set[sp.Symbol]) -> frozenset[str]:
