@@ -491,6 +491,29 @@ def test_a_law_that_has_no_value_anywhere_is_refused(law: str, y: np.ndarray):
     assert diagnostic.code == "F0107"
 
 
+@pytest.mark.parametrize(
+    ("law", "x", "message"),
+    [
+        ("parameter a\nL = a + log(x)", -1, "no value at x = -1: `log(x)` is not a finite number"),
+        (
+            "parameter a\nL = a*log(1 + exp(x))",
+            800,
+            "no value at x = 800: `exp(x)` is not a finite",
+        ),
+        ("parameter a\nL = a/(x - 3)", 3, "no value at x = 3: `1/(x - 3)` is not a finite number"),
+        ("parameter a\nL = a*sqrt(x - 1)", 0.5, "no value at x = 0.5: `sqrt(x - 1)` is not a"),
+        ("parameter a\nL = a*exp(exp(x))", 1e4, "no value at x = 10000: `exp(x)` is not a"),
+        ("parameter a < -1\nL = exp(x) + log(a + x)", 0.5, "no value at x = 0.5 at any start"),
+    ],
+)
+def test_the_row_without_a_value_is_named_and_what_has_none_there(law: str, x: float, message: str):
+    table = {"x": np.array([2.5, 4.0, x, 5.0, 6.0]), "L": np.arange(1.0, 6.0)}
+    diagnostic = refused(law_of(f"variable x\n{law}"), table, objective="squared")
+
+    assert diagnostic.code == "F0107" and message in diagnostic.message
+    assert "--where" in diagnostic.help
+
+
 def test_predictions_that_are_not_positive_are_passed_by_on_the_way():
     """a + b*x is negative at many starts; the fit of logarithms ends where it is not."""
     law = law_of("variable x > 0\nparameter a, b\nL = a + b*x")

@@ -96,6 +96,8 @@ class PreparedLaw:
         has_logarithm: whether it is a product of powers and exponentials, all of them positive.
         symbols_of_slope: name of a parameter -> the names that the derivative by it contains.
         symbols_of_merged_slope: the same, once powers of one base are merged.
+        undefined_term: variable -> value to the text of a part of the law that has no value there,
+            whatever the parameters; empty where there is none.
     """
 
     name: str
@@ -115,6 +117,7 @@ class PreparedLaw:
     has_logarithm: Callable[[], bool]
     symbols_of_slope: Callable[[str], frozenset[str]]
     symbols_of_merged_slope: Callable[[str], frozenset[str]]
+    undefined_term: Callable[[Mapping[str, float]], str]
 
     @property
     def names(self) -> list[str]:

@@ -67,8 +67,10 @@ FITS: dict[str, Message] = {
     ),
     "F0107": Message(
         "a law that has no value on these data",
-        "At every start the formula overflows, divides by 0 or has no logarithm on some row. "
-        "Declare starts where it has a value, or domains that keep it defined.",
+        "At every start the formula overflows, divides by 0 or has no logarithm on some row, which "
+        "the message names by its variables. Where a part of the formula has no value there whatever "
+        "the parameters, correct the row or leave it out with --where; else declare starts where "
+        "the law has a value, or domains that keep it defined.",
     ),
     "F0108": Message(
         "a fit that cannot be read or written",

@@ -22,6 +22,7 @@ from lawdsl.fitting.preparation.symbolic_linearity import (
     has_logarithm,
     linear_parameters,
 )
+from lawdsl.fitting.preparation.undefined_terms import undefined_term
 from lawdsl.fitting.prepared_law import (
     ParameterBound,
     ParameterDomain,
@@ -54,6 +55,7 @@ def prepare(law: Law) -> PreparedLaw:
         solved = None if problem.exponential else factors()
         return None if solved is None else solved.problem(problem)
 
+    algebraic = not (is_computed_on_arrays(law) or is_large(law))
     return PreparedLaw(
         name=law.name,
         output=law.output,
@@ -79,6 +81,7 @@ def prepare(law: Law) -> PreparedLaw:
             lambda name: _names(sp.diff(law.expression, law.symbols[name]).free_symbols)
         ),
         symbols_of_merged_slope=cache(lambda name: _names(law.derivative(name).free_symbols)),
+        undefined_term=partial(undefined_term, law) if algebraic else lambda point: "",
     )
 
 

@@ -23,7 +23,12 @@ from lawdsl.fitting.solvers.descent import POLISH_RTOL, SOLVERS, descend, polish
 from lawdsl.fitting.solvers.newton import newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.solver import Solution, Solver, SolverOptions
-from lawdsl.fitting.solvers.starts import chosen_starts, declared_starts, given_start
+from lawdsl.fitting.solvers.starts import (
+    chosen_starts,
+    declared_starts,
+    given_start,
+    no_value_error,
+)
 from lawdsl.fitting.solvers.trust_region import trust_region
 from lawdsl.fitting.transforms import to_free, to_parameters, within_limits, without_coupled_limits
 
@@ -137,9 +142,7 @@ def _optimum(
     losses = np.array([d.loss for d in reached])
     best = reached[int(np.argmin(losses))]
     if not np.isfinite(best.loss):
-        message = "the law has no value on these data wherever the search goes"
-        help = "declare starts in the law, or domains that keep it defined"
-        raise LawdslError(Diagnostic("F0107", message, help=help))
+        raise no_value_error(law, sample, seed)
     agreement = Agreement(len(reached), _count_agreeing(sample, reached))
     if not best.converged:
         best = _continued(sample, best)
@@ -233,9 +236,7 @@ def _from_chosen_starts(
         if reached and _count_agreeing(problem, reached) >= AGREEING_STARTS:
             break
     if not reached:
-        message = f"`{law.name}` has no value on these data at any start"
-        help = "declare starts in the law: `start A = 1, alpha = 0.5`"
-        raise LawdslError(Diagnostic("F0107", message, help=help))
+        raise no_value_error(law, problem, seed)
     return reached
 
 

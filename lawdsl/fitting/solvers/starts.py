@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import abridged
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Evaluation, Problem
 from lawdsl.fitting.solvers.variable_projection import least_squares_linear
@@ -22,6 +23,7 @@ Array = NDArray[np.float64]
 
 DRAWS_PER_START = 10  # from which a start is chosen
 MIN_DRAWS = 20
+MAX_SHOWN_VALUES = 6  # variables of a row in a message
 # draws for a longer table are compared on a sample of so many rows
 MAX_COMPARED_ROWS = 1000
 
@@ -57,6 +59,36 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
     others = order[len(best) :]
     random_starts = rng.choice(others, min(len(others), count - len(best)), replace=False)
     return free[np.concatenate([best, random_starts]).astype(int)]
+
+
+def no_value_error(law: PreparedLaw, problem: Problem, seed: int) -> LawdslError:
+    """The error for a law that has no value at any start, with the row that is to blame; F0107.
+
+    Args:
+        law: the law.
+        problem: the fit.
+        seed: of the draws.
+    """
+    theta = law.draw(problem.columns, MIN_DRAWS, seed, np.random.default_rng(seed))
+    with np.errstate(all="ignore"):
+        defined = np.isfinite(problem.residuals(to_free(problem.transforms, theta))).any(axis=0)
+    if defined.all():
+        message = f"`{law.name}` has no value on these data at any start"
+        help = "declare starts in the law: `start A = 1, alpha = 0.5`"
+        return LawdslError(Diagnostic("F0107", message, help=help))
+    row = problem.columns[:, int(np.argmin(defined))].tolist()
+    point = {variable.name: value for variable, value in zip(law.variables, row, strict=True)}
+    place = abridged([f"{name} = {value:g}" for name, value in point.items()], MAX_SHOWN_VALUES)
+    message = f"`{law.name}` has no value at {place} at any start"
+    help = (
+        "leave such rows out with --where, or declare starts or domains with which it has a value "
+        "there: `start A = 1, alpha = 0.5`"
+    )
+    term = law.undefined_term(point)
+    if term:
+        message = f"`{law.name}` has no value at {place}: `{term}` is not a finite number there"
+        help = "correct the row, leave it out with --where, or write a law that has a value there"
+    return LawdslError(Diagnostic("F0107", message, help=help))
 
 
 def declared_starts(law: PreparedLaw, problem: Problem) -> tuple[Array, int]:
