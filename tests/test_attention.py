@@ -126,7 +126,7 @@ def test_families_with_biases_of_their_own_keep_their_attention():
         model = drawn(name)
         before = model.config._attn_implementation
         models.LanguageModelLoss(model)
-        assert model.config._attn_implementation == before != attention.NAME
+        assert model.config._attn_implementation == before != attention.CAUSAL_ATTENTION
 
 
 def test_a_family_that_takes_no_mask_for_no_causality_keeps_its_masks():
@@ -137,13 +137,15 @@ def test_a_family_that_takes_no_mask_for_no_causality_keeps_its_masks():
         module.is_causal = options.get("attention_mask") is not None
         return attention.sdpa_attention_forward(module, *states, **options)
 
-    with mock.patch.dict(attention.AttentionInterface._global_mapping, {attention.NAME: lenient}):
-        attention.keep_causal(model)
+    with mock.patch.dict(
+        attention.AttentionInterface._global_mapping, {attention.CAUSAL_ATTENTION: lenient}
+    ):
+        attention.use_causal_attention(model)
     assert model.config._attn_implementation == "sdpa"
 
 
 def test_the_attention_of_the_runner_is_not_saved(tmp_path: Any):
     model = models.load(runs.QWEN2, "width-scaled", 1)
-    assert model.config._attn_implementation == attention.NAME
+    assert model.config._attn_implementation == attention.CAUSAL_ATTENTION
     model.save_pretrained(tmp_path)
     assert "lawdsl" not in (tmp_path / "config.json").read_text()

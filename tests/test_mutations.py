@@ -22,7 +22,7 @@ import test_double_roots
 import test_intervals
 import test_limits
 import test_scaling
-import test_signs
+import test_sign_calculus
 import test_squares
 import test_subdivision
 from judging import formula_of
@@ -51,7 +51,7 @@ from lawdsl.proof.signs.sign import Sign
 
 
 def of_signs() -> Iterator[bool]:
-    for where, formula, expected in test_signs.CASES:
+    for where, formula, expected in test_sign_calculus.CASES:
         yield sign_of(where, formula) == expected
 
 

@@ -15,7 +15,7 @@ import pytest
 from planted import PLANTED, grid, law_of
 
 import lawdsl
-from lawdsl.data.trends.hypotheses import Slope, slope_of
+from lawdsl.data.trends.hypotheses import Slope, claimed_slope
 from lawdsl.data.trends.result import DifferenceSeries, Trend, Trends
 from lawdsl.language import tree
 from lawdsl.reporting.terminal import console
@@ -405,14 +405,14 @@ FORMS = {
 def test_claims_on_derivatives_of_the_output_are_understood(text: str):
     read = law(text)
 
-    assert slope_of(read, read.claims[0].claim) == FORMS[text]
+    assert claimed_slope(read, read.claims[0].claim) == FORMS[text]
 
 
 def test_a_derivative_of_something_else_is_no_trend_of_the_output():
     read = law("L finite")
     other = tree.ComparisonNode(tree.Derivative("E", ("r",), 1), "<", tree.Number("0"))
 
-    assert slope_of(read, other) is None
+    assert claimed_slope(read, other) is None
 
 
 def test_conditions_are_respected():

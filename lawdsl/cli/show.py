@@ -34,37 +34,39 @@ def show(
             raise click.UsageError("a question is shown as it is written")
         from lawdsl.cli.solve import print_inputs
 
-        parsed, warned = library.question(law)
-        return print_inputs(parsed, "show", warned, name=law, as_json=as_json)
+        question, question_warnings = library.question(law)
+        return print_inputs(question, "show", question_warnings, name=law, as_json=as_json)
     from lawdsl.law.law import load
     from lawdsl.law.text import text
     from lawdsl.proof.identifiability import findings, freedom
     from lawdsl.reporting.terminal import console, show_law
 
-    read = changes.apply(load(law))
-    unidentifiable = freedom(read)
-    quantities = (*read.variables, *read.parameters)
+    shown_law = changes.apply(load(law))
+    unidentifiable = freedom(shown_law)
+    quantities = (*shown_law.variables, *shown_law.parameters)
     result = {
-        "name": read.name,
-        "title": read.title,
-        "sources": list(read.sources),
-        "text": read.declarations.text.text,
-        "latex": read.latex(),
-        "output": read.output,
+        "name": shown_law.name,
+        "title": shown_law.title,
+        "sources": list(shown_law.sources),
+        "text": shown_law.declarations.text.text,
+        "latex": shown_law.latex(),
+        "output": shown_law.output,
         "domains": {q.name: q.domain for q in quantities},
-        "derivatives": {q.name: text(read.derivative(q.name)) for q in quantities},
+        "derivatives": {q.name: text(shown_law.derivative(q.name)) for q in quantities},
         "symmetries": [symmetry.to_json() for symmetry in unidentifiable.symmetries],
-        "digest": read.digest,
+        "digest": shown_law.digest,
     }
 
-    def printed() -> None:
+    def print_law() -> None:
         if latex:
-            click.echo(read.latex())
+            click.echo(shown_law.latex())
         else:
-            show_law(read, console())
+            show_law(shown_law, console())
 
-    warnings = [] if latex else findings(read, unidentifiable, text=read.declarations.text)
-    return finish("show", result, warnings, ok=True, as_json=as_json, show=printed)
+    warnings = (
+        [] if latex else findings(shown_law, unidentifiable, text=shown_law.declarations.text)
+    )
+    return finish("show", result, warnings, ok=True, as_json=as_json, show=print_law)
 
 
 COMMANDS = (show,)

@@ -124,7 +124,7 @@ class Source:
             labels: its subscripts.
         """
         if self.leaves.declared.symbols[name].kind == "variable":
-            return self._variable(name, labels)
+            return self._variable_array(name, labels)
         return self.everything[:, self.numbers(name, labels)]
 
     def numbers(self, name: str, labels: tuple[IndexValue | int, ...]) -> Index:
@@ -135,24 +135,31 @@ class Source:
             labels: its subscripts.
         """
         leaves = self.leaves
-        along = [self._labels(subscript, k, name) for k, subscript in enumerate(labels)]
+        labels_of_axes = [
+            self._labels(subscript, position, name) for position, subscript in enumerate(labels)
+        ]
         elements = (
-            [with_subscripts(name, chosen) for chosen in product(*along)] if along else [name]
+            [with_subscripts(name, chosen) for chosen in product(*labels_of_axes)]
+            if labels_of_axes
+            else [name]
         )
         positions = np.array([leaves.numbers[element] for element in elements], dtype=np.int64)
-        positions = positions.reshape([len(texts) for texts in along])
+        positions = positions.reshape([len(axis_labels) for axis_labels in labels_of_axes])
         if not labels:
             return positions.reshape(self._shape())
-        axes = zip(labels, along, strict=True)
-        return positions[tuple(self._at(subscript, texts) for subscript, texts in axes)]
+        axes = zip(labels, labels_of_axes, strict=True)
+        return positions[
+            tuple(self._label_positions(subscript, axis_labels) for subscript, axis_labels in axes)
+        ]
 
     def _labels(self, subscript: IndexValue | int, k: int, name: str) -> list[str]:
+        """The labels that the subscript of a name at a position takes."""
         if isinstance(subscript, str):
             return [subscript]
         index = self.leaves.declared.symbols[name].indices[k]
         return list(self.leaves.instance.of(self.leaves.declared, index))
 
-    def _at(self, subscript: IndexValue | int, labels: list[str]) -> Index:
+    def _label_positions(self, subscript: IndexValue | int, labels: list[str]) -> Index:
         """The position of the label in `labels`, for each row and along the axis of the index."""
         if isinstance(subscript, Differing):
             names = [indicator(subscript.index, label) for label in labels]
@@ -167,15 +174,16 @@ class Source:
         count = len(self.leaves.declared.indices)
         return rows, *(axes.get(f"axis{k + OUTER_AXES}", 1) for k in range(count))
 
-    def _variable(self, name: str, labels: tuple[IndexValue | int, ...]) -> Array:
+    def _variable_array(self, name: str, labels: tuple[IndexValue | int, ...]) -> Array:
+        """The array of a variable, shape (1, rows or 1, a length for each index)."""
         leaves = self.leaves
         symbol = leaves.declared.symbols[name]
         if not symbol.indices or name in leaves.instance.by_row:
             return self._column(symbol.text).reshape(1, *self._shape(rows=-1))
-        elements = self._labels(labels[0], 0, name)
-        stacked = np.stack([self._column(with_subscripts(name, (label,))) for label in elements])
+        set_labels = self._labels(labels[0], 0, name)
+        stacked = np.stack([self._column(with_subscripts(name, (label,))) for label in set_labels])
         rows = np.arange(stacked.shape[1]).reshape(self._shape(rows=-1))
-        return stacked[self._at(labels[0], elements), rows][None]
+        return stacked[self._label_positions(labels[0], set_labels), rows][None]
 
     def _column(self, text: str) -> Array:
         leaves = self.leaves

@@ -90,7 +90,7 @@ class ArrayValues:
         """The law with the linear parameters at 0, shape (starts, rows)."""
         return self._values_at_zero()[0]
 
-    def columns(self) -> Array:
+    def linear_columns(self) -> Array:
         """The factors of the linear parameters, shape (starts, linear parameters, rows)."""
         return self._values_at_zero()[1][:, self.model.linear]
 
@@ -99,7 +99,7 @@ class ArrayValues:
         ones: they are those of `at`."""
         if not self.model.linear:
             return self.offset()
-        return combined(theta[:, self.model.linear], self.columns(), self.offset())
+        return combined(theta[:, self.model.linear], self.linear_columns(), self.offset())
 
     def slopes(self, theta: Array) -> Array:
         """Derivatives by all parameters, shape (starts, p, rows); `theta` has shape (starts, p)."""

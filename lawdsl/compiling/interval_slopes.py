@@ -193,12 +193,12 @@ def _rounded(x: Interval) -> float:
     return float(middle) if narrow else float("nan")
 
 
-def _depends_on_unknowns(tape: Tape, count: int) -> list[bool]:
+def _depends_on_unknowns(tape: Tape, unknown_count: int) -> list[bool]:
     """For each instruction whether it depends on one of the first inputs."""
     depends: list[bool] = []
-    for step in tape.instructions:
-        is_unknown = step.op == "input" and int(step.value) < count  # type: ignore[arg-type]
-        depends.append(is_unknown or any(depends[k] for k in step.arguments))
+    for instruction in tape.instructions:
+        is_unknown = instruction.op == "input" and int(instruction.value) < unknown_count  # type: ignore[arg-type]
+        depends.append(is_unknown or any(depends[k] for k in instruction.arguments))
     return depends
 
 

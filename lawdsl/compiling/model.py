@@ -164,7 +164,7 @@ class Values:
         there are linear parameters."""
         return self._expanded("offset")[:, 0] if self.model.has_offset else None
 
-    def columns(self) -> Array:
+    def linear_columns(self) -> Array:
         """The factors of the linear parameters, shape (starts, linear parameters, rows)."""
         return self._expanded("columns")
 
@@ -175,7 +175,7 @@ class Values:
         if not self.model.linear:
             assert offset is not None
             return offset
-        return combined(theta[:, self.model.linear], self.columns(), offset)
+        return combined(theta[:, self.model.linear], self.linear_columns(), offset)
 
     def slopes(self, theta: Array) -> Array:
         """Derivatives by all parameters, shape (starts, p, rows); `theta` has shape (starts, p)."""

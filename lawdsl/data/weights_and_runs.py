@@ -86,20 +86,20 @@ def rows_of_positive_weight(table: Table, column: str, drop_bad: bool) -> tuple[
         dropped += int(np.sum(~readable))
         table = table.keep(readable)
     weights = table.numbers(column)
-    good = np.isfinite(weights) & (weights >= 0)
+    is_valid = np.isfinite(weights) & (weights >= 0)
     if drop_bad:
-        dropped += int(np.sum(~good))
-    elif not good.all():
-        rows = np.flatnonzero(~good)
+        dropped += int(np.sum(~is_valid))
+    elif not is_valid.all():
+        rows = np.flatnonzero(~is_valid)
         message = f"column {column}: {weights[rows[0]]:g} is not a weight"
         help = "a weight is a finite number from 0 on; leave such rows out with --drop-bad"
         raise LawdslError(bad_rows("D0117", table, column, rows, message, help))
-    used = good & (weights > 0)
-    if len(table) and not used.any():
+    is_positive = is_valid & (weights > 0)
+    if len(table) and not is_positive.any():
         help = "give the rows that count a weight above 0"
         message = f"column {column}: no row has a weight above 0"
         raise LawdslError(Diagnostic("D0117", message, place=table.name, help=help))
-    return table.keep(used), dropped
+    return table.keep(is_positive), dropped
 
 
 def rows_of_known_runs(table: Table, columns: Sequence[str], drop_bad: bool) -> tuple[Table, int]:

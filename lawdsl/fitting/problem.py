@@ -480,14 +480,14 @@ class Evaluation:
         self._is_evaluated = True
         model = self.problem.model
         if self.all_values is not None:
-            self._columns, self._offset = self.all_values.columns(), self.all_values.offset()
+            self._columns, self._offset = self.all_values.linear_columns(), self.all_values.offset()
             return
         starts, rows = len(self.theta), self.problem.rows
         self._columns = np.empty((starts, len(model.linear), rows))
         self._offset = np.empty((starts, rows)) if model.has_offset else None
         for piece in self.slices:
             values = model.at(self.theta, 0, piece)
-            self._columns[:, :, piece] = values.columns()
+            self._columns[:, :, piece] = values.linear_columns()
             part = values.offset()
             if self._offset is not None and part is not None:
                 self._offset[:, piece] = part

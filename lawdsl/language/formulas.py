@@ -201,19 +201,22 @@ def check_varies(scope: Scope, named: Named, span: Span, alone: bool = False) ->
 
 
 def _check_can_vary(
-    scope: Scope, symbol: Symbol | None, named: Named, span: Span, alone: bool = True
+    scope: Scope, symbol: Symbol | None, named: Named, span: Span, varies_alone: bool = True
 ) -> None:
     if symbol is None:
         return
     if symbol.kind not in ("variable", "parameter", "let"):
         message = f"the {symbol.kind} `{symbol.name}` does not vary"
         scope.report("L0308", message, span, "name a variable, a parameter or a let")
-    elif alone and symbol.simplex and symbol.kind == "variable":
+    elif varies_alone and symbol.simplex and symbol.kind == "variable":
         output = next((s.text for s in scope.symbols.values() if s.kind == "output"), "L")
-        one, other = (f"{symbol.name}[{', '.join((*symbol.indices[:-1], x))}]" for x in "ab")
+        element, other_element = (
+            f"{symbol.name}[{', '.join((*symbol.indices[:-1], x))}]" for x in "ab"
+        )
         message = f"`{print_named(named)}` cannot change alone"
         help = (
-            f"shares sum to 1: say which one falls: `{output} decreasing in {one} against {other}`"
+            f"shares sum to 1: say which one falls: `{output} decreasing in {element} against "
+            f"{other_element}`"
         )
         scope.report("L0318", message, span, help)
 

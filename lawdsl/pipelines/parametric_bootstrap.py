@@ -65,11 +65,11 @@ def propagate_noise(
     predicted = [_draw_first_predictions(stages[0], draws, rng)]
     theta: list[Array] = []
     settled = np.ones(draws, dtype=bool)
-    count, total = 0, sum(len(stage.used) for stage in stages[1:])
+    count, total = 0, sum(len(stage.fitted_groups) for stage in stages[1:])
     for previous_stage, stage in zip(stages, stages[1:], strict=False):
         source = predicted[-1] * (stage.to_law / previous_stage.to_law)
         theta, point_predictions = [], []
-        for number, group in stage.used:
+        for number, group in stage.fitted_groups:
             targets = source[:, group.rows]
             targets = _add_excess_noise(group, targets, float(stage.scatter[number]), rng)
             assert group.problem is not None
@@ -92,7 +92,7 @@ def propagate_noise(
 def _draw_first_predictions(stage: Stage, draws: int, rng: np.random.Generator) -> Array:
     """The predictions of the first step, drawn from their errors."""
     columns = []
-    for number, group in stage.used:
+    for number, group in stage.fitted_groups:
         assert group.prediction is not None
         value, freedom = float(group.prediction.values[0]), float(stage.degrees_of_freedom[number])
         noise = (

@@ -137,7 +137,7 @@ def _check_draws(draws: int, level: float) -> None:
 
 
 def _errors_known(stage: Stage) -> bool:
-    return all(np.isfinite(stage.error(number)) for number, _ in stage.used)
+    return all(np.isfinite(stage.error(number)) for number, _ in stage.fitted_groups)
 
 
 def _findings(
@@ -159,7 +159,7 @@ def _findings(
         message = f"{bootstrap.failed} of {draws} draws did not end in a minimum everywhere"
         help = "believe the intervals less: look at the groups with the largest errors"
         yield Diagnostic("F0406", message, "warning", help=help)
-    for _, group in stages[-1].used:
+    for _, group in stages[-1].fitted_groups:
         if group.fit is not None:
             where = ", ".join(f"{k} = {v}" for k, v in group.labels.items())
             yield from (replace(d, place=d.place or where) for d in group.fit.diagnostics)
@@ -194,12 +194,12 @@ def _parameters_on_bounds(stage: Stage) -> Iterator[Diagnostic]:
     if stage.output_table is None:
         return  # the complete fits of the last step have this diagnostic themselves
     sides: dict[tuple[str, str], int] = {}
-    for _, group in stage.used:
+    for _, group in stage.fitted_groups:
         for bound in group.bounds.items():
             sides[bound] = sides.get(bound, 0) + 1
     for (name, side), count in sides.items():
         message = f"{name} of `{stage.task.law.name}` lies on its {side} bound"
-        message += f" in {count} of {len(stage.used)} groups"
+        message += f" in {count} of {len(stage.fitted_groups)} groups"
         help = "their rows would take it further: question the law, or measure longer"
         yield Diagnostic("F0103", message, "warning", place=stage.table.name, help=help)
 
@@ -209,7 +209,7 @@ def _step_result(
 ) -> StepResult:
     task = stage.task
     predicted_draws = draws.predicted if draws else ()
-    numbers = {i: k for k, (i, _) in enumerate(stage.used)}
+    numbers = {i: k for k, (i, _) in enumerate(stage.fitted_groups)}
     groups = []
     for i, group in enumerate(stage.groups):
         group_result = Group(group.labels, len(group.rows), left_out=group.left_out)
@@ -232,7 +232,7 @@ def _step_result(
                 )
         groups.append(group_result)
     scatter = None
-    if number and stage.used and stage.used[0][1].sigma is not None:
+    if number and stage.fitted_groups and stage.fitted_groups[0][1].sigma is not None:
         scatter = float(np.nanmedian(stage.scatter))
     return StepResult(
         law=task.law.name,
@@ -270,7 +270,7 @@ def _central_interval(values: Array, level: float) -> tuple[float, float] | None
 def _last_fits(stage: Stage, bootstrap: BootstrapDraws | None, level: float) -> tuple[Fit, ...]:
     """The fits of the last step, with intervals of the pipeline if noise was propagated."""
     fits = []
-    for number, (_, group) in enumerate(stage.used):
+    for number, (_, group) in enumerate(stage.fitted_groups):
         fit = group.fit
         if fit is None:
             return ()

@@ -58,7 +58,7 @@ class Stage:
     output_table: Table | None = None
 
     @property
-    def used(self) -> list[tuple[int, GroupFit]]:
+    def fitted_groups(self) -> list[tuple[int, GroupFit]]:
         """The groups that were fitted, with their numbers."""
         return [(i, g) for i, g in enumerate(self.groups) if not g.left_out]
 
@@ -115,7 +115,7 @@ def run_step(
         if options.progress is not None:
             options.progress(len(groups), len(grouped))
     stage = Stage(task, table, where, all_parts, tuple(groups), *_pooled_noise(groups))
-    if not stage.used:
+    if not stage.fitted_groups:
         raise LawdslError(_no_group_fitted(stage))
     return stage if not task.point else replace(stage, output_table=_predictions_table(stage))
 
@@ -178,9 +178,9 @@ def _no_group_fitted(stage: Stage) -> Diagnostic:
 
 def _predictions_table(stage: Stage) -> Table:
     """One row per group: its prediction, and the error where all errors are known."""
-    values = np.array([g.prediction.values[0] for _, g in stage.used if g.prediction])
-    errors = np.array([stage.error(number) for number, _ in stage.used])
+    values = np.array([g.prediction.values[0] for _, g in stage.fitted_groups if g.prediction])
+    errors = np.array([stage.error(number) for number, _ in stage.fitted_groups])
     finite_errors = errors if np.isfinite(errors).all() else None
     return output_table(
-        stage.task, stage.table, [g.rows for _, g in stage.used], values, finite_errors
+        stage.task, stage.table, [g.rows for _, g in stage.fitted_groups], values, finite_errors
     )

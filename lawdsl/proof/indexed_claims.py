@@ -318,31 +318,35 @@ def _ground(
             others = [f"other{k or ''}" for k in range(count)]
             instance_labels[over] = (*used_labels, *others[: max(0, count - len(used_labels))])
     row_labels = {index: choice[index] for index in row_indices(declared)}
-    residual = _residual_labels(declared, claim, choice, instance_labels) if spare else {}
+    remaining_share_labels = (
+        _remaining_share_labels(declared, claim, choice, instance_labels) if spare else {}
+    )
     is_open = () if spare else tuple(over for over in instance_labels if over not in lists)
-    ground = Grounding(declared, Instance(instance_labels, row_labels, (), residual, is_open))
+    ground = Grounding(
+        declared, Instance(instance_labels, row_labels, (), remaining_share_labels, is_open)
+    )
     assert declared.output.formula is not None
     ground(declared.output.formula, ground.rows)
     return ground
 
 
-def _residual_labels(
+def _remaining_share_labels(
     declared: Declarations,
     claim: Claim,
-    choice: Mapping[str, str],
+    chosen_labels: Mapping[str, str],
     labels: Mapping[str, tuple[str, ...]],
 ) -> dict[str, str]:
     """The label whose share is 1 minus the others: the one that an exchange lowers, or the last."""
-    residual = {}
-    stated = claim.claim
-    against = stated.against if isinstance(stated, tree.TrendNode) else None
+    remaining = {}
+    trend = claim.claim
+    against = trend.against if isinstance(trend, tree.TrendNode) else None
     for symbol in declared.symbols.values():
         if symbol.kind == "variable" and symbol.simplex:
             label = labels[declared.indices[symbol.indices[-1]].over][-1]
             if isinstance(against, tree.Element) and against.name == symbol.name:
-                label = choice.get(against.subscripts[-1], against.subscripts[-1])
-            residual[symbol.name] = label
-    return residual
+                label = chosen_labels.get(against.subscripts[-1], against.subscripts[-1])
+            remaining[symbol.name] = label
+    return remaining
 
 
 def _law_of(law: Law, ground: Grounding, claim: Claim) -> Law:

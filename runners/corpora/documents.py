@@ -54,21 +54,21 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
         LawdslError: no such file, or a folder without a matching one (R0203).
     """
     if not Path(glob).name:
-        raise _unreadable("the glob is empty", Path(glob), "give another one: --glob '*.txt'")
+        raise _unreadable_error("the glob is empty", Path(glob), "give another one: --glob '*.txt'")
     files: list[Path] = []
     for path in map(Path, inputs):
         if path.is_dir():
             inside = sorted(_inside(path, glob))
             if not inside:
                 message = f"the folder has no file that fits {glob}"
-                raise _unreadable(message, path, "give another folder, or another --glob")
+                raise _unreadable_error(message, path, "give another folder, or another --glob")
             files += inside
         elif path.is_file():
             files.append(path)
         else:
             exists = path.exists()
             message = "this is not a regular file" if exists else "there is no such file"
-            raise _unreadable(message, path, "give the path of a file or folder")
+            raise _unreadable_error(message, path, "give the path of a file or folder")
     return list(dict.fromkeys(files))
 
 
@@ -145,7 +145,9 @@ def _inside(folder: Path, glob: str) -> Iterator[Path]:
     """The files in a folder and the folders in it that fit."""
 
     def fail(error: OSError) -> None:
-        raise _unreadable(f"the folder cannot be read: {error.strerror}", Path(error.filename))
+        raise _unreadable_error(
+            f"the folder cannot be read: {error.strerror}", Path(error.filename)
+        )
 
     for home, folders, names in os.walk(folder, onerror=fail):
         # in place: os.walk descends into what is in the list
@@ -163,9 +165,11 @@ def _readable(files: Iterable[Path]) -> Iterator[None]:
         yield
     except OSError as error:
         path = Path(error.filename) if error.filename else next(iter(files))
-        raise _unreadable(f"the file cannot be read: {error.strerror or error}", path) from None
+        raise _unreadable_error(
+            f"the file cannot be read: {error.strerror or error}", path
+        ) from None
     except (EOFError, zlib.error):
-        raise _unreadable("the compressed file is damaged", next(iter(files))) from None
+        raise _unreadable_error("the compressed file is damaged", next(iter(files))) from None
 
 
 def _reader(path: Path) -> Callable[[Path, str, Read], Iterator[TextDocument]]:
@@ -220,7 +224,7 @@ def _decoded_blocks(file: Bytes, path: Path) -> Iterator[str]:
             text = decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
             byte = before - pending + error.start
-            raise _not_utf8(str(path), f"byte {byte:,}", error) from None
+            raise _not_utf8_error(str(path), f"byte {byte:,}", error) from None
         yield text if before else text.removeprefix("\ufeff")
         before += len(block)
         if not block:
@@ -237,7 +241,7 @@ def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[TextDocumen
         for number, content in enumerate(lines, start=1):
             location = f"{path}:{number}"
             if len(content) > MAX_RECORD_BYTES:
-                raise _too_large("the line", location)
+                raise _too_large_error("the line", location)
             if number == 1:
                 content = content.removeprefix(codecs.BOM_UTF8)
             if content.strip():
@@ -245,7 +249,7 @@ def _json_lines(path: Path, text_field: str, read: Read) -> Iterator[TextDocumen
                     line = content.decode("utf-8")
                 except UnicodeDecodeError as error:
                     where = f"byte {error.start:,} of the line"
-                    raise _not_utf8(location, where, error) from None
+                    raise _not_utf8_error(location, where, error) from None
                 yield TextDocument(_field(line, text_field, location), location)
             if number % 100 == 0:
                 read(position())
@@ -259,16 +263,20 @@ def _field(line: str, text_field: str, location: str) -> str:
         nested = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         why = error.msg if isinstance(error, json.JSONDecodeError) else nested
         help = "write one JSON object a line, or leave the file out"
-        raise _wrong(f"the line is not JSON: {why}", location, help) from None
+        raise _damaged_document_error(f"the line is not JSON: {why}", location, help) from None
     if not isinstance(value, dict):
         message = f"the line is not a JSON object but a {type(value).__name__}"
-        raise _wrong(message, location, f'write objects with the text in the field "{text_field}"')
+        raise _damaged_document_error(
+            message, location, f'write objects with the text in the field "{text_field}"'
+        )
     text = value.get(text_field)
     if not isinstance(text, str):
         kind = "is not text" if text_field in value else "is missing"
         has = ", ".join(value) or "none"
         help = "name the field of the text with --text-field"
-        raise _wrong(f'the field "{text_field}" {kind}', location, help, f"the fields are: {has}")
+        raise _damaged_document_error(
+            f'the field "{text_field}" {kind}', location, help, f"the fields are: {has}"
+        )
     return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
@@ -286,7 +294,7 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
         if text_field not in names:
             message, has = f'the column "{text_field}" is missing', ", ".join(names) or "none"
             help = "name the column of the text with --text-field"
-            raise _wrong(message, str(path), help, f"the columns are: {has}")
+            raise _damaged_document_error(message, str(path), help, f"the columns are: {has}")
         dictionary_columns = (
             [text_field] if text_field in leaves else []
         )  # a text that comes often is kept once
@@ -303,7 +311,7 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
                     read(size * number // rows)
     except pa.ArrowException as error:
         why = str(error).splitlines()[0]
-        raise _unreadable(f"this is not a readable Parquet file: {why}", path) from None
+        raise _unreadable_error(f"this is not a readable Parquet file: {why}", path) from None
 
 
 def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:
@@ -318,7 +326,7 @@ def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:
     packed = sum(column.total_compressed_size for column in mine)
     # before anything is unpacked: a file of a megabyte may unpack to any size
     if unpacked > max(UNPACKED, RATIO * packed):
-        raise _too_large(
+        raise _too_large_error(
             f"the text from here on takes {unpacked:,} bytes when it is unpacked; it",
             f"{path}:{before + 1}",
         )
@@ -329,16 +337,18 @@ def _cell(value: Any, text_field: str, location: str) -> str:
     try:
         text = value.as_py()
     except UnicodeDecodeError as error:
-        raise _not_utf8(location, f"byte {error.start:,} of the row's text", error) from None
+        raise _not_utf8_error(location, f"byte {error.start:,} of the row's text", error) from None
     if not isinstance(text, str):
         help = "leave the row out, or name another column with --text-field"
-        raise _wrong(f'the column "{text_field}" has no text in this row', location, help)
+        raise _damaged_document_error(
+            f'the column "{text_field}" has no text in this row', location, help
+        )
     # the encoded size is computed only for texts that may be too large
     if (
         4 * len(text) > MAX_RECORD_BYTES
         and len(text.encode("utf-8", "surrogatepass")) > MAX_RECORD_BYTES
     ):
-        raise _too_large("the text", location)
+        raise _too_large_error("the text", location)
     return text
 
 
@@ -356,22 +366,22 @@ PACKED = (".gz", ".zst")
 # ---- what is wrong ----
 
 
-def _not_utf8(location: str, where: str, error: UnicodeDecodeError) -> LawdslError:
+def _not_utf8_error(location: str, where: str, error: UnicodeDecodeError) -> LawdslError:
     message = f"the text is not UTF-8: {where} is 0x{error.object[error.start]:02x}"
     help = "convert it with iconv, or leave the file out with --glob"
     return LawdslError(Diagnostic("R0201", message, place=location, help=help))
 
 
-def _wrong(message: str, location: str, help: str, *notes: str) -> LawdslError:
+def _damaged_document_error(message: str, location: str, help: str, *notes: str) -> LawdslError:
     return LawdslError(Diagnostic("R0202", message, place=location, notes=notes, help=help))
 
 
-def _too_large(what: str, location: str) -> LawdslError:
-    message = f"{what} is larger than a document may be: {MAX_RECORD_BYTES:,} bytes"
+def _too_large_error(subject: str, location: str) -> LawdslError:
+    message = f"{subject} is larger than a document may be: {MAX_RECORD_BYTES:,} bytes"
     help = "cut it into documents, or leave the file out with --glob"
     return LawdslError(Diagnostic("R0215", message, place=location, help=help))
 
 
-def _unreadable(message: str, path: Path, help: str | None = None) -> LawdslError:
+def _unreadable_error(message: str, path: Path, help: str | None = None) -> LawdslError:
     help = help or "look at the file and its permissions, or leave it out"
     return LawdslError(Diagnostic("R0203", message, place=str(path), help=help))

@@ -17,8 +17,9 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 from transformers.utils import logging
 
-NAME = "lawdsl_causal"
-RELATIVE, ABSOLUTE = 1e-4, 1e-5  # how far hidden states may differ, of their size; and by itself
+CAUSAL_ATTENTION = "lawdsl_causal"
+HIDDEN_STATE_RTOL = 1e-4  # hidden states that differ by less, relative to their size, are equal
+HIDDEN_STATE_ATOL = 1e-5  # and those near 0 that differ by less
 
 
 def causal_mask(
@@ -65,58 +66,64 @@ def causal_mask(
     )
 
 
-AttentionInterface.register(NAME, sdpa_attention_forward)
-AttentionMaskInterface.register(NAME, causal_mask)
+AttentionInterface.register(CAUSAL_ATTENTION, sdpa_attention_forward)
+AttentionMaskInterface.register(CAUSAL_ATTENTION, causal_mask)
 
 
-def keep_causal(model: PreTrainedModel) -> None:
+def use_causal_attention(model: PreTrainedModel) -> None:
     """Switch a model to this attention, if its hidden states are equal with it.
 
     Model families that compute attention in their own way are left unchanged.
     """
     if model.config._attn_implementation != "sdpa" or model.device.type == "meta":
         return
-    tokens = some_tokens(model)
+    tokens = probe_tokens(model)
     training = model.training
     # dropout would make any two passes differ
     model.eval()
-    plain = _hidden(model, tokens)
+    reference = _hidden_states(model, tokens)
     try:
-        _switch(model, NAME)
+        _set_attention(model, CAUSAL_ATTENTION)
         # equal_nan: a model that gives nan either way is refused later, with a message of its own
-        same = torch.allclose(_hidden(model, tokens), plain, RELATIVE, ABSOLUTE, equal_nan=True)
+        is_equal = torch.allclose(
+            _hidden_states(model, tokens),
+            reference,
+            HIDDEN_STATE_RTOL,
+            HIDDEN_STATE_ATOL,
+            equal_nan=True,
+        )
     except Exception:  # a family that cannot do without a mask fails in any way
-        same = False
-    if not same:
-        _switch(model, "sdpa")
+        is_equal = False
+    if not is_equal:
+        _set_attention(model, "sdpa")
     model.train(training)
 
 
-def sees_ahead(model: PreTrainedModel) -> bool:
+def depends_on_later_tokens(model: PreTrainedModel) -> bool:
     """Whether a hidden state of a model in evaluation mode depends on later tokens."""
-    tokens = some_tokens(model)
+    tokens = probe_tokens(model)
     changed = tokens.clone()
     changed[:, -1] = torch.where(tokens[:, -1] == 0, 1, 0)
-    before, after = (_hidden(model, each)[:, :-1] for each in (tokens, changed))
-    return not torch.allclose(before, after, RELATIVE, ABSOLUTE)
+    before, after = (_hidden_states(model, each)[:, :-1] for each in (tokens, changed))
+    return not torch.allclose(before, after, HIDDEN_STATE_RTOL, HIDDEN_STATE_ATOL)
 
 
-def some_tokens(model: PreTrainedModel) -> Tensor:
-    """Tokens that a model knows, (2, 9), to try it on."""
+def probe_tokens(model: PreTrainedModel) -> Tensor:
+    """Tokens of a model's vocabulary, shape (2, 9), with which its attention is tested."""
     vocabulary = model.get_input_embeddings().weight.shape[0]
     return (torch.arange(2 * 9, device=model.device).view(2, 9) * 7919 + 1) % vocabulary
 
 
 @torch.no_grad()
-def _hidden(model: PreTrainedModel, tokens: Tensor) -> Tensor:
-    hidden: Tensor = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
-    return hidden.float()
+def _hidden_states(model: PreTrainedModel, tokens: Tensor) -> Tensor:
+    states: Tensor = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+    return states.float()
 
 
-def _switch(model: PreTrainedModel, name: str) -> None:
-    before = logging.get_verbosity()
+def _set_attention(model: PreTrainedModel, name: str) -> None:
+    verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # its warning is not an error here
     try:
         model.set_attn_implementation(name)
     finally:
-        logging.set_verbosity(before)
+        logging.set_verbosity(verbosity)

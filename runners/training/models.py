@@ -24,7 +24,7 @@ from lawdsl.core.enumerations import abridged
 
 from ..run.model_facts import Experts, ModelFacts
 from ..spec import canonical_json
-from .attention import keep_causal, sees_ahead, some_tokens
+from .attention import depends_on_later_tokens, probe_tokens, use_causal_attention
 from .configurations import Source, configuration, plain_of, refused, understood, without_randomness
 from .losses import chunked_loss, token_losses
 from .weights import Weights, weights_of
@@ -46,7 +46,7 @@ class LanguageModelLoss(nn.Module):
 
     def __init__(self, model: PreTrainedModel, chunk: int | None = None) -> None:
         super().__init__()
-        keep_causal(model)
+        use_causal_attention(model)
         self.body = model.base_model
         self.head = model.get_output_embeddings()
         self.chunk = chunk
@@ -252,7 +252,7 @@ def _check(model: PreTrainedModel, source: Source) -> None:
     Some families scale or cap their logits; their losses would be silently wrong here. A cap hardly
     changes the small logits of a model that is not trained, so they are made large for this.
     """
-    tokens = some_tokens(model)
+    tokens = probe_tokens(model)
     training = model.training
     model.eval()
     with understood(source, "R0302"):
@@ -279,7 +279,7 @@ def _check(model: PreTrainedModel, source: Source) -> None:
             f"its losses differ by {worst:.3g} nats from those of its hidden states under its head",
             help="this family scales or caps its logits, which the runner does not do; use another",
         )
-    if sees_ahead(model):
+    if depends_on_later_tokens(model):
         why = "its hidden states depend on the tokens that come after them"
         raise refused("R0411", source, why, help="train a decoder with causal attention")
     model.train(training)

@@ -47,7 +47,7 @@ UNRELATED += [
     "test_models",
     "test_streams",
 ]
-UNRELATED += ["test_on_ray", "test_parallel", "test_real_sweeps", "test_recipes", "test_schedules"]
+UNRELATED += ["test_ray", "test_distributed", "test_real_sweeps", "test_recipes", "test_schedules"]
 UNRELATED += ["test_sweep", "test_plan", "test_validation", "test_weights_and_runs", "test_wheel"]
 UNRELATED += ["test_locks", "test_points", "test_layers", "test_startup", "test_readme"]
 UNRELATED += ["test_rooms", "test_contributing"]

@@ -25,7 +25,7 @@ class Slope:
     sense: int
 
 
-def slope_of(law: Law, claim: tree.Claim) -> Slope | None:
+def claimed_slope(law: Law, claim: tree.Claim) -> Slope | None:
     """The sign of a derivative of the output that a claim states; None for other claims.
 
     Args:
@@ -69,7 +69,7 @@ def why_untestable(law: Law, slope: Slope, claim: Claim) -> str:
     )
 
 
-def rows_of(law: Law, claim: Claim, runs: Runs) -> NDArray[np.bool_]:
+def rows_of_claim(law: Law, claim: Claim, runs: Runs) -> NDArray[np.bool_]:
     """The mask of the rows that satisfy the conditions of a claim, shape (rows,).
 
     Args:

@@ -14,7 +14,7 @@ import numpy as np
 from lawdsl.data.binding import Runs
 from lawdsl.data.table import Table
 from lawdsl.data.trends.grid import Axes, grid_values, run_columns
-from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, why_untestable
+from lawdsl.data.trends.hypotheses import Slope, claimed_slope, rows_of_claim, why_untestable
 from lawdsl.data.trends.paired_differences import Array, Codes, GridValues, RepeatScatter
 from lawdsl.data.trends.result import Crossing, Inflection
 from lawdsl.data.trends.significance import (
@@ -43,7 +43,11 @@ def inflections(law: Law, table: Table, runs: Runs, run: tuple[str, ...]) -> lis
         runs: the rows that are used.
         run: columns that identify training runs; `run` and `seed` where none is given.
     """
-    claims = [(c, s) for c in law.claims if (s := slope_of(law, c.claim)) is not None]
+    claims = [
+        (claim, slope)
+        for claim in law.claims
+        if (slope := claimed_slope(law, claim.claim)) is not None
+    ]
     testable = [
         (claim, slope)
         for claim, slope in claims
@@ -53,15 +57,17 @@ def inflections(law: Law, table: Table, runs: Runs, run: tuple[str, ...]) -> lis
     ]
     if not testable or len(np.unique(table.rows)) < len(table):
         return []
-    used = table.at(runs.rows)
-    labels = run_columns(law, table, runs.bound, run)
-    rows, axes = grid_values(law, used, runs, labels, np.full(len(used), np.nan))
-    measured = difference_scale(rows, len(claims))
+    used_rows = table.at(runs.rows)
+    run_labels = run_columns(law, table, runs.bound, run)
+    rows, axes = grid_values(law, used_rows, runs, run_labels, np.full(len(used_rows), np.nan))
+    scale = difference_scale(rows, len(claims))
     results = (
-        inflection(law, slope, rows.take(rows_of(law, claim, runs)), axes, measured)
+        inflection(law, slope, rows.take(rows_of_claim(law, claim, runs)), axes, scale)
         for claim, slope in testable
     )
-    return [one for one in results if one is not None]
+    return [
+        measured_inflection for measured_inflection in results if measured_inflection is not None
+    ]
 
 
 def inflection(

@@ -18,7 +18,7 @@ from lawdsl.data.table import Table, bad_rows
 from lawdsl.data.trends.exceptions import ComparedPairs, split
 from lawdsl.data.trends.findings import repeat_findings, trend_findings
 from lawdsl.data.trends.grid import Axes, distinct_cells, grid_values, run_columns
-from lawdsl.data.trends.hypotheses import Slope, rows_of, slope_of, why_untestable
+from lawdsl.data.trends.hypotheses import Slope, claimed_slope, rows_of_claim, why_untestable
 from lawdsl.data.trends.inflection import inflection
 from lawdsl.data.trends.paired_differences import (
     Array,
@@ -150,7 +150,7 @@ def _trend_task(law: Law, table: Table, runs: Runs, se: str | None, unaveraged: 
     """The rows at cells of a grid; the first labels mean more than a repetition."""
     error = np.full(len(table), np.nan) if se is None else _errors(law, table, se) ** 2
     rows, axes = grid_values(law, table, runs, runs.run_columns, error, unaveraged)
-    claims = sum(slope_of(law, claim.claim) is not None for claim in law.claims)
+    claims = sum(claimed_slope(law, claim.claim) is not None for claim in law.claims)
     label_cells = {name: distinct_cells(table, name) for name in runs.run_columns[:unaveraged]}
     return _TrendTask(law, runs, axes, rows, difference_scale(rows, claims), label_cells)
 
@@ -173,14 +173,14 @@ def _errors(law: Law, table: Table, se: str) -> Array:
 
 def _trend(task: _TrendTask, claim: Claim) -> Trend | None:
     """The comparison for one claim; None where it does not concern a derivative of the output."""
-    slope = slope_of(task.law, claim.claim)
+    slope = claimed_slope(task.law, claim.claim)
     if slope is None:
         return None
     text = claim_text(claim)
     why = why_untestable(task.law, slope, claim)
     if why:
         return Trend(text, claim.expect, "nothing to compare", why)
-    rows = task.rows.take(rows_of(task.law, claim, task.runs))
+    rows = task.rows.take(rows_of_claim(task.law, claim, task.runs))
     # first the variable that varies within more labels: the one along runs
     numbers = [task.axes.names.index(name) for name in slope.wrt]
     order = sorted(numbers, key=lambda i: -int(np.sum(varies_within_labels(task.rows, i))))

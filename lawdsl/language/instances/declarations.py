@@ -58,23 +58,23 @@ def written_out(ground: Grounding) -> Declarations:
 
 def _with_fixed(text: Text, symbols: dict[str, Symbol], holds: Sequence[Tie]) -> dict[str, Symbol]:
     """The symbols, some of them fixed or tied, in an order in which each follows those it uses."""
-    scope = Scope(text, _nothing, frozenset(), symbols=symbols)
+    scope = Scope(text, _no_laws, frozenset(), symbols=symbols)
     for symbol in symbols.values():
         remember(scope, symbol)
     sort_symbols(scope)
-    fix_and_tie(scope, [_statement(name, formula) for name, formula in holds])
+    fix_and_tie(scope, [_fix_or_tie(name, formula) for name, formula in holds])
     if scope.errors:
         raise LawdslError(scope.diagnostics)
     return scope.symbols
 
 
-def _statement(name: str, formula: Formula) -> tree.Hold:
+def _fix_or_tie(name: str, formula: Formula) -> tree.Hold:
     number = formula.operand if isinstance(formula, tree.Negative) else formula
     kind = "fix" if isinstance(number, tree.Number) else "tie"
     return tree.Hold(kind, ((name, formula),))
 
 
-def _nothing(name: str) -> Declarations:
+def _no_laws(name: str) -> Declarations:
     raise KeyError(name)  # formulas of parameters name no law
 
 

@@ -130,7 +130,7 @@ def _shape(ratio: Ball, before: Fraction, symbol: sp.Symbol) -> sp.Expr | None:
         if not residual > 0:
             continue
         # half-integers too: square roots of parameters are common
-        n = _fraction(2 * residual.log() / step.log(), 1)
+        n = _fraction_near(2 * residual.log() / step.log(), 1)
         if n is not None and abs(n) <= 12:
             return shape * symbol ** sp.Rational(n.numerator, 2)
     return None
@@ -285,19 +285,23 @@ def _number(x: Ball, direction: Direction) -> sp.Expr | None:
     candidates = sorted((c for c in constants if c.is_number), key=str)
     for constant in (sp.S.One, *candidates):
         for unit in (constant, 1 / constant):
-            fraction = _fraction(x / _evaluated(unit, {}), MAX_COEFFICIENT_DENOMINATOR)
+            fraction = _fraction_near(x / _evaluated(unit, {}), MAX_COEFFICIENT_DENOMINATOR)
             if fraction is not None:
                 return sp.Rational(fraction.numerator, fraction.denominator) * unit
     return None
 
 
-def _fraction(x: Ball, max_denominator: int) -> Fraction | None:
+def _fraction_near(number: Ball, max_denominator: int) -> Fraction | None:
     """The fraction that a ball certainly is close to, if one has a denominator within the limit."""
-    if not x.is_finite() or not x.rad() < arb(10) ** -40 or not abs(x) < arb(10) ** 12:
+    if (
+        not number.is_finite()
+        or not number.rad() < arb(10) ** -40
+        or not abs(number) < arb(10) ** 12
+    ):
         return None
-    mantissa, exponent = (int(n) for n in x.mid().man_exp())
+    mantissa, exponent = (int(n) for n in number.mid().man_exp())
     fraction = (Fraction(mantissa) * Fraction(2) ** exponent).limit_denominator(max_denominator)
-    return fraction if abs(ball(fraction) - x) < arb(10) ** -40 else None
+    return fraction if abs(ball(fraction) - number) < arb(10) ** -40 else None
 
 
 def _evaluated(e: sp.Expr, values: Mapping[sp.Symbol, Fraction]) -> Ball:

@@ -173,13 +173,13 @@ def by_end_points(signs: Signs, e: sp.Expr) -> Sign | None:
 def _is_strictly_monotone(signs: Signs, slope: sp.Expr, symbol: sp.Symbol) -> bool:
     """Whether a derivative of one sign is 0 at most at the ends of the range, or at isolated
     points: then the function is strictly monotone."""
-    if isolated_zeros(signs, slope, symbol):
+    if has_isolated_zeros(signs, slope, symbol):
         return True
     ends = [face for face in closed_faces(signs.box, symbol) if face.symbol == symbol]
     return bool(ends) and signs.without_faces(ends).sign(slope).definite
 
 
-def isolated_zeros(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> bool:
+def has_isolated_zeros(signs: Signs, expression: sp.Expr, symbol: sp.Symbol) -> bool:
     """Whether an expression in one symbol is analytic on the real line and not identically 0.
 
     The zeros of such a function are isolated (Rudin (1976), Principles of Mathematical Analysis,
@@ -187,14 +187,14 @@ def isolated_zeros(signs: Signs, e: sp.Expr, symbol: sp.Symbol) -> bool:
 
     Args:
         signs: the signs on the box.
-        e: the expression.
+        expression: the expression.
         symbol: its symbol.
     """
-    if e.free_symbols != {symbol} or not _analytic(e):
+    if expression.free_symbols != {symbol} or not _analytic(expression):
         return False
     # two points, as many expressions vanish at 1: log(x), x - 1
     samples = (sp.S.One, sp.Rational(1, 3))
-    return any(signs.sign(e.xreplace({symbol: x})).definite for x in samples)
+    return any(signs.sign(expression.xreplace({symbol: x})).definite for x in samples)
 
 
 def _analytic(e: sp.Expr) -> bool:

@@ -15,7 +15,7 @@ from lawdsl.law.algebra import derivative
 from lawdsl.law.functions import KINKED
 from lawdsl.law.text import text
 from lawdsl.proof.box import Endpoint
-from lawdsl.proof.rules.monotone import between_bounds, isolated_zeros
+from lawdsl.proof.rules.monotone import between_bounds, has_isolated_zeros
 from lawdsl.proof.rules.stationary_points import without_content
 from lawdsl.proof.signs.interface import Signs
 from lawdsl.proof.signs.limits import at_infinity, limit
@@ -95,7 +95,7 @@ def _sign_of_last(signs: Signs, reduced: sp.Expr, symbol: sp.Symbol) -> Sign:
     sign = add([signs.sign(term) for term in sp.Add.make_args(reduced)])
     if reduced.is_Add and not any(sign.within(side) for side in _SIDES):
         sign = between_bounds(signs, reduced) or sign
-    if sign in _SIDES and isolated_zeros(signs, reduced, symbol):
+    if sign in _SIDES and has_isolated_zeros(signs, reduced, symbol):
         return sign & ~Sign.ZERO
     return sign
 

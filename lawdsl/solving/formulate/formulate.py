@@ -79,7 +79,7 @@ class _Formulation:
         self.law_inputs: list[LawInput] = []
         self.domains: dict[sp.Expr, AlgebraicConstraint] = {}
         for symbol in question.symbols.values():
-            for text, _ in self._elements(symbol):
+            for text, _ in self._elements_with_labels(symbol):
                 self.symbols[text] = sp.Symbol(text, **self._assumptions(symbol))
 
     def formulated(self) -> FormulatedQuestion:
@@ -100,19 +100,19 @@ class _Formulation:
                 tuple(self._unknowns()),
                 -goal if self.question.maximize else goal,
                 (*constraints, *self.domains.values()),
-                self._of_kind("given"),
+                self._symbols_of_kind("given"),
                 {
                     text: bounds
                     for s in self.question.of_kind("given")
                     for text, bounds in self._bounds(s)
                 },
-                self._of_kind("setting") | self._law_settings(),
+                self._symbols_of_kind("setting") | self._law_settings(),
                 self._default_values(),
                 self.sources,
                 tuple(self.law_inputs),
             )
 
-    def _elements(self, symbol: Symbol) -> Iterator[tuple[str, dict[str, str]]]:
+    def _elements_with_labels(self, symbol: Symbol) -> Iterator[tuple[str, dict[str, str]]]:
         """The elements of a name, as text, each with the labels of its indices."""
         for labels in self._labels(symbol.indices):
             yield (
@@ -131,11 +131,12 @@ class _Formulation:
             raise LawdslError(Diagnostic("L0105", message, text=self.question.text, help=help))
         return product(*sets)
 
-    def _of_kind(self, kind: str) -> dict[str, sp.Symbol]:
+    def _symbols_of_kind(self, kind: str) -> dict[str, sp.Symbol]:
+        """The elements of all names of a kind, as text -> symbol."""
         return {
-            text: self.symbols[text]
-            for s in self.question.of_kind(kind)
-            for text, _ in self._elements(s)
+            element: self.symbols[element]
+            for quantity in self.question.of_kind(kind)
+            for element, _ in self._elements_with_labels(quantity)
         }
 
     def _law_settings(self) -> dict[str, sp.Symbol]:
@@ -145,7 +146,7 @@ class _Formulation:
         values: dict[sp.Symbol, float] = {}
         for symbol in self.question.of_kind("setting"):
             assert symbol.formula is not None
-            for text, _ in self._elements(symbol):
+            for text, _ in self._elements_with_labels(symbol):
                 values[self.symbols[text]] = float(number(symbol.formula) or 0)
         for source in self.sources:
             values |= source.settings
@@ -161,7 +162,7 @@ class _Formulation:
                 yield Unknown(text, self.symbols[text], bounds, unit_name, symbol.doc)
 
     def _bounds(self, symbol: Symbol) -> Iterator[tuple[str, tuple[Relation, ...]]]:
-        for text, index_labels in self._elements(symbol):
+        for text, index_labels in self._elements_with_labels(symbol):
             bounds = [(r, self._expression(limit, index_labels)) for r, limit in symbol.bounds]
             if symbol.simplex:
                 bounds.append(("<=", sp.S.One))
@@ -173,7 +174,7 @@ class _Formulation:
         """The conditions that the shares of a simplex sum to 1."""
         for symbol in (*self.question.of_kind("unknown"), *self.question.of_kind("given")):
             groups: dict[tuple[str, ...], list[str]] = {}
-            for text, index_labels in self._elements(symbol) if symbol.simplex else ():
+            for text, index_labels in self._elements_with_labels(symbol) if symbol.simplex else ():
                 groups.setdefault(tuple(index_labels.values())[:-1], []).append(text)
             for before, texts in groups.items():
                 element = with_subscripts(symbol.name, (*before, symbol.indices[-1]))

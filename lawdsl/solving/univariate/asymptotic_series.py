@@ -59,14 +59,16 @@ class SeriesRing:
             The series, without a remainder.
         """
         power = self.line.power_of_t(-1 if inverse else 1)
-        return self.add(self.constant(offset), AsymptoticSeries({power: self._exact(scale)}))
+        return self.add(
+            self.constant(offset), AsymptoticSeries({power: self._rational_coefficient(scale)})
+        )
 
-    def _exact(self, value: Fraction) -> Coefficient:
+    def _rational_coefficient(self, value: Fraction) -> Coefficient:
         return self.numbers.rational(fmpq(value.numerator, value.denominator))
 
     def constant(self, value: Fraction) -> AsymptoticSeries:
         """A fraction as a series."""
-        return self.of_number(self._exact(value)) if value else AsymptoticSeries({})
+        return self.of_number(self._rational_coefficient(value)) if value else AsymptoticSeries({})
 
     def of_number(self, coefficient: Coefficient) -> AsymptoticSeries:
         """An exact number as a series."""

@@ -104,7 +104,7 @@ def answer_derivatives(state: SolverState, solution: UnivariateSolution) -> Answ
     """
     derivatives = AnswerDerivatives(tuple(roots_at(state, solution)))
     others = solution.minimum.others if solution.best is solution.minimum.best else ()
-    if not others or _is_mirrored(state, solution):
+    if not others or _only_tie_is_mirror_image(state, solution):
         return derivatives
     symbols = list(state.formulated.names.values())
     goal_slopes = [_goal_slopes(state, solution, derivatives, symbols)]
@@ -154,13 +154,13 @@ def _goal_slopes(
     return slopes
 
 
-def _is_mirrored(state: SolverState, solution: UnivariateSolution) -> bool:
+def _only_tie_is_mirror_image(state: SolverState, solution: UnivariateSolution) -> bool:
     """Whether the only tied optimum mirrors the answer, for all values of the symbols."""
     x, goal = state.unknown.symbol, state.functions.outputs[0]
     other_points = [other.point for other in solution.minimum.others]
     if (
         solution.best.constraints
-        or any(o.constraints for o in solution.minimum.others)
+        or any(tied.constraints for tied in solution.minimum.others)
         or len(other_points) > 1
     ):
         return False

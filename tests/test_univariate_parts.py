@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sympy as sp
-from test_solving import function, least, x
+from test_univariate_solver import function, least, x
 
 import lawdsl
 from lawdsl.compiling.intervals import Interval, precision
