@@ -31,16 +31,16 @@ def discard(path: Path) -> None:
 
 
 def replace_folder(new: Path, target: Path) -> None:
-    """Rename a folder to a target, which may exist: at every moment one of the two is complete.
+    """Rename a folder to a target, replacing a folder: at every moment one of them is complete.
 
     Args:
         new: the complete folder, on the same file system.
         target: its later path.
 
     Raises:
-        OSError: it cannot be renamed; the target is then unchanged.
+        OSError: it cannot be renamed, or the target is a file; the target is then unchanged.
     """
-    if target.exists():
+    if target.is_dir():  # the rename below fails on a file, which is never replaced
         # a rename does not replace a folder that has content
         discard(_replaced(target))
         os.rename(target, _replaced(target))
