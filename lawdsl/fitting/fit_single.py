@@ -145,7 +145,7 @@ class _ChosenParameter:
         criterion: by which it was chosen.
         value: the value chosen.
         law: the law in which the parameter is free.
-        problem: the fit of that law.
+        problem: the objective of that law, with its data.
     """
 
     criterion: LinearityCriterion
@@ -375,10 +375,10 @@ def _precision_findings(
     )
     fitted = PrecisionInputs(law, problem, theta, uncertainty.covariance, skipped_names, on_bound)
     # collinear variables: the warning of F0101 covers them
-    tied = any(d.code == "F0101" for d in diagnostics)
+    collinear = any(d.code == "F0101" for d in diagnostics)
     return [
         *weak_parameter_findings(fitted),
-        *([] if tied else undetermined_prediction_findings(fitted)),
+        *([] if collinear else undetermined_prediction_findings(fitted)),
     ]
 
 

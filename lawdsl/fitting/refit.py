@@ -24,7 +24,7 @@ def refit(problem: Problem, theta: Array) -> tuple[Array, float]:
     on Scientific Computing 21).
 
     Args:
-        problem: the fit; its residuals are used, not its loss.
+        problem: the objective with its data; its residuals are used, not its loss.
         theta: the start, shape (parameters,).
 
     Returns:
@@ -56,7 +56,7 @@ def least_squares_near(problem: Problem, theta: Array) -> float:
     """The least weighted sum of squares near some parameters.
 
     Args:
-        problem: the fit; its residuals are used, not its loss.
+        problem: the objective with its data; its residuals are used, not its loss.
         theta: the start, shape (parameters,).
     """
     return refit(problem, theta)[1]

@@ -330,12 +330,18 @@ class _LimitSlopes:
 
 @dataclass(frozen=True)
 class _SecondDerivatives:
-    """The second derivatives of one parameter by the free numbers: of its own map, mixed ones, and
-    those of its limits."""
+    """The second derivatives of one parameter by the free numbers.
+
+    Attributes:
+        number: position of the parameter.
+        limits: (weight, derivatives) of each limit.
+        own_curvature: by its own free number twice, shape (starts,).
+        cross: by its own and each other free number, shape (starts, p); None where these are 0.
+    """
 
     number: int
     limits: tuple[tuple[Array, _LimitSlopes], ...]
-    own: Array
+    own_curvature: Array
     cross: Array | None
 
 
@@ -352,7 +358,7 @@ def _contract(
     for second_derivatives in reversed(seconds):
         i = second_derivatives.number
         factor = factors[:, i].copy()
-        total[:, i, i] += factor * second_derivatives.own
+        total[:, i, i] += factor * second_derivatives.own_curvature
         if second_derivatives.cross is not None:
             crossed = factor[:, None] * second_derivatives.cross
             total[:, i, :] += crossed

@@ -24,7 +24,7 @@ def refit(problem: Problem, theta: Array, targets: Array) -> tuple[Array, NDArra
     Marquardt (Nocedal and Wright (2006), Numerical Optimization, section 10.3).
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,), where each search begins.
         targets: shape (draws, rows).
 
@@ -47,7 +47,7 @@ class _LevenbergMarquardt:
     """The state of all searches: one row per draw.
 
     Args:
-        problem: the fit.
+        problem: the objective to be minimised, with its data.
         free: starting points, shape (draws, parameters).
         shift: added to residuals of the fit to get those of a draw, shape (draws, rows).
     """

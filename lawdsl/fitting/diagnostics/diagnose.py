@@ -14,7 +14,7 @@ from lawdsl.fitting.transforms import bound_distances
 Array = NDArray[np.float64]
 
 # residual degrees of freedom: with fewer, rows cannot test a law
-MIN_TEST_FREEDOM = 2
+MIN_TEST_DOF = 2
 # tolerance of comparisons with numbers of rows, since effective rows are not whole numbers
 EFFECTIVE_ROWS_ATOL = 1e-6
 # relative to a value, and to the range: settings that differ by less count as replicates
@@ -69,13 +69,13 @@ def few_rows_findings(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     count = problem.parameters + chosen
     rows = len(distinct_rows(problem))
     help = "measure more, or fit a smaller law"
-    if rows - count < MIN_TEST_FREEDOM:
+    if rows - count < MIN_TEST_DOF:
         remaining = "1 row is" if rows > count else "no row is"
         copies = "" if rows == problem.rows else "different "
         message = f"{rows} {copies}rows, {count} parameters: {remaining} left to test the law"
         return [Diagnostic("F0102", message, "warning", help=help)]
     effective = _effective_rows(problem.weights, problem.rows)
-    if effective - count < MIN_TEST_FREEDOM - EFFECTIVE_ROWS_ATOL:
+    if effective - count < MIN_TEST_DOF - EFFECTIVE_ROWS_ATOL:
         message = (
             f"the weights leave {effective:.3g} effective rows of {problem.rows}, {count} parameters: "
             "too few to test the law"
@@ -83,7 +83,7 @@ def few_rows_findings(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
         help = "weight the rows less unevenly, measure more, or fit a smaller law"
         return [Diagnostic("F0102", message, "warning", help=help)]
     total = problem.rows if problem.weights is None else float(np.sum(problem.weights))
-    if total - count < MIN_TEST_FREEDOM - EFFECTIVE_ROWS_ATOL:
+    if total - count < MIN_TEST_DOF - EFFECTIVE_ROWS_ATOL:
         message = (
             f"the weights sum to {total:.3g}, {count} parameters: too few rows to test the law"
         )

@@ -30,7 +30,7 @@ MAX_SUBSETS = 300  # random subsets of as many rows as parameters
 # rows times squared parameters of all subsets: bounds time, so long tables have fewer subsets
 MAX_SUBSET_NUMBERS = 2e8
 # residual degrees of freedom: with fewer, half of the rows cannot determine the law
-MIN_MASKED_FREEDOM = 5
+MIN_MASKED_DOF = 5
 # with more parameters, random subsets without an outlier are too rare
 MAX_SUBSET_PARAMETERS = 20
 CONCENTRATION_STEPS = 2  # for each subset
@@ -54,7 +54,7 @@ def find_masked_outliers(
         The residuals about that fit, and the outliers among them; None where there are none.
     """
     rank = view.basis.shape[1]
-    if view.freedom < MIN_MASKED_FREEDOM or not 0 < rank <= MAX_SUBSET_PARAMETERS:
+    if view.dof < MIN_MASKED_DOF or not 0 < rank <= MAX_SUBSET_PARAMETERS:
         return None
     tested = problem.subset(view.rows)
     core, estimate = _best_half(view), theta
@@ -66,7 +66,7 @@ def find_masked_outliers(
             return None
         distances = _absolute_residuals(tested, estimate)
         core = distances <= np.sort(distances)[size - 1]
-    spread = 1.4826 * float(np.median(distances)) * np.sqrt(len(view) / view.freedom)
+    spread = 1.4826 * float(np.median(distances)) * np.sqrt(len(view) / view.dof)
     chosen = distances > CANDIDATE_DISTANCE * spread
     if not chosen.any() or np.sum(chosen) > MAX_OUTLIER_SHARE * len(view):
         return None

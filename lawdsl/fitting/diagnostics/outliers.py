@@ -60,7 +60,7 @@ def find_outliers(
     """Find the rows that Gaussian noise does not explain; None where there are none.
 
     Their common shift is tested against the other rows by an exact F test, F = ((S -
-    S_rest)/k)/(S_rest/freedom), for the worst of all sets of k rows (Bonferroni; Cook and Weisberg
+    S_rest)/k)/(S_rest/dof), for the worst of all sets of k rows (Bonferroni; Cook and Weisberg
     (1982), Residuals and Influence in Regression, chapter 2). Heavy-tailed noise fails that test
     too, so the gap below the outliers is compared with the spacings of the tail below it, as in a
     power law.
@@ -111,13 +111,13 @@ def outlier_limit(view: ResidualView, total: int) -> float:
 
 def _robust_deviation(view: ResidualView, residuals: Array) -> float:
     """The standard deviation of residuals from their median."""
-    return 1.4826 * float(np.median(np.abs(residuals))) * float(np.sqrt(len(view) / view.freedom))
+    return 1.4826 * float(np.median(np.abs(residuals))) * float(np.sqrt(len(view) / view.dof))
 
 
 def _candidates(view: ResidualView) -> Mask:
     """Rows far out in robust standard deviations, after a fit by least absolute residuals."""
     none = np.zeros(len(view), dtype=bool)
-    if view.freedom < 3:
+    if view.dof < 3:
         return none
     distances = np.abs(_least_absolute_residuals(view))
     is_candidate = distances > CANDIDATE_DISTANCE * _robust_deviation(view, distances)
@@ -157,8 +157,8 @@ def _studentised_residuals(view: ResidualView, chosen: Mask) -> Array:
 
 def _studentised_limit(view: ResidualView, chosen: Mask, total: int) -> float:
     """The studentised residual that Gaussian noise exceeds in no row, up to a false alarm."""
-    freedom = view.freedom - int(np.sum(chosen))
-    return max(CANDIDATE_DISTANCE, -float(student_quantile(FALSE_ALARM_RATE / 2 / total, freedom)))
+    dof = view.dof - int(np.sum(chosen))
+    return max(CANDIDATE_DISTANCE, -float(student_quantile(FALSE_ALARM_RATE / 2 / total, dof)))
 
 
 def _log_pvalue(view: ResidualView, chosen: Mask, total: int, shift: float, rest: float) -> float:
@@ -172,14 +172,14 @@ def _log_pvalue(view: ResidualView, chosen: Mask, total: int, shift: float, rest
         rest: the sum of squares without them.
     """
     count = int(np.sum(chosen))
-    freedom = view.freedom - count
+    dof = view.dof - count
     # the other rows agree exactly: any shift is significant
     if rest <= 0:
         return -np.inf
     # by logarithms, as the number of subsets overflows
     sets = special.gammaln(total + 1) - special.gammaln(count + 1)
     sets -= special.gammaln(total - count + 1)
-    p_value = f_sf(shift / count / (rest / freedom), count, freedom)
+    p_value = f_sf(shift / count / (rest / dof), count, dof)
     with np.errstate(divide="ignore"):  # small probabilities may underflow
         return float(np.log(p_value) + sets + np.log(count + 1))
 
@@ -212,10 +212,10 @@ def smaller_cluster(view: ResidualView) -> Mask | None:
     Under Gaussian noise the probability mass of the widest gap between n neighbours exceeds q with
     a probability of at most n·(1 - q)^(n - 1).
     """
-    if view.freedom < 3:
+    if view.dof < 3:
         return None
     order = np.argsort(view.projected, kind="stable")
-    spread = float(np.sqrt(np.sum(view.projected**2) / view.freedom))
+    spread = float(np.sqrt(np.sum(view.projected**2) / view.dof))
     gaps = np.diff(normal_cdf(view.projected[order] / spread))
     rows = len(view)
     min_cluster = int(np.ceil(MIN_CLUSTER_SHARE * rows))

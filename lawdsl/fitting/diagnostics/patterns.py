@@ -39,7 +39,7 @@ LEAVE_ONE_OUT_PVALUE = 1e-3
 # an axis with more distinct values is cut into this many ranges of equal counts
 MAX_LEVELS = 16
 # residual degrees of freedom in each half: with fewer, their variances are not compared
-MIN_HALF_FREEDOM = 5
+MIN_HALF_DOF = 5
 # least within-group sum of squares relative to that between groups: it may be 0 but for rounding
 MIN_SQUARES_RATIO = 1e-30
 
@@ -134,10 +134,8 @@ def _pattern_test(
     """The probability under noise of an effect of orthonormal columns, and its share of squares."""
     all_squares = float(np.sum(residuals**2))
     explained = float(np.sum((columns.T @ residuals) ** 2))
-    freedom = view.freedom - columns.shape[1]
-    p_value = f_test_pvalue(
-        explained, columns.shape[1], all_squares - explained, freedom, inflation
-    )
+    dof = view.dof - columns.shape[1]
+    p_value = f_test_pvalue(explained, columns.shape[1], all_squares - explained, dof, inflation)
     return p_value, explained / all_squares if all_squares else 0.0
 
 
@@ -281,15 +279,15 @@ def _between_groups_test(
     deviations = residuals - _group_means(residuals, groups)
     inner_basis = orthonormal_basis(basis - _group_means(basis, groups))
     within_squares = float(np.sum(project_out(inner_basis, deviations) ** 2))
-    freedom = len(residuals) - len(np.unique(groups)) - inner_basis.shape[1]
-    extra = len(residuals) - basis.shape[1] - freedom
+    dof = len(residuals) - len(np.unique(groups)) - inner_basis.shape[1]
+    extra = len(residuals) - basis.shape[1] - dof
     between = float(np.sum(residuals**2)) - within_squares
-    if freedom < 1 or extra < 1 or between <= 0:
+    if dof < 1 or extra < 1 or between <= 0:
         return 1.0, np.nan
     # the members of all groups may be equal
     within_squares = max(within_squares, MIN_SQUARES_RATIO * between)
-    p_value = f_test_pvalue(between, extra, within_squares, freedom, inflation)
-    return p_value, between / extra / (within_squares / freedom)
+    p_value = f_test_pvalue(between, extra, within_squares, dof, inflation)
+    return p_value, between / extra / (within_squares / dof)
 
 
 def _group_means(columns: Array, groups: Groups) -> Array:
@@ -318,13 +316,11 @@ def find_unequal_variance(view: ResidualView, inflation: float = 1.0) -> Unequal
     ]
     residual_scale = np.sqrt(np.maximum(1 - np.sum(view.basis**2, axis=1), 1e-3))
     for axis, low in halves:
-        (below, freedom), (above, freedom_above) = (
-            _residual_squares(view, part) for part in (low, ~low)
-        )
-        if min(freedom, freedom_above) < MIN_HALF_FREEDOM or below <= 0 or above <= 0:
+        (below, dof), (above, dof_above) = (_residual_squares(view, part) for part in (low, ~low))
+        if min(dof, dof_above) < MIN_HALF_DOF or below <= 0 or above <= 0:
             continue
-        ratio = above / freedom_above / (below / freedom)
-        degrees = freedom_above / inflation, freedom / inflation
+        ratio = above / dof_above / (below / dof)
+        degrees = dof_above / inflation, dof / inflation
         # each tail by its own function: 1 - cdf loses small probabilities
         sides = f_sf(ratio, *degrees), f_cdf(ratio, *degrees)
         scaled_sizes = np.abs(view.projected) / residual_scale
@@ -349,7 +345,7 @@ def _lower_half(values: Array) -> NDArray[np.bool_] | None:
 
 
 def _residual_squares(view: ResidualView, part: NDArray[np.bool_]) -> tuple[float, int]:
-    """The residual sum of squares of the law fitted to some rows alone, and its freedom."""
+    """The residual sum of squares of the law fitted to some rows alone, and its dof."""
     part_basis = orthonormal_basis(view.basis[part])
     return float(np.sum(project_out(part_basis, view.residual[part]) ** 2)), int(
         np.sum(part)

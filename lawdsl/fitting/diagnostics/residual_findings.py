@@ -145,7 +145,7 @@ def _training_variables(law: PreparedLaw) -> list[int]:
 
 def _are_testable(view: ResidualView, rounding: float) -> bool:
     """Whether tests are possible: residual degrees of freedom, and residuals above rounding."""
-    if view.freedom < 2 or not np.all(np.isfinite(view.residual)):
+    if view.dof < 2 or not np.all(np.isfinite(view.residual)):
         return False
     return float(np.sqrt(np.mean(view.projected**2))) > rounding
 
@@ -215,7 +215,7 @@ def _rounding_findings(problem: Problem, view: ResidualView, runs: Runs) -> list
     row_steps = steps / np.abs(target) if view.log else steps
     if problem.weights is not None:
         row_steps = row_steps * np.sqrt(problem.weights[view.rows])
-    share = float(np.mean(row_steps**2)) / 12 / (float(np.sum(view.projected**2)) / view.freedom)
+    share = float(np.mean(row_steps**2)) / 12 / (float(np.sum(view.projected**2)) / view.dof)
     if share < MIN_ROUNDING_SHARE:
         return []
     message = (

@@ -57,7 +57,7 @@ class ResidualView:
         return len(self.residual)
 
     @property
-    def freedom(self) -> int:
+    def dof(self) -> int:
         """The residual degrees of freedom: rows minus rank."""
         return len(self) - self.basis.shape[1]
 
@@ -200,21 +200,21 @@ def f_test_pvalue(
     explained_squares: float,
     extra: int,
     residual_squares: float,
-    freedom: int,
+    dof: int,
     inflation: float = 1.0,
 ) -> float:
-    """The p-value of the F test F = (fitted/extra)/(left/freedom).
+    """The p-value of the F test F = (fitted/extra)/(left/dof).
 
     Args:
         explained_squares: the sum of squares explained by `extra` more columns.
         extra: how many columns.
         residual_squares: the residual sum of squares.
-        freedom: rows minus columns.
+        dof: residual degrees of freedom, rows minus columns.
         inflation: the design effect of dependent rows; it divides F and the degrees of freedom.
     """
-    if extra < 1 or freedom < 1 or explained_squares <= 0:
+    if extra < 1 or dof < 1 or explained_squares <= 0:
         return 1.0
     if residual_squares <= 0:
         return 0.0
-    ratio = explained_squares / extra / (residual_squares / freedom) / inflation
-    return float(f_sf(ratio, extra, max(1.0, freedom / inflation)))
+    ratio = explained_squares / extra / (residual_squares / dof) / inflation
+    return float(f_sf(ratio, extra, max(1.0, dof / inflation)))

@@ -22,7 +22,7 @@ Mask = NDArray[np.bool_]
 # relative to the spread of the output: nearly least absolute residuals, but differentiable
 HUBER_DELTA = 1e-3
 # residual degrees of freedom: with fewer, outliers cannot be identified
-MIN_ROBUST_FREEDOM = 5
+MIN_ROBUST_DOF = 5
 # relative to the range of all others: values further from them have another cause than noise
 EXTREME_RANGES = 5.0
 # of the rows: more of them are not mistakes in single rows
@@ -91,10 +91,7 @@ def untestable_outlier_findings(problem: Problem, runs: Runs, is_extreme: Mask) 
     """
     extreme_in_variables = [tail for column in problem.columns for tail in _extreme_tails(column)]
     tested = np.flatnonzero(is_extreme & ~np.logical_or.reduce(extreme_in_variables, initial=False))
-    if (
-        not len(tested)
-        or problem.rows - np.sum(is_extreme) >= problem.parameters + MIN_ROBUST_FREEDOM
-    ):
+    if not len(tested) or problem.rows - np.sum(is_extreme) >= problem.parameters + MIN_ROBUST_DOF:
         return []
     numbers, values, others = runs.rows[tested], problem.target[tested], problem.target[~is_extreme]
     which = ", ".join(f"row {n} with {x:.6g}" for n, x in zip(numbers, values, strict=True))
@@ -128,7 +125,7 @@ def influential_row_findings(
         starts: how many; no more than the fit itself was given.
     """
     if (
-        not problem.parameters + MIN_ROBUST_FREEDOM
+        not problem.parameters + MIN_ROBUST_DOF
         <= problem.rows - np.sum(is_extreme)
         <= MAX_ROBUST_ROWS
     ):

@@ -69,7 +69,7 @@ def find_exchanged_rows(law: PreparedLaw, problem: Problem, theta: Array) -> lis
     return exchanges
 
 
-def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]]:
+def _candidates(a: Array, b: Array, dof: int) -> Iterator[tuple[Mask, float]]:
     """Rows that may be exchanged, by the grid of the others or by their ranges; and the largest
     ratio of the sums of squares after and before the exchange for which they count as exchanged.
 
@@ -78,7 +78,7 @@ def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]
 
     Args:
         a, b: two variables, shape (rows,) each.
-        freedom: residual degrees of freedom, for n.
+        dof: residual degrees of freedom, for n.
     """
     on_a, on_b = _grid_levels(a), _grid_levels(b)
     if len(on_a) and len(on_b):
@@ -92,7 +92,7 @@ def _candidates(a: Array, b: Array, freedom: int) -> Iterator[tuple[Mask, float]
         return
     rest_a, rest_b = a[~rows], b[~rows]
     off_grid = ~_in_range_of(a, rest_a) & ~_in_range_of(b, rest_b)
-    max_ratio = min(MAX_RANGE_RATIO, float(np.exp(-MIN_DEVIANCE / max(freedom, 1))))
+    max_ratio = min(MAX_RANGE_RATIO, float(np.exp(-MIN_DEVIANCE / max(dof, 1))))
     yield rows & off_grid & _in_range_of(a, rest_b) & _in_range_of(b, rest_a), max_ratio
 
 

@@ -85,7 +85,7 @@ class Resamples:
             level: 0.95 for 95 % intervals.
             parameters: how many of them do not lie on a bound.
         """
-        return self._percentiles(student_quantile((1 + level) / 2, self._freedom(parameters)))
+        return self._percentiles(student_quantile((1 + level) / 2, self._dof(parameters)))
 
     def errors(self) -> Array:
         """Standard errors of the parameters, shape (parameters,): half the width of the central 68
@@ -134,9 +134,9 @@ class Resamples:
         size = np.sqrt(1 / trimmed / (count - 1)) * float(np.median(self.underestimation))
         factor = size * widths[wide, None] * directions[wide] * scale
         null_space = np.empty((0, len(names)))
-        return Covariance(tuple(names), factor, null_space, scale, float(self._freedom(parameters)))
+        return Covariance(tuple(names), factor, null_space, scale, float(self._dof(parameters)))
 
-    def _freedom(self, parameters: int) -> int:
+    def _dof(self, parameters: int) -> int:
         return max(self.units - (1 if self.by_run else parameters), 1)
 
     def _percentiles(self, distance: float) -> tuple[Array, Array]:

@@ -42,7 +42,7 @@ class _ActiveSet:
     """The fit with some parameters on bounds that depend on others: one active set.
 
     Attributes:
-        problem: the fit on these bounds, and without the other ones.
+        problem: the objective with its data, on these bounds and without the other ones.
         on: number of a parameter -> its free number on the bound.
     """
 
@@ -54,7 +54,7 @@ class ConstrainedFit:
     """A fit with bounds that depend on other parameters.
 
     Args:
-        problem: the fit without these bounds.
+        problem: the objective with its data, without these bounds.
         bounded: the fit with all bounds.
         theta: its parameters, shape (parameters,).
 

@@ -209,7 +209,7 @@ def parameter_covariance(
             # RᵀR is the same covariance in p rows instead of one per run
             np.linalg.qr(changes, mode="r") if len(changes) > len(names) else changes
         ) * unit_noise.scale
-    return replace(unit_noise, sqrt_factor=factor, null_space=null_space, dof=float(noise.freedom))
+    return replace(unit_noise, sqrt_factor=factor, null_space=null_space, dof=float(noise.dof))
 
 
 def unit_noise_covariance(

@@ -37,7 +37,7 @@ def linearised_errors(
     By rows the noise is taken to be alike on all of them; by runs nothing is assumed within a run.
 
     Args:
-        problem: the fit; no bound may depend on other parameters.
+        problem: the objective with its data; no bound may depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
         on_bound: parameters on a bound, or undetermined by the data, shape (parameters,).
         level: 0.95 for 95 % intervals.

@@ -31,13 +31,13 @@ class Noise:
         slope: psi of each residual times its weight, shape (rows,).
         square: mean(psi²) of the errors, corrected for the degrees of freedom of the fit.
         curvature: mean(psi').
-        freedom: residual degrees of freedom.
+        dof: residual degrees of freedom.
     """
 
     slope: Array
     square: float
     curvature: float
-    freedom: int
+    dof: int
 
     @property
     def tau2(self) -> float:
@@ -46,7 +46,7 @@ class Noise:
 
     def quantile(self, level: float) -> float:
         """The quantile of Student's t for a two-sided interval of a level."""
-        return float(student_quantile((1 + level) / 2, float(self.freedom)))
+        return float(student_quantile((1 + level) / 2, float(self.dof)))
 
     def rise(self, level: float) -> float:
         """The rise of the objective at the ends of a profile interval:
@@ -68,7 +68,7 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     rows = round(float(np.sum(weights)))  # a weight says how many rows a row stands for
     units = rows if groups is None else len(np.unique(groups))
     slope = rho_slope(residual, problem.objective)
-    freedom = rows - parameters if groups is None else min(rows - parameters, units - 1)
+    dof = rows - parameters if groups is None else min(rows - parameters, units - 1)
     row = problem.objective.row
     if row.quadratic:
         mean_curvature = row.max_curvature
@@ -81,7 +81,7 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     drawing = mean_curvature / row.max_curvature  # the share of the rows with leverage
     # a Huber fit draws only rows within delta, so it costs fewer degrees of freedom than parameters
     mean = float(np.sum(weights * slope**2)) / max(rows - drawing * parameters, 1.0)
-    return Noise(weights * slope, mean, mean_curvature, max(freedom, 1))
+    return Noise(weights * slope, mean, mean_curvature, max(dof, 1))
 
 
 def _share_within(residual: Array, weights: Array, delta: float, parameters: int) -> float:

@@ -69,7 +69,7 @@ def profile(
     """Compute profile intervals.
 
     Args:
-        problem: the fit; no bound may depend on other parameters.
+        problem: the objective with its data; no bound may depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
         excluded: parameters on a bound, or undetermined by the data, shape (parameters,): they have
             no interval. With `bounded`, one on a numeric bound has an interval from there.
