@@ -73,7 +73,8 @@ def fit(
         drop_bad: leave bad rows out, and count them, instead of refusing the table.
         enforce: where a claim of the law fails on the fitted values, fit again under bounds of the
             parameters that keep it.
-        claims: decide what the law claims for the fitted values; one fit of many may omit that.
+        claims: decide what the law claims for the fitted values; a fit that is one of many may go
+            without.
         intervals: how they are found: `delta` from the slopes at the fit, `profile` from how far
             each parameter can go, `bootstrap` from fits to rows, or runs, that are drawn again.
         level: of the intervals.
