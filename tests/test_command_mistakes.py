@@ -49,10 +49,32 @@ def test_a_table_before_its_law_has_one_message_with_the_right_command(
     assert said.count("error[") == 1 and f"runs.csv is a table; write `lawdsl {right}`" in said
 
 
-@pytest.mark.parametrize("written", ["check runs.csv", "fit runs.csv nowhere", "show runs.csv"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "check runs.csv",
+        "fit runs.csv nowhere",
+        "show runs.csv",
+        "solve runs.csv",
+        "fmt --check runs.csv",
+        "fmt power.law runs.csv",
+        "check power.law runs.csv",
+        "check runs.csv power.law --json",
+    ],
+)
 def test_a_table_alone_is_no_law(written: str, here: Path, capsys: pytest.CaptureFixture[str]):
     assert left(*written.split()) == 2
-    assert capsys.readouterr().err.count("error[C0007]: runs.csv is a table, where a law") == 1
+    said = capsys.readouterr()
+    message = "runs.csv is a table, where a law"
+    if "--json" in written:
+        assert json.loads(said.out)["diagnostics"][0]["message"].startswith(message)
+    else:
+        assert said.err.count(f"error[C0007]: {message}") == said.err.count("error") == 1
+
+
+def test_a_table_to_be_written_is_no_law(here: Path, capsys: pytest.CaptureFixture[str]):
+    assert left("solve", "nowhere", "-o", "runs.csv", "--curve", "curve.csv") == 3
+    assert "C0007" not in capsys.readouterr().err
 
 
 def test_tables_in_options_are_where_they_belong(here: Path, capsys: pytest.CaptureFixture[str]):

@@ -747,3 +747,17 @@ def test_what_is_printed_is_of_the_objective_and_has_no_logarithm_of_0(tmp_path:
     found = commands.run("compare", *paths, "--objective", "squared", "--protocol", "all", "--json")
     (standing,) = json.loads(found.stdout)["result"]["rankings"][0]["standings"]
     assert f"{standing['scores']['objective']['sum']:.4g}" in row.split()
+
+
+def test_a_law_without_a_value_ranks_last_by_aicc_with_the_reason(tmp_path: Path):
+    (tmp_path / "line.law").write_text("law line\nvariable x\nparameter a\nL = a*x\n")
+    (tmp_path / "log.law").write_text("law log_x\nvariable x\nparameter a\nL = a + log(x)\n")
+    (tmp_path / "zero.csv").write_text(ZERO)
+    paths = [str(tmp_path / name) for name in ("log.law", "line.law", "zero.csv")]
+    options = {"protocols": ["all"], "objective": "squared"}
+    for laws in (paths[:2], paths[:1]):
+        compared = lawdsl.compare(laws, paths[2], **options)
+        standings = compared.rankings[0].standings
+        assert standings[-1].law == "log_x" and standings[-1].score == math.inf
+        failed = next(d for d in compared.diagnostics if d.code == "F0204")
+        assert "`log(x)` is not a finite number" in failed.notes[0]

@@ -9,16 +9,28 @@ from pathlib import Path
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.formats import SUFFIXES
 
-LAW_FIRST = ("fit", "trends", "measure", "compare", "pipeline", "predict", "check", "show")
+LAW_FIRST = ("fit", "trends", "measure", "compare", "pipeline", "predict")
+LAWS_ONLY = ("check", "fmt", "show", "solve")  # none of their arguments is a table
 GROUP = ["mixtures", "select"]
 LAWS = (".law", ".json")
-FLAGS = ("-q", "--quiet", "--json", "--sarif", "--drop-bad", "--enforce", "--syntax", "--latex")
+FLAGS = (
+    "-q",
+    "--quiet",
+    "--check",
+    "--diff",
+    "--json",
+    "--sarif",
+    "--drop-bad",
+    "--enforce",
+    "--syntax",
+    "--latex",
+)
 
 
 def swapped(arguments: Sequence[str]) -> Diagnostic | None:
     """The diagnostic for a command line whose table is before its law, or alone; else None."""
     start = 2 if list(arguments[:2]) == GROUP else 1
-    if not arguments or start == 1 and arguments[0] not in LAW_FIRST:
+    if not arguments or start == 1 and arguments[0] not in (*LAW_FIRST, *LAWS_ONLY):
         return None
     positions = [
         i
@@ -27,11 +39,13 @@ def swapped(arguments: Sequence[str]) -> Diagnostic | None:
         and "=" not in argument
         and (not arguments[i - 1].startswith("-") or arguments[i - 1] in FLAGS)
     ]
-    if not positions or not _is_table(arguments[positions[0]]):
+    laws_only = arguments[0] in LAWS_ONLY
+    suspects = positions if laws_only else positions[:1]
+    table = next((arguments[i] for i in suspects if _is_table(arguments[i])), None)
+    if table is None:
         return None
-    table = arguments[positions[0]]
     laws = [i for i in positions[1:] if _is_law(arguments[i])]
-    if not laws:
+    if laws_only or not laws:
         help = f"`lawdsl {arguments[0]} --help` says what stands where"
         return Diagnostic("C0007", f"{table} is a table, where a law or fit is expected", help=help)
     right = [*arguments[: laws[-1] + 1], table, *arguments[laws[-1] + 1 :]]

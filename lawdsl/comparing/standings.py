@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -120,6 +121,10 @@ def _rank_in_sample(
     """
     values, drawn = [], []
     for entry, ((_, loss),) in zip(entries, results, strict=True):
+        if not np.all(np.isfinite(loss)):  # the fit failed, or has no value on some row
+            values.append(math.inf)
+            drawn.append(np.full(len(unit.drawn), np.nan))
+            continue
         likelihood = log_likelihood(loss, entry.problem.objective, entry.problem.exact)
         total = float(np.sum(likelihood))
         values.append(aicc(total, entry.problem.parameters, len(loss)))
