@@ -354,6 +354,12 @@ def test_the_code_of_the_recipes_is_in_the_style_of_the_project(tree: Path):
     python(tree, "-m", "ruff", "format", "--check", "--no-cache", "lawdsl")
 
 
+def test_the_files_that_are_named_exist():
+    paths = set(re.findall(r"`((?:lawdsl|laws|tests|docs|grammars)/[\w/.-]+\.\w+)`", TEXT))
+    assert len(paths) > 20
+    assert {path for path in paths - set(NAMED) if not (ROOT / path).exists()} == set()
+
+
 def test_a_recipe_out_of_date_is_noticed(tmp_path: Path):
     (tmp_path / "a.py").write_text("x = 1\n", encoding="utf-8")
     with pytest.raises(AssertionError, match="0 times"):
