@@ -51,8 +51,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tie: parameter -> formula of others that it equals, {"beta": "alpha"}.
         enforce: satisfy the law's claims, by bounds of the parameters.
         intervals: the method: delta, profile or bootstrap.
-        level: of the intervals.
-        seed: of the starts and of a bootstrap.
+        level: the level of the intervals.
+        seed: the seed of the starts and of a bootstrap.
 
     Attributes:
         fit_: the fit, with its verdict, diagnostics and certificates.

@@ -94,7 +94,7 @@ def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: 
     """Start the run or resume it.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         order: what decides its numbers, and how it is run.
         parallel: this process and the others.
         exit_stack: closes what is open at the end, whatever the end is.

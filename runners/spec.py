@@ -215,7 +215,7 @@ def write_order(folder: Path, order: RunOrder) -> None:
     """Write the order into a run's folder, which is created if it does not exist.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         order: its order.
 
     Raises:

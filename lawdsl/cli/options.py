@@ -42,7 +42,7 @@ def fit_option(name: str, **changes: Any) -> Callable[[Command], Command]:
     """The option of a command for a field of `FitOptions`.
 
     Args:
-        name: of the field.
+        name: the name of the field.
         changes: overrides of `default` and `help`.
     """
     meaning, default = option(name), OPTIONS[name].default
@@ -66,7 +66,7 @@ def option_group(name: str, *options: Callable[[Any], Any]) -> Callable[[Any], C
     """Several options whose values the command receives as one mapping, in this order.
 
     Args:
-        name: of the parameter of the command; several groups of one name are merged.
+        name: the name of the parameter of the command; several groups of one name are merged.
         options: what `click.option` returned.
 
     Returns:
@@ -102,7 +102,7 @@ def fit_options(
     of the field -> value.
 
     Args:
-        names: of the fields.
+        names: the names of the fields.
         changes: field -> overrides of `default` and `help`.
     """
     return option_group("options", *(fit_option(name, **changes.get(name, {})) for name in names))
@@ -263,8 +263,8 @@ def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> 
     """Parse a number, which may be followed by a unit of its own: 7Gparam.
 
     Args:
-        name: of the quantity, for the message.
-        unit: of the quantity: pairs of a unit and its power; None where it has none.
+        name: the name of the quantity, for the message.
+        unit: the unit of the quantity: pairs of a unit and its power; None where it has none.
         text: the number.
 
     Returns:
@@ -327,7 +327,7 @@ def laws_of_fits(
     """Yield the law and the fitted values of each fit, and of each label of one with index sets.
 
     Args:
-        paths: of fits.
+        paths: the paths of fits.
         laws: the laws of which they have to be fits, one for each fit, whose claims are then
             checked; any law is accepted if empty.
 
@@ -374,7 +374,7 @@ def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
     """Stop the block when it has used a given CPU time.
 
     Args:
-        seconds: of CPU time of the process, all threads together.
+        seconds: the seconds of CPU time of the process, all threads together.
         of: the work of the block, for the message.
         help: how to reduce it.
 
@@ -428,7 +428,7 @@ def table_option(*names: str, help: str) -> Callable[[Command], Command]:
     """An option for a file to which a table is written; a name of no format is refused at once.
 
     Args:
-        names: of the option.
+        names: the names of the option.
         help: what is written.
     """
     endings = disjunction(form.written[0] for form in FORMATS if form.written)
@@ -447,7 +447,7 @@ def write(path: Path, text: str) -> None:
     """Write a file atomically: whole or not at all.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         text: its content.
 
     Raises:

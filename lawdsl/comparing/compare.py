@@ -71,7 +71,7 @@ def compare(
         protocols: one or several; by default those of `all`, `leave-one-out:N`, `segments:D` and
             `leave-two-out:r` that the data allow.
         starts: how many starts each fit has.
-        objective: of all fits, in place of the laws' own, which must otherwise agree.
+        objective: the objective of all fits, in place of the laws' own, which must otherwise agree.
         delta: Huber's delta in place of the laws' own.
         where: one condition that rows must satisfy, or several.
         settings: values of settings, for the laws that have them.
@@ -79,7 +79,7 @@ def compare(
         fix: parameter -> value at which it is fixed, in the laws that have it.
         tie: parameter -> formula of others that it equals, in the laws that have it.
         drop_bad: exclude rows that are bad for some law, instead of refusing the table.
-        seed: of starts and resamples; the same seed gives the same comparison.
+        seed: the seed of starts and resamples; the same seed gives the same comparison.
         progress: called with the number of fits done, and their total.
         columns: variable or output -> column, where the names differ.
         named_columns: further entries of `columns` as keywords, L="loss".
@@ -119,8 +119,9 @@ def compare_with(
         laws: as `compare` takes them.
         table: as `compare` takes it.
         protocols: the protocols; None for the default ones.
-        changes: of the laws; each law takes those of its settings, bounds and parameters.
-        options: of all fits.
+        changes: the changes of the laws; each law takes those of its settings, bounds and
+            parameters.
+        options: the options of all fits.
 
     Returns:
         The comparison, or the comparisons of all labels.

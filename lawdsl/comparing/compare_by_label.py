@@ -33,7 +33,7 @@ def compare_many(
     Args:
         laws: the laws.
         table: the measurements of all labels.
-        objective: of all fits.
+        objective: the objective of all fits.
         protocols: how rows are held out; None for `all` and `splits`.
         options: of each fit; those of intervals and claims are not used.
 

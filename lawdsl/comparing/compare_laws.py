@@ -35,7 +35,7 @@ def compare_one(
     Args:
         laws: the laws.
         table: the measurements.
-        objective: of all fits.
+        objective: the objective of all fits.
         protocols: how rows are held out; None for the default ones that the data allow.
         options: of each fit; those of intervals and claims are not used.
 

@@ -47,7 +47,7 @@ def fit_and_score(entry: Entry, fold: Fold, seed: int, starts: int) -> tuple[Fol
     Args:
         entry: the law.
         fold: which rows are fitted, and which tested.
-        seed: of the starts.
+        seed: the seed of the starts.
         starts: how many.
 
     Returns:
@@ -100,7 +100,7 @@ def best_fit(law: Law, problem: Problem, seed: int, starts: int) -> Optimum:
     Args:
         law: the law.
         problem: the objective and the data of its fit to the rows of the fold.
-        seed: of the starts.
+        seed: the seed of the starts.
         starts: how many.
 
     Raises:

@@ -13,7 +13,7 @@ def findings(rankings: Iterable[Ranking]) -> list[Diagnostic]:
     """One finding of each kind for each protocol, with a note for each law that it concerns.
 
     Args:
-        rankings: of all protocols and their parts.
+        rankings: the rankings of all protocols and their parts.
     """
     diagnostics: list[Diagnostic] = []
     for ranking in rankings:

@@ -43,7 +43,7 @@ def draw_unit_counts(count: int, rows: int, seed: int) -> Array:
     Args:
         count: how many units there are.
         rows: how many rows there are; with many rows there are fewer draws.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
     draw_count = max(
         MIN_BOOTSTRAP_DRAWS, min(BOOTSTRAP_DRAWS, MAX_RESIDUALS_PER_FOLD // max(rows, 1))

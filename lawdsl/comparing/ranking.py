@@ -97,7 +97,7 @@ def _bias_corrected_interval(drawn: Array, value: float, units: int) -> tuple[fl
 
     Args:
         drawn: its values in the draws, shape (draws,).
-        value: on the data.
+        value: the value on the data.
         units: how many the draws are from.
     """
     count = len(drawn)

@@ -50,11 +50,11 @@ class FoldResult:
 
     Attributes:
         fold: what was tested.
-        part: of the protocol.
+        part: the part of the protocol.
         fitted: how many rows were fitted.
         tested: how many were predicted.
         parameters: name -> fitted value; empty where the fit failed.
-        scores: on the test rows; None where the fit failed.
+        scores: the scores on the test rows; None where the fit failed.
         agreed: how many of the starts reached the best minimum.
         starts: how many there were.
         converged: whether the search ended in a minimum.
@@ -176,13 +176,13 @@ class Comparison:
     """Several laws on one table.
 
     Attributes:
-        laws: in the order given.
+        laws: the laws in the order given.
         data: the rows.
         objective: what every fit has minimised.
         rankings: one for each protocol, and one for each part of it.
         diagnostics: warnings and findings.
         starts: of each fit.
-        seed: of the starts and resamples.
+        seed: the seed of the starts and resamples.
     """
 
     laws: tuple[ComparedLaw, ...]
@@ -198,7 +198,7 @@ class Comparison:
 
         Args:
             protocol: its text form.
-            part: of the protocol; empty for the whole.
+            part: the part of the protocol; empty for the whole.
 
         Raises:
             KeyError: it was not run.

@@ -25,7 +25,7 @@ def scores(measured: Array, predicted: Array, objective: Objective) -> Predictio
     Args:
         measured: shape (rows,).
         predicted: shape (rows,).
-        objective: of the comparison.
+        objective: the objective of the comparison.
     """
     huber = replace(objective, loss=HUBER.name, log=True)
     metrics = metrics_of(measured, predicted)
@@ -44,7 +44,7 @@ def losses(measured: Array, predicted: Array, objective: Objective) -> Array:
     Args:
         measured: shape (rows,).
         predicted: shape (rows,).
-        objective: of the comparison.
+        objective: the objective of the comparison.
     """
     with np.errstate(all="ignore"):
         loss = rho(residuals(measured, predicted, objective.log), objective)
@@ -80,7 +80,7 @@ def log_likelihood(loss: Array, objective: Objective, exact: float) -> Array:
 
     Args:
         loss: rho of each residual, shape (rows,).
-        objective: of the fit.
+        objective: the objective of the fit.
         exact: the sum of losses of a fit that is exact up to rounding; no sum counts as less.
 
     Returns:
@@ -108,7 +108,7 @@ def aicc(total: float, parameters: int, rows: int) -> float:
 
     Args:
         total: the log-likelihood of all rows at its maximum.
-        parameters: of the law; k is one more, for the scale of the residuals.
+        parameters: the parameters of the law; k is one more, for the scale of the residuals.
         rows: how many, n.
     """
     count = parameters + 1

@@ -60,8 +60,8 @@ def rankings_by(
         entries: the laws.
         data: the rows.
         protocol: how rows are held out.
-        folds: of the protocol.
-        seed: of starts and draws.
+        folds: the folds of the protocol.
+        seed: the seed of starts and draws.
         starts: how many each fit has.
         report: called after each fit.
     """

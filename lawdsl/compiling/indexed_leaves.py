@@ -108,7 +108,7 @@ class Source:
     """The leaves of a law on one table, at many parameter vectors.
 
     Args:
-        leaves: of the law.
+        leaves: the leaves of the law.
         columns: its variables, shape (variables, rows).
         everything: all parameters, including tied ones, shape (starts, parameters).
     """
@@ -120,7 +120,7 @@ class Source:
         """The array of one leaf, shape (starts or 1, rows or 1, a length for each index).
 
         Args:
-            name: of the parameter or variable.
+            name: the name of the parameter or variable.
             labels: its subscripts.
         """
         if self.leaves.declared.symbols[name].kind == "variable":
@@ -131,7 +131,7 @@ class Source:
         """The positions of a parameter's elements, shape (rows or 1, a length for each index).
 
         Args:
-            name: of the parameter.
+            name: the name of the parameter.
             labels: its subscripts.
         """
         leaves = self.leaves

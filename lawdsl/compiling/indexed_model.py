@@ -42,7 +42,7 @@ class ArrayModel:
 
         Args:
             theta: shape (starts, parameters).
-            order: of derivatives; at most 1.
+            order: the order of derivatives; at most 1.
             piece: the rows.
         """
         return ArrayValues(self, theta, self.columns[:, piece])

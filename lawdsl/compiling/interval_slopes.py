@@ -43,7 +43,7 @@ def reverse_slopes(
     Args:
         tape: the compiled expressions.
         results: the value of each instruction; None where it has none.
-        weights: of the outputs.
+        weights: the weights of the outputs.
         count: the number of inputs by which the slopes are, from the first.
 
     Raises:

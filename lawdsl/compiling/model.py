@@ -124,7 +124,7 @@ class Model:
         """The sums that turn the outputs of an order into the offset, the columns, or all slopes.
 
         Args:
-            order: of the derivatives.
+            order: the order of the derivatives.
             what: offset, columns or slopes.
         """
         if (order, what) not in self._expanded_sums:

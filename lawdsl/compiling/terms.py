@@ -60,7 +60,7 @@ def parts_of(
     """Compile a law to sums of outputs of tapes.
 
     Args:
-        expression: in variables, parameters and constants.
+        expression: the expression in variables, parameters and constants.
         variables: the inputs that differ from row to row.
         parameters: the inputs to differentiate by.
         constants: further inputs, after those.

@@ -43,7 +43,7 @@ class Function:
             the ends of its domain.
         reached: whether the bounds of the range are values themselves.
         smooth: whether it has all derivatives inside its domain.
-        steps: of a function that is constant on either side of 0, its values there.
+        steps: the steps of a function that is constant on either side of 0, its values there.
         curvature: `convex` or `concave` on its domain; `exponential`: its logarithm is affine;
             `logarithmic`: the inverse of that; `sigmoid`: increasing, convex below 0 and concave
             above; `absolute`: its argument or the negative of it.

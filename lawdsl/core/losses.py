@@ -72,7 +72,7 @@ class Loss:
     order are also handed the slope, which most are made of.
 
     Attributes:
-        name: in the language, `huber(log(L), 1e-3)`.
+        name: the name in the language, `huber(log(L), 1e-3)`.
         value: rho(r).
         slope: rho'(r).
         curvature: rho''(r), from r and the slope.
@@ -81,7 +81,7 @@ class Loss:
             reweighted least-squares", Communications in Statistics 6).
         log_normalizer: log ∫ exp(-rho(r)/tau) dr, from tau and the parameters: the log normalizing
             constant of the density proportional to exp(-rho(r)/tau).
-        scale: of residuals where only the loss is named: log or raw.
+        scale: the scale of residuals where only the loss is named: log or raw.
         parameters: names of its parameters, which are fields of an `Objective` and above 0.
         example: how its parameters are written in messages.
         robust: whether the slope is bounded, so that no row has more than a certain influence.

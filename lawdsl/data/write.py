@@ -44,9 +44,9 @@ def write_rows(
     """Write a table in the format of its file extension, with floats that round-trip.
 
     Args:
-        path: of the file.
-        headers: of the columns, with their units.
-        rows: of cells; None or an empty text where a value is not known.
+        path: the path of the file.
+        headers: the headers of the columns, with their units.
+        rows: the rows of cells; None or an empty text where a value is not known.
         notes: lines of comment on the table.
 
     Raises:
@@ -79,7 +79,7 @@ def replace_table(path: Path, form: Format, content: bytes) -> None:
     """Write a table file atomically, in place of what has its name.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         form: its format.
         content: its bytes.
 

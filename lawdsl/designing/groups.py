@@ -34,8 +34,8 @@ def sample_groups(
         mixtures: the number of mixtures.
         count: the size of a group.
         groups: the number of groups.
-        seed: of the draws.
-        name: of the table, for messages.
+        seed: the seed of the draws.
+        name: the name of the table, for messages.
 
     Returns:
         For each group the numbers of its mixtures.
@@ -71,9 +71,9 @@ def group_errors(
     """The error of the fit to each group.
 
     Args:
-        error: of a fit to some rows.
+        error: the error of a fit to some rows.
         label: the mixture of each row, shape (rows,).
-        groups: of mixtures.
+        groups: the groups of mixtures.
         progress: called with how many groups are done, and of how many.
 
     Returns:

@@ -54,7 +54,7 @@ def halving(
         domains: two or more.
         count: the number of mixtures, all of which differ.
         grid: the smallest positive share, 1 divided by a whole number.
-        seed: of the draws.
+        seed: the seed of the draws.
 
     Returns:
         The mixtures, with exact shares.

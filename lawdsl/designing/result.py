@@ -23,7 +23,7 @@ class Mixtures:
     """Mixtures that were chosen.
 
     Attributes:
-        domains: in the order they were given.
+        domains: the domains in the order they were given.
         shares: of each mixture the share of each domain, which sum to 1 exactly.
         candidates: how many mixtures there were to choose from.
         how: how they were chosen, in lines.
@@ -74,7 +74,7 @@ def provenance(what: str, count: int, grid: int, seed: int) -> str:
         what: the method.
         count: the number of mixtures.
         grid: the number of steps that make up 1.
-        seed: of the draws.
+        seed: the seed of the draws.
 
     Returns:
         The line.
@@ -92,7 +92,7 @@ def shares_in_order(
 
     Args:
         domains: in that order.
-        sorted_domains: in the order of the units.
+        sorted_domains: the sorted domains in the order of the units.
         units: for each mixture the units of each domain.
         total: the number of units that make up 1.
 

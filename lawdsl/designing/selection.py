@@ -51,8 +51,8 @@ class SelectedMixtures:
         mixtures: what the mixtures are called.
         of: how many mixtures the table has.
         by: the columns that distinguish them.
-        errors: of the fit to each group the mean absolute error on all rows; inf for a group that
-            could not be fitted. Shape (groups,).
+        errors: the errors of the fit to each group the mean absolute error on all rows; inf for a
+            group that could not be fitted. Shape (groups,).
         everything: the error of the fit to all mixtures.
         law: the name of the fitted law.
         output: whose errors these are.
@@ -139,10 +139,10 @@ def select(
         by: the column that distinguishes mixtures, or several; `mixture` if it exists, otherwise
             the variables of the law.
         starts: of each fit.
-        objective, delta: of the fits, in place of the law's own.
+        objective, delta: the objective and delta of the fits, in place of the law's own.
         where: one condition that rows must meet, or several.
         drop_bad: leave bad rows out.
-        seed: of the groups and the starts.
+        seed: the seed of the groups and the starts.
         progress: called with the number of groups done, and of all.
         columns, named_columns: variable or output -> column, where the names differ: L="loss".
 
@@ -304,7 +304,7 @@ def subset_error(law: Law, problem: Problem, seed: int, starts: int) -> ErrorOfR
     Args:
         law: the law.
         problem: the objective with its data, all rows.
-        seed: of the starts.
+        seed: the seed of the starts.
         starts: of each fit.
 
     Returns:

@@ -43,7 +43,7 @@ def spread(
         count: the number of mixtures, all of which differ. The sequence is most even for powers of
             2.
         grid: shares are multiples of it; 1 divided by a whole number.
-        seed: of the scrambling.
+        seed: the seed of the scrambling.
 
     Returns:
         The mixtures, with exact shares.

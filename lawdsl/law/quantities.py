@@ -44,7 +44,7 @@ class Quantity:
         bounds: its domain; empty for a free one.
         unit: as (unit name, power) pairs, or None.
         doc: the author's description.
-        value: of a setting, in its unit; None otherwise.
+        value: the value of a setting, in its unit; None otherwise.
     """
 
     name: str

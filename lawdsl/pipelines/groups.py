@@ -48,7 +48,7 @@ class GroupFit:
         problem: the objective with its data, rows weighted by their errors; None if not fittable.
         theta: the fitted parameters, shape (parameters,).
         bounds: parameter -> the end of its domain on which it lies, lower or upper.
-        prediction: at the point, with its error.
+        prediction: the prediction at the point, with its error.
         fit: the complete fit, in the last step.
         left_out: why it is not used.
     """
@@ -141,7 +141,7 @@ def fit_group(
         part_problem: the objective with its data, all rows of the part.
         part: that it belongs to.
         rows: its rows among those of the part.
-        options: of the fit.
+        options: the options of the fit.
         last: whether the fit is complete, with intervals and diagnostics.
     """
     law, problem = group.law, replace(part_problem.subset(rows), weights=group.weights)

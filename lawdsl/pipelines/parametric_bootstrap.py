@@ -57,7 +57,7 @@ def propagate_noise(
     Args:
         stages: its steps, the first of which predicts with known errors.
         draws: how many.
-        seed: of the draws.
+        seed: the seed of the draws.
         report: called with the number of groups refitted, and their total.
     """
     # a stream of its own, so that draws are independent of the starts of the same seed

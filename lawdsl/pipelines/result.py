@@ -103,7 +103,7 @@ class PipelineResult:
     """The result of a pipeline.
 
     Attributes:
-        name: of the pipeline.
+        name: the name of the pipeline.
         data: the name of the table.
         values: the givens and settings it was run with.
         steps: its steps, in order.
@@ -112,8 +112,8 @@ class PipelineResult:
             are those of the whole pipeline.
         draws: how often noise was drawn.
         failed: how many of these draws did not converge in every group.
-        level: of the intervals, 0.95 for 95 %.
-        seed: of starts and draws.
+        level: the level of the intervals, 0.95 for 95 %.
+        seed: the seed of starts and draws.
         diagnostics: warnings and findings.
         together: `fits` as those of one law with index sets, where there is one and its rows are in
             no other groups.

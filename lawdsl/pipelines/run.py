@@ -63,9 +63,9 @@ def run_pipeline(
         settings: values of its givens, in their units, and of its own settings or those of its
             laws.
         draws: how often noise is drawn; 0 for no intervals.
-        level: of the intervals.
+        level: the level of the intervals.
         drop_bad: exclude bad rows instead of refusing the table.
-        seed: of starts and draws; the same seed gives the same result.
+        seed: the seed of starts and draws; the same seed gives the same result.
         progress: called with the number of fits of a step done, and their total.
         columns: name of a variable, output or group -> column, where they differ.
         named_columns: further entries of `columns` as keywords, L="loss", mixture="run".

@@ -75,7 +75,7 @@ def split_into_groups(task: StepTask, table: Table, positions: Rows) -> list[Row
     Args:
         task: the step.
         table: its table.
-        positions: of the rows in the table, shape (rows,).
+        positions: the positions of the rows in the table, shape (rows,).
 
     Returns:
         For each group the indices of its rows in `positions`.
@@ -108,9 +108,9 @@ def column_factor(law: Law, table: Table, name: str, column: str) -> float:
 
     Args:
         law: the law.
-        table: with the column.
-        name: of the variable or output.
-        column: of the table.
+        table: the table, with the column.
+        name: the name of the variable or output.
+        column: the column of the table.
     """
     if name == law.output:
         unit = law.declarations.output.unit

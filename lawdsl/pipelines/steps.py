@@ -40,8 +40,9 @@ class Stage:
         where: the conditions that rows satisfied, in the names and units of the table.
         parts: its rows, bound to the law.
         groups: all groups, including excluded ones.
-        variance: of the noise of a row of weight 1 of each group, shape (groups,); nan if unknown.
-        degrees_of_freedom: of that variance, shape (groups,).
+        variance: the variance of the noise of a row of weight 1 of each group, shape (groups,); nan
+            if unknown.
+        degrees_of_freedom: the degrees of freedom of that variance, shape (groups,).
         scatter: the ratio of the variance of rows about the law to that of their errors; at least
             1, shape (groups,).
         output_table: its predictions; None where it predicts nothing.
@@ -83,8 +84,8 @@ def run_step(
     Args:
         task: its task.
         table: the measurements, or the predictions of the previous step.
-        options: of the fits: `drop_bad`, `seed`, and `progress`, which is called with the number of
-            groups fitted, and their total.
+        options: the options of the fits: `drop_bad`, `seed`, and `progress`, which is called with
+            the number of groups fitted, and their total.
         first: whether the table has measurements, whose errors are not known.
         last: whether the result of the step is its fits, and not predictions: then complete.
 

@@ -36,8 +36,8 @@ def check(
 
     Args:
         law: the law, or the name or path of one.
-        values: of all its parameters, as a fit gives them. What is then proved is certified, for
-            these values and on the whole domain of the variables.
+        values: the values of all its parameters, as a fit gives them. What is then proved is
+            certified, for these values and on the whole domain of the variables.
         seconds: CPU time (s) allowed for all work on one claim; a claim that takes longer is
             undecided.
         total: CPU time (s) allowed for the law, its warnings included; claims that are not reached

@@ -56,7 +56,7 @@ def reduce_to(signs: SignCalculus, e: sp.Expr, law: Law, target: Law) -> Paramet
     """The parameters of the target that give e, or the part that fits no term of it.
 
     Args:
-        signs: of the law's domain.
+        signs: the signs of the law's domain.
         e: the law (with some variables fixed), in the law's symbols.
         law: the law that e belongs to.
         target: the law that e is to be a member of.

@@ -27,14 +27,15 @@ class Verdict:
             conditional, refuted or undecided; certified, where it is proved for given values of the
             parameters, `face` included.
         expect: the verdict that the law's author expects.
-        proof: of a proved or conditional claim, the steps, each one line of mathematics.
-        condition: of a conditional claim, what the parameters must satisfy.
+        proof: the proof of a proved or conditional claim, the steps, each one line of mathematics.
+        condition: the condition of a conditional claim, what the parameters must satisfy.
         exact: whether that condition is also necessary.
         remedy: bounds of parameters under which a conditional claim is proved: ("eta < 1",).
-        witness: of a refuted claim, a point at which it fails: name -> exact value as text.
+        witness: the witness of a refuted claim, a point at which it fails: name -> exact value as
+            text.
         value: the compared difference at the witness, as text.
         never: whether the opposite of a refuted claim is proved: it holds nowhere.
-        face: of a claim that is proved inside, where there is equality: r = 0.
+        face: the face of a claim that is proved inside, where there is equality: r = 0.
         blame: of an undecided claim, the smallest part whose sign is unknown.
         place: the file that makes the claim, and the line.
         seconds: CPU time (s) of all work on the claim.
@@ -97,7 +98,7 @@ class Check:
 
     Attributes:
         law: the law's name.
-        digest: of the law that was checked.
+        digest: the digest of the law that was checked.
         claims: one verdict a claim, in the file's order.
         warnings: parts of the law that are not defined on its whole domain.
         seconds: CPU time (s) of the whole check.

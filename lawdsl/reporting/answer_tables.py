@@ -123,7 +123,7 @@ def varied(answer: Answer, name: str) -> float:
 
     Args:
         answer: the answer.
-        name: of the input, without a label.
+        name: the name of the input, without a label.
 
     Returns:
         The value.

@@ -24,9 +24,9 @@ def sarif(
     """Write every verdict that is not the expected one, and every diagnostic, as one document.
 
     Args:
-        checks: of laws.
+        checks: the checks of laws.
         diagnostics: further messages.
-        version: of lawdsl.
+        version: the version of lawdsl.
         complete: whether all claims were decided; False where the work was interrupted.
 
     Returns:

@@ -148,7 +148,7 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
     Args:
         verdict: the verdict.
         out: where it is printed.
-        width: of the column of claims, in characters.
+        width: the width of the column of claims, in characters.
         proofs: whether to print proofs.
     """
     word = Text(f"{verdict.word.upper():{VERDICT_WIDTH}}", style=STYLES[verdict.verdict])
@@ -318,8 +318,8 @@ def show_rows(headers: Sequence[str], rows: Iterable[Sequence[Any]], out: Consol
     """Print a table of numbers and words.
 
     Args:
-        headers: of the columns.
-        rows: of cells.
+        headers: the headers of the columns.
+        rows: the rows of cells.
         out: where it is printed.
     """
     table = _borderless_table(*headers)

@@ -20,8 +20,8 @@ class Chosen:
     """One unknown in an answer.
 
     Attributes:
-        name: at its label.
-        value: in its unit.
+        name: the name at its label.
+        value: the value in its unit.
         unit: as text; empty for none.
         doc: what it is.
         ends: of its interval from the errors of the fits; None where these are not known.
@@ -45,7 +45,7 @@ class Goal:
     Attributes:
         text: as it is written in the question.
         maximize: whether it was maximised.
-        value: at the answer.
+        value: the value at the answer.
         ends: of its interval there; None where the errors of the fits are not known.
     """
 
@@ -87,7 +87,7 @@ class Sensitivity:
     """How an answer moves with a given or a setting.
 
     Attributes:
-        name: of the given.
+        name: the name of the given.
         value: what it is.
         unknowns: unknown -> its derivative by the given.
         goal: the derivative of the goal at the answer by it.
@@ -104,7 +104,7 @@ class Threshold:
     """A value of a given beyond which the answer leaves the end of its range.
 
     Attributes:
-        name: of the given.
+        name: the name of the given.
         value: the threshold.
         relation: `<` where the answer is in the interior for smaller values, else `>`.
         formula: the threshold in closed form.
@@ -125,7 +125,7 @@ class Conflict:
         bound: as the law declares it: C > C0.
         needed: what an answer inside needs instead, as text.
         threshold: the same as a number, the other parameters being as fitted.
-        value: of the parameter, as it is.
+        value: the value of the parameter, as it is.
         held: whether the fit is at the bound, so that it would move without it.
         proof: why both cannot be, in lines.
         settings: setting -> the value that it would have to pass for an answer inside, the other
@@ -230,7 +230,7 @@ class Answer:
         response: the goal and the constraints along the unknown, where there is one.
         compared: other points beside the answer.
         alternatives: other choices of equal goal that were found; there may be more.
-        level: of the intervals.
+        level: the level of the intervals.
         diagnostics: the warnings.
     """
 
@@ -273,7 +273,7 @@ class Answer:
         """Give the interval of an unknown.
 
         Args:
-            name: of the unknown.
+            name: the name of the unknown.
 
         Returns:
             Its lower and upper end; None where the errors of the fits are not known.

@@ -80,8 +80,8 @@ class Asked:
 
         Args:
             values: given or setting -> number in its unit, or label -> number.
-            level: of the intervals, 0.95 for 95 %.
-            seed: of the random draws.
+            level: the level of the intervals, 0.95 for 95 %.
+            seed: the seed of the random draws.
             proofs: whether to search for bounds of laws that keep an answer at an end, and prove
                 that they do, which may take a second.
             compare: further choices of the unknowns that are compared with the answer.

@@ -93,7 +93,7 @@ class FitUncertainty:
         g' C_i g is the variance by fit i: Satterthwaite (1946), Welch (1947).
 
         Args:
-            gradients: of functions by the parameters, shape (parameters, points).
+            gradients: the gradients of functions by the parameters, shape (parameters, points).
             level: 0.95 for 95 %.
 
         Returns:
@@ -128,7 +128,7 @@ class FitUncertainty:
 
         Args:
             count: the number of draws.
-            seed: of the draws.
+            seed: the seed of the draws.
 
         Returns:
             Shape (count, parameters), 0 for a fit without known errors; None where no fit has any.

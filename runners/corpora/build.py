@@ -51,7 +51,7 @@ def write_corpus(
 
     Args:
         inputs: files and folders of text.
-        folder: of the corpus.
+        folder: the folder of the corpus.
         tokenizer: or the path of one.
         options: keyword arguments of `write_corpora`.
 

@@ -185,7 +185,7 @@ def check_hash(path: Path, actual: str, expected: str) -> None:
     """Raise an error for a file whose hash differs from the one that was written with it.
 
     Args:
-        path: of the file, for the message.
+        path: the path of the file, for the message.
         actual, expected: SHA-256 in hexadecimal digits.
 
     Raises:

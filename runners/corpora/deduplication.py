@@ -31,7 +31,7 @@ class Made:
     """A document as it is written into a corpus, without repeated paragraphs.
 
     Attributes:
-        key: of the whole document, before any paragraph was removed.
+        key: the key of the whole document, before any paragraph was removed.
         paragraphs: keys of the remaining paragraphs that are not short.
     """
 

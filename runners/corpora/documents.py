@@ -44,8 +44,8 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
 
     Args:
         inputs: files and folders.
-        glob: of the files in folders; those whose names, or folders' names, begin with a dot are
-            left out.
+        glob: the glob of the files in folders; those whose names, or folders' names, begin with a
+            dot are left out.
 
     Returns:
         Paths of files.
@@ -111,7 +111,7 @@ def part_of(progress: Progress | None, before: int, total: int) -> Progress | No
     """Give the progress callback of one of several passes over files.
 
     Args:
-        progress: of all passes; None for none.
+        progress: the progress of all passes; None for none.
         before: bytes read in earlier passes.
         total: bytes of all passes.
 

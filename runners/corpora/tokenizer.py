@@ -125,7 +125,7 @@ def library_errors(path: Path, content: bytes | None = None) -> Iterator[None]:
     Panics of its Rust code derive from BaseException and can be recognised by their name only.
 
     Args:
-        path: of the tokenizer.json.
+        path: the path of the tokenizer.json.
         content: its bytes; by default they are read from the file, after a failure only.
 
     Returns:
@@ -280,7 +280,7 @@ def sample(
 
     Args:
         inputs: files and folders of text.
-        characters: of the sample of each input.
+        characters: the characters of the sample of each input.
         glob, text_field, progress: see `documents.read_documents` and `documents.find_files`.
 
     Returns:

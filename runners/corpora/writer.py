@@ -118,7 +118,7 @@ def save(path: Path, array: NDArray[Any]) -> None:
     """Write an array in the format of `np.save`, with the system's error numbers.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         array: any array.
 
     Raises:

@@ -86,7 +86,7 @@ def model_flops_utilisation(
     recomputation that saves memory does not count.
 
     Args:
-        tokens_per_second: of all devices together.
+        tokens_per_second: the tokens per second of all devices together.
         flops_per_token: see `flops_per_token`.
         peak: FLOP/s of one device; None if it is not known.
         devices: their number.
@@ -122,7 +122,7 @@ def training_bytes(
         parameters, embedding, layers, hidden: see `flops_per_token`.
         intermediate: the width of the feed-forward layers.
         tokens: that go through the model at once, a micro-batch's rows times the sequence.
-        precision: of the products.
+        precision: the precision of the products.
         shards: devices that share the parameters (FSDP).
 
     Returns:

@@ -86,7 +86,7 @@ def finish(folder: Path, done: dict[str, Any]) -> None:
     """Write how a run ended, and only then remove its checkpoints.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         done: the content of done.json.
 
     Raises:
@@ -100,7 +100,7 @@ def write_end(folder: Path, done: dict[str, Any]) -> None:
     """Write done.json.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         done: its content.
 
     Raises:
@@ -129,7 +129,7 @@ def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[
     """Record that the run was out of memory; the checkpoints remain, for a smaller micro-batch.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         error: that was raised.
         used: the largest number of bytes that were allocated, if it is known.
 
@@ -158,9 +158,9 @@ def unwritten(what: str, folder: Path, needed: int, error: Exception) -> LawdslE
 
     Args:
         what: the result, for the message.
-        folder: of the run.
+        folder: the folder of the run.
         needed: bytes; 0 for a few.
-        error: of the system.
+        error: the error of the system.
 
     Returns:
         The error, R0508.

@@ -29,7 +29,7 @@ def hold(run_folder: Path, label: str, steal: bool = False) -> Iterator[None]:
     """Lock a run while the block runs.
 
     Args:
-        run_folder: of the run.
+        run_folder: the run folder of the run.
         label: the name of the run in messages.
         steal: take over a run whose lock names another host. The caller must know that nothing runs
             there any more.

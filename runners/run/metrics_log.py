@@ -104,7 +104,7 @@ def cut(path: Path, size: int) -> int:
     """Remove the rows that were appended after a checkpoint, so that each row is present once.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         size: the bytes of all rows when the checkpoint was saved; 0 for the run's beginning.
 
     Returns:

@@ -46,7 +46,7 @@ class ModelFacts:
         vocabulary: how many kinds of tokens it knows.
         positions: how long its rows may be; None where nothing limits them.
         dropout: its rates by name, which are set to 0 unless the training enables dropout.
-        experts: of a mixture of experts.
+        experts: the experts of a mixture of experts.
     """
 
     fingerprint: str

@@ -31,7 +31,7 @@ class Mixture:
     """A mixture of corpora.
 
     Attributes:
-        names: of the corpora.
+        names: the names of the corpora.
         weights: integers in proportion to their shares.
         windows: the number of windows of each.
         keys: the hash of seed and fingerprint of each; runs of other shares or models that have
@@ -61,7 +61,7 @@ def mixture(
         windows: corpus -> number of windows.
         fingerprints: corpus -> fingerprint.
         batch: rows a step.
-        seed: of the order of the windows.
+        seed: the seed of the order of the windows.
 
     Returns:
         The mixture.
@@ -153,7 +153,8 @@ def windows(mix: Mixture, corpus: int, positions: Windows) -> Windows:
     Args:
         mix: the mixture.
         corpus: its number.
-        positions: in the order of the corpus, shape (rows,); each pass has as many as windows.
+        positions: the positions in the order of the corpus, shape (rows,); each pass has as many as
+            windows.
 
     Returns:
         Numbers of windows, shape (rows,).
@@ -213,7 +214,7 @@ def permuted(positions: Windows, size: int, key: bytes) -> Windows:
 
     Args:
         positions: numbers below `size`, shape (n,).
-        size: of the permuted set.
+        size: the size of the permuted set.
         key: selects the permutation.
 
     Returns:

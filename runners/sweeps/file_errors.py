@@ -66,7 +66,7 @@ def raise_mistakes(path: Path, problems: Iterable[Diagnostic]) -> None:
     """Raise one error with all mistakes of a file, if there are any.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         problems: the mistakes.
 
     Raises:

@@ -31,7 +31,7 @@ def folder_of(sweep: Sweep, order: RunOrder) -> Path:
 
     Args:
         sweep: the sweep.
-        order: of the run.
+        order: the order of the run.
 
     Returns:
         The path.

@@ -29,7 +29,7 @@ class CorpusFacts:
     """What is known of a corpus without reading its tokens.
 
     Attributes:
-        folder: of the corpus.
+        folder: the folder of the corpus.
         fingerprint: of its tokens.
         tokens: how many it has.
         vocabulary: how many kinds of tokens there are.

@@ -93,7 +93,7 @@ class LocalEngine:
 
         Args:
             job: the run.
-            number: of the signal.
+            number: the number of the signal.
         """
         job.worker.worker.send_signal(number)
 

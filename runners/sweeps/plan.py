@@ -43,7 +43,7 @@ class PlannedRun:
         folder: where.
         state: its progress.
         tokens: that it is trained on, in all.
-        flops: of training and evaluations.
+        flops: the flops of training and evaluations.
         seconds: that remain, estimated; 0 for a run that is done.
     """
 
@@ -84,7 +84,7 @@ class Plan:
     """A sweep before it starts.
 
     Attributes:
-        name: of the sweep.
+        name: the name of the sweep.
         folder: of its runs.
         runs: all of them.
         supplies: of each corpus that is used.

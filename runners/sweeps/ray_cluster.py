@@ -151,7 +151,7 @@ def capacity(nodes: Iterable[ClusterNode], needs: Resources) -> int:
     """Give the number of runs that the living nodes can execute at once.
 
     Args:
-        nodes: of the cluster.
+        nodes: the nodes of the cluster.
         needs: of each run.
 
     Returns:
@@ -166,7 +166,7 @@ def at_once(
     """Give the number of runs at once.
 
     Args:
-        nodes: of the cluster.
+        nodes: the nodes of the cluster.
         kinds: the needs of the runs.
         jobs: the number that the user chose.
 

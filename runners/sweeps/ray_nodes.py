@@ -30,7 +30,7 @@ class NodeReport:
     """What a node has of that which runs need.
 
     Attributes:
-        version: of lawdsl.
+        version: the version of lawdsl.
         lacking: packages that cannot be imported.
         missing: files and folders that are not there, or not as they are elsewhere.
         locks: whether a lock is seen that another host holds.
@@ -87,7 +87,7 @@ class Watch:
         next worker of this run would discover its end.
 
         Args:
-            folder: of the run.
+            folder: the folder of the run.
             how: how it is run.
             command: an interpreter, in whose place this node uses its own, and what it runs.
 

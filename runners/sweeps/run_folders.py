@@ -103,7 +103,7 @@ def prepare(folder: Path, order: RunOrder) -> None:
     """Prepare a run's folder for a worker: write its current order.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         order: its order.
 
     Raises:
@@ -125,7 +125,7 @@ def fail(folder: Path, message: str, log: Sequence[str]) -> None:
     """Record that a run failed: its workers died, and not for lack of memory.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         message: the cause.
         log: the last lines of its log.
 
@@ -141,7 +141,7 @@ def append_to_log(folder: Path, text: str) -> None:
     """Add a line to a run's log; errors of the system are ignored.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         text: the line.
     """
     with suppress(OSError), (folder / LOG).open("a", encoding="utf-8") as log:
@@ -152,7 +152,7 @@ def log_tail(folder: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
     """Give the last lines of a run's log.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         lines: their number.
 
     Returns:
@@ -171,7 +171,7 @@ def unexpected_folders(folder: Path, expected: Iterable[Path]) -> list[Path]:
     """List the run folders below a sweep's folder that are not expected.
 
     Args:
-        folder: of the sweep.
+        folder: the folder of the sweep.
         expected: the folders of its runs.
 
     Returns:

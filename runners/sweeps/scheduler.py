@@ -183,7 +183,7 @@ class Engine(Protocol):
 
         Args:
             job: the run.
-            number: of the signal.
+            number: the number of the signal.
         """
 
 

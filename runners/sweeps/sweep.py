@@ -38,7 +38,7 @@ class GridRun:
         shares: as they are written; what a run is called by.
         mixture: corpus -> its share, those of 0 left out: a corpus that is not trained on is no
             part of a run, so that further ones may be added to a sweep.
-        seed: of the run.
+        seed: the seed of the run.
     """
 
     model: str
@@ -52,8 +52,8 @@ class Sweep:
     """A sweep that is consistent in itself; what its folders hold is not known yet.
 
     Attributes:
-        path: of the file.
-        name: of the sweep.
+        path: the path of the file.
+        name: the name of the sweep.
         folder: of its runs.
         corpora, validation, models: by name, with folders that are absolute.
         cells: the runs, each once, in the order of the file.

@@ -33,7 +33,7 @@ class Worker:
 
     Attributes:
         before: the stamp of an end that the run's folder had before.
-        port: at which the processes of one run meet; reserved, so that no other gets it.
+        port: the port at which the processes of one run meet; reserved, so that no other gets it.
         code: the exit code of the first process that failed.
         since: the time of that failure, from which on the others have a limited time to end.
     """
@@ -96,7 +96,7 @@ def start_worker(
     """Start the processes of a worker.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         how: how it is run.
         command: an interpreter and what it runs; the folder is its last argument.
         gpus: that it may use, as CUDA calls them; None if the run names its own.

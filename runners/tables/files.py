@@ -19,7 +19,7 @@ def write_table(path: Path, table: RunsTable) -> None:
     """Write a table in the format of its file extension, atomically.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         table: the table.
 
     Raises:

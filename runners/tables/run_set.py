@@ -30,7 +30,7 @@ class GatheredRun:
     """A run as a table sees it.
 
     Attributes:
-        folder: of the run.
+        folder: the folder of the run.
         order: what was to be done.
         status: done, diverged, oom, failed, or unfinished.
         points: its rows, as they were written.

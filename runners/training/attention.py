@@ -39,7 +39,7 @@ def causal_mask(
     Args:
         batch_size, q_length, kv_length, q_offset, kv_offset: see
             `transformers.masking_utils.sdpa_mask`.
-        attention_mask: of padded rows; None for none.
+        attention_mask: the attention mask of padded rows; None for none.
         local_size: the window of a layer with sliding attention; None for none.
         use_vmap: whether a layer changes the pattern.
         rest: further arguments of `sdpa_mask`.

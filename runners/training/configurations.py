@@ -82,8 +82,8 @@ def inside(folder: Path, name: str) -> Path | None:
     a folder of it (`models--…/snapshots/COMMIT`) links to (`models--…/blobs`).
 
     Args:
-        folder: of the model.
-        name: of the file, from an untrusted source.
+        folder: the folder of the model.
+        name: the name of the file, from an untrusted source.
 
     Returns:
         Its path; None where it is not a file, or is outside the folder.

@@ -27,7 +27,7 @@ class ParallelContext:
     Attributes:
         rank, world: its number, and how many there are.
         device: it computes on.
-        name: of the device, as its maker calls it.
+        name: the name of the device, as its maker calls it.
     """
 
     rank: int
@@ -105,7 +105,7 @@ def of_first(parallel: ParallelContext, number: int) -> int:
 
     Args:
         parallel: this process and the others.
-        number: of this process.
+        number: the number of this process.
 
     Returns:
         That of process 0.
@@ -122,7 +122,7 @@ def all_gather(parallel: ParallelContext, value: float) -> list[float]:
 
     Args:
         parallel: this process and the others.
-        value: of this process.
+        value: the value of this process.
 
     Returns:
         The numbers, by rank.
@@ -137,7 +137,7 @@ def summed(parallel: ParallelContext, values: NDArray[np.float64]) -> NDArray[np
 
     Args:
         parallel: this process and the others.
-        values: of this process, of any shape.
+        values: the values of this process, of any shape.
 
     Returns:
         The sum, of that shape.

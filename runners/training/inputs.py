@@ -20,10 +20,10 @@ class RunInputs:
     """The inputs of a run.
 
     Attributes:
-        facts: of the model that it begins with, which is not loaded yet.
+        facts: the facts of the model that it begins with, which is not loaded yet.
         corpora: those of the mixture, memory-mapped, in its order.
         validation: the sets that the loss is measured on.
-        mixture: of the corpora.
+        mixture: the mixture of the corpora.
     """
 
     facts: ModelFacts
@@ -36,7 +36,7 @@ def inputs_of(order: RunOrder, world: int) -> RunInputs:
     """Open and verify what a run reads.
 
     Args:
-        order: of the run.
+        order: the order of the run.
         world: the number of processes of the run.
 
     Returns:

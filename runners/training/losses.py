@@ -41,7 +41,7 @@ def chunked_loss(
         targets: the token that follows each hidden state, (rows, tokens) or (tokens,); -100 for
             one that is not counted.
         chunk: tokens whose logits exist at once; by the size of the vocabulary if None.
-        bias: of the head, (vocabulary,).
+        bias: the bias of the head, (vocabulary,).
 
     Returns:
         A scalar tensor, in nats.
@@ -70,7 +70,7 @@ def token_losses(
         targets: the token that follows each hidden state, (rows, tokens) or (tokens,); -100 for
             one that is not counted.
         chunk: tokens whose logits exist at once; by the size of the vocabulary if None.
-        bias: of the head, (vocabulary,).
+        bias: the bias of the head, (vocabulary,).
 
     Returns:
         Shape (rows * tokens,), float32 (float64 if `hidden` is), 0 where the target is -100.
@@ -100,7 +100,7 @@ def default_chunk(tokens: int, vocabulary: int, device: str) -> int:
     alone, never on free memory: the order in which gradients are summed decides their last bits.
 
     Args:
-        tokens: of the batch.
+        tokens: the tokens of the batch.
         vocabulary: the number of logits per token.
         device: the type of the device, `cpu` or `cuda`.
 

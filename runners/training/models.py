@@ -116,7 +116,7 @@ def load(
         initialization: `loaded`; else the weights are drawn: `width-scaled` with standard deviation
             1/sqrt(hidden size), which models narrower than some hundred need lest larger ones learn
             worse, or `transformers` as that library does.
-        seed: of the weights that are drawn.
+        seed: the seed of the weights that are drawn.
         dropout: keep the dropout of the configuration; else only what a configuration that is given
             as plain data names itself.
 

@@ -24,11 +24,11 @@ class TrainingTask:
     """One process's view of a run: everything that is constant during training.
 
     Attributes:
-        folder: of the run.
-        model: on the context's device, its weights the ones that the run begins with.
+        folder: the folder of the run.
+        model: the model on the context's device, its weights the ones that the run begins with.
         loss: `models.LanguageModelLoss` of it, as the processes compute it together.
         synced: the context of each backward pass; see `sharding.placed`.
-        optimizer: of the model.
+        optimizer: the optimizer of the model.
     """
 
     folder: Path
@@ -65,7 +65,7 @@ def task_of(folder: Path, order: RunOrder, parallel: ParallelContext) -> Trainin
     """Set up a run: inputs, model, loss and optimizer.
 
     Args:
-        folder: of the run.
+        folder: the folder of the run.
         order: its order.
         parallel: this process and the others.
 

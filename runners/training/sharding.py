@@ -37,7 +37,7 @@ def placed(
     """Wrap the loss for the processes, compiled where that pays.
 
     Args:
-        loss: of the model.
+        loss: the loss of the model.
         parallel: this process and the others.
         how: how the run is run.
 

@@ -55,7 +55,7 @@ class TrainingClock:
         """Pause the clock of updates: their tokens a second since the last call.
 
         Args:
-            tokens: of an update.
+            tokens: the tokens of an update.
 
         Returns:
             None where there was no update.

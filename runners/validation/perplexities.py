@@ -42,7 +42,7 @@ class Judge:
             one that ends a document; empty if the tokenizer has neither, then the first token is
             not predicted.
         length: tokens of a sample that are predicted, at most.
-        precision: of the weights and products, float32 or bfloat16.
+        precision: the precision of the weights and products, float32 or bfloat16.
         inner: the tokenizer.
     """
 
@@ -67,8 +67,8 @@ def judge(folder: str | Path, name: str, length: int, parallel: ParallelContext)
     """Inspect a model in a folder, without loading its weights.
 
     Args:
-        folder: of the model.
-        name: in messages.
+        folder: the folder of the model.
+        name: the name in messages.
         length: tokens of a sample that are predicted, at most.
         parallel: the device and the processes.
 
@@ -145,7 +145,7 @@ def score(
 
     Args:
         judge: the model.
-        keys: of the samples.
+        keys: the keys of the samples.
         rows: the samples as `encode` gives them.
         parallel: the device and the processes.
         budget: tokens of a batch, at most, unless one sample has more.

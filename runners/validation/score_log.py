@@ -28,7 +28,7 @@ class JudgeScores:
     """The scores of some samples under one model.
 
     Attributes:
-        keys: of the samples.
+        keys: the keys of the samples.
         losses: mean of each over its tokens, in nats a token; 0 where it has none to predict.
         tokens: that were predicted of each.
     """
@@ -54,8 +54,8 @@ class ScoreLog:
 
         Args:
             model: its identity.
-            name: of the model, for readers of the file.
-            scores: of a batch.
+            name: the name of the model, for readers of the file.
+            scores: the scores of a batch.
 
         Raises:
             LawdslError: they cannot be written (R0407).
@@ -70,9 +70,9 @@ def scorebook(folder: Path, samples: str, label: str, older: Path) -> Iterator[S
     """Open the scores in a folder, which is created if it does not exist; one process at a time.
 
     Args:
-        folder: of the scores.
+        folder: the folder of the scores.
         samples: hash of the samples.
-        label: of the samples, in messages.
+        label: the label of the samples, in messages.
         older: earlier scores, which are copied if the folder has none and these are their samples.
 
     Returns:

@@ -89,7 +89,7 @@ def judges_of(
     """Inspect the models in some folders, without loading their weights.
 
     Args:
-        folders: of the models.
+        folders: the folders of the models.
         length: tokens of a sample that are predicted, at most.
         parallel: the device and the processes.
 
@@ -130,7 +130,8 @@ def measure(
     Args:
         drawn: the samples.
         panel: the models.
-        folder: of the set; the scores are stored beside it, on the disk after every batch.
+        folder: the folder of the set; the scores are stored beside it, on the disk after every
+            batch.
         progress: called with the number of tokens predicted, and of all.
 
     Returns:
@@ -218,9 +219,9 @@ def write_set(
     does not have the other half of a paragraph that was cut.
 
     Args:
-        folder: of the set.
-        name: of the corpus.
-        tokenizer: of the corpus.
+        folder: the folder of the set.
+        name: the name of the corpus.
+        tokenizer: the tokenizer of the corpus.
         drawn: the samples.
         selection: what is kept.
         facts: see `report.report`.

@@ -41,7 +41,7 @@ def crossing(
 
     Args:
         location: the values that are equal, as text.
-        shares: in ascending order, shape (n,).
+        shares: the shares in ascending order, shape (n,).
         slope: the slope at each share, positive where the claim fails, shape (n,).
         error: the standard error of each slope, shape (n,).
         sure: the critical numbers of standard errors.

@@ -53,7 +53,7 @@ class _Generators:
     """The generators of a sum.
 
     Attributes:
-        signs: of the box.
+        signs: the signs of the box.
         roots: generator -> the least common denominator n of its exponents; its variable is the
             n-th root.
     """

@@ -42,7 +42,8 @@ class SignCalculus:
         explained: the expressions whose proofs are recorded in `notes`.
         notes: the steps that determined their signs, where the signs of parts did not suffice.
         blame: the smallest sub-expression whose sign is not known although those of its parts are.
-        depth: of the active rules on sums; at `MAX_RULE_DEPTH` no further rule is applied.
+        depth: the depth of the active rules on sums; at `MAX_RULE_DEPTH` no further rule is
+            applied.
         pieces: how many pieces of boxes may still be enclosed where no rule applies.
         displacing: nesting depth of rules that evaluate points of the box outside the domain;
             relations between symbols (shares sum to 1) are not assumed while it is above 0.

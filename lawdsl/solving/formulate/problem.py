@@ -122,7 +122,7 @@ class FormulatedQuestion:
         Args:
             status: one of the values of `Answer.status`.
             values: symbol -> value, of all givens and settings.
-            level: of the intervals, 0.95 for 95 %.
+            level: the level of the intervals, 0.95 for 95 %.
 
         Returns:
             An answer without unknowns, goal and certificates.

@@ -110,7 +110,7 @@ class FitSource:
         Args:
             variable: its name at labels: an indicator `[index = label]`, or a measured
                 `name[label]`.
-            labels: of the rows, in the order of `rows`.
+            labels: the labels of the rows, in the order of `rows`.
 
         Returns:
             0 or 1 for an indicator, the measured value for a measured variable; else None.
@@ -260,7 +260,7 @@ def finite_number(name: str, value: object) -> float:
     """Convert a user's value to a finite float.
 
     Args:
-        name: of the quantity, for the message.
+        name: the name of the quantity, for the message.
         value: what was given.
 
     Returns:
@@ -313,7 +313,8 @@ def unit_factor(
     """Give the factor that converts a value from the unit of the question's law to that of the fit.
 
     Args:
-        unit: of the question's law: pairs of a unit and its power; None where none is declared.
+        unit: the unit of the question's law: pairs of a unit and its power; None where none is
+            declared.
         quantity: the quantity of the fitted law.
         source: the fit, for the message.
 

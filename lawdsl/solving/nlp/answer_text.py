@@ -28,7 +28,7 @@ class SearchResult:
     """The solution of a question, and the mapping from it back to the question's unknowns.
 
     Attributes:
-        problem: in the search variables, without those that the constraints determine.
+        problem: the problem in the search variables, without those that the constraints determine.
         solution: of it.
         question: the question in the search variables.
         scales: how each unknown is searched.
@@ -104,7 +104,7 @@ def proof_lines(solution: NlpSolution, per: float) -> tuple[str, ...]:
     """Describe the certificates of a solution.
 
     Args:
-        solution: of the problem.
+        solution: the solution of the problem.
         per: d(goal)/d(objective), which converts a gap of the objective into one of the goal.
 
     Returns:

@@ -62,7 +62,8 @@ def certain_gap(problem: NlpProblem, x: Array, multipliers: Array) -> float | No
     Args:
         problem: a convex problem, in any units.
         x: the unknowns, shape (n,), in the units of the expressions.
-        multipliers: of the constraints, in these units; those of inequalities are >= 0.
+        multipliers: the multipliers of the constraints, in these units; those of inequalities are
+            >= 0.
 
     Returns:
         The bound, in the unit of the objective; None where no finite one is known.

@@ -80,7 +80,7 @@ def sqp_search(
     constraints contradict each other, it does so at every step, so evaluations are limited too.
 
     Args:
-        problem: in units that suit the start.
+        problem: the problem in units that suit the start.
         start: the unknowns, shape (n,).
         length: the largest number of steps.
         by_factors: whether unknowns with lower bound 0 are searched by their logarithms, where they

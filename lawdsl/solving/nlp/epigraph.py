@@ -54,7 +54,7 @@ def smooth_form(problem: NlpProblem, solution: NlpSolution) -> SmoothForm | None
     """Derive the smooth problem that has the solution of a problem with kinks.
 
     Args:
-        problem: in the units of its expressions.
+        problem: the problem in the units of its expressions.
         solution: feasible.
 
     Returns:
@@ -80,7 +80,7 @@ class _Builder:
     """The smooth problem, built by replacing kinks from the inside out.
 
     Attributes:
-        problem: with the kinks replaced so far.
+        problem: the problem, with the kinks replaced so far.
         point: symbol -> value at the solution.
         groups: for each new variable the positions of the constraints that are its branches.
     """
@@ -144,7 +144,8 @@ def polished(solution: NlpSolution, smooth: NlpSolution) -> NlpSolution:
     """Transfer the unknowns of the smooth problem, polished by Newton's method, to a solution.
 
     Args:
-        solution: of the original problem; its bounds of the gap and its other optima are retained.
+        solution: the solution of the original problem; its bounds of the gap and its other optima
+            are retained.
         smooth: the solution of its smooth form, whose first unknowns are those of the original.
 
     Returns:

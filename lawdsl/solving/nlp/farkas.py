@@ -35,10 +35,11 @@ def is_farkas_certificate(
     """Verify that a weighted sum of affine constraints proves that no point satisfies them.
 
     Args:
-        problem: in the units of its expressions.
+        problem: the problem in the units of its expressions.
         rows: positions of constraints that are affine.
         weights: an approximate weight for each, shape (rows,); those of inequalities are >= 0.
-        sizes: of the terms of each, shape (rows,), by which its weight is judged; 1 if not given.
+        sizes: the sizes of the terms of each, shape (rows,), by which its weight is judged; 1 if
+            not given.
 
     Returns:
         True if it is proved; False is not a statement.

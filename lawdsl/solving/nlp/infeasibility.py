@@ -42,7 +42,7 @@ def explain_infeasibility(problem: NlpProblem, best: BestFeasible, seed: int = 0
     Args:
         problem: a problem for which no feasible point was found.
         best: a function that solves problems, with further starting points.
-        seed: of the random starting points.
+        seed: the seed of the random starting points.
 
     Returns:
         A solution that is not feasible, with its conflict and shortfalls, or a feasible one.

@@ -41,7 +41,7 @@ class KktPoint:
         x: the unknowns.
         values: the objective and the constraints there.
         slopes: shape (1 + constraints, n).
-        multipliers: of the constraints.
+        multipliers: the multipliers of the constraints.
         low, high: those of the bounds.
         residual: the largest slope that they leave, relative to those of the objective, both over
             the lengths of the unknowns.
@@ -72,7 +72,7 @@ def violations(problem: NlpProblem, x: Array) -> Array:
     """Give the violation of each constraint relative to its size.
 
     Args:
-        problem: in units that suit the point.
+        problem: the problem in units that suit the point.
         x: the unknowns, shape (n,).
 
     Returns:
@@ -120,7 +120,7 @@ def constraint_sizes(problem: NlpProblem, x: Array) -> Array:
     omitted on purpose: (x - y)^2 + 1 has a large one where x and y are large, and is never 0.
 
     Args:
-        problem: in units that suit the point.
+        problem: the problem in units that suit the point.
         x: the unknowns, shape (n,).
 
     Returns:
@@ -137,7 +137,7 @@ def first_order_changes(problem: NlpProblem, x: Array) -> Array:
     accuracy of searches, which stands in for an unknown at or near 0.
 
     Args:
-        problem: in units that suit the point.
+        problem: the problem in units that suit the point.
         x: the unknowns, shape (n,).
 
     Returns:
@@ -169,7 +169,7 @@ def kkt_point(problem: NlpProblem, x: Array, ignored: Mask | None = None) -> Kkt
     """Fit the multipliers of the conditions that are active at a point.
 
     Args:
-        problem: in units that suit the point.
+        problem: the problem in units that suit the point.
         x: the unknowns, shape (n,).
         ignored: unknowns whose slopes are not part of the residual, shape (n,); none if not given.
 
@@ -256,7 +256,7 @@ def duality_gap(problem: NlpProblem, at_point: KktPoint) -> float | None:
     the linearised problem are tried too, where those of the point give a large bound.
 
     Args:
-        problem: in units that suit the point.
+        problem: the problem in units that suit the point.
         at_point: a point with its multipliers.
 
     Returns:

@@ -73,7 +73,7 @@ class LocalOptimum:
     """An optimum.
 
     Attributes:
-        problem: in units that suit it.
+        problem: the problem in units that suit it.
         point: in these.
         end: the best of the searches that led there.
         count: how many did.
@@ -127,7 +127,7 @@ def search(
     become much smaller or larger.
 
     Args:
-        problem: in the units of its expressions.
+        problem: the problem in the units of its expressions.
         start: the unknowns, shape (n,).
         length: the largest number of steps of each search.
         by_factors: whether unknowns with lower bound 0 are searched by their logarithms.
@@ -182,7 +182,7 @@ def nearly_feasible(problem: NlpProblem, x: Array) -> bool:
     """Decide in float64 whether a point is feasible to NEARLY_FEASIBLE_RTOL, in units that suit it.
 
     Args:
-        problem: in the units of its expressions.
+        problem: the problem in the units of its expressions.
         x: the unknowns, shape (n,).
 
     Returns:
@@ -201,7 +201,7 @@ def is_feasible(problem: NlpProblem, x: Array) -> bool:
     suit it.
 
     Args:
-        problem: in the units of its expressions.
+        problem: the problem in the units of its expressions.
         x: the unknowns, shape (n,).
 
     Returns:
@@ -221,7 +221,7 @@ def violations_for_certain(problem: NlpProblem, x: Array) -> Array:
     """Bound the violation of each constraint from above, in the problem's units.
 
     Args:
-        problem: with units.
+        problem: the problem, with units.
         x: the unknowns, shape (n,), in these units.
 
     Returns:
@@ -238,7 +238,7 @@ def local_optimum(problem: NlpProblem, end: SearchEnd, *, descend: bool = True) 
     need not vanish there, and the search continues.
 
     Args:
-        problem: in the units of its expressions.
+        problem: the problem in the units of its expressions.
         end: where a search ended.
         descend: whether to continue from points that are not stationary.
 

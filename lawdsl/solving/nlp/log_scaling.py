@@ -88,7 +88,7 @@ def substitute_logarithms(
     """Substitute x = exp(u) in an expression and merge powers of one base.
 
     Args:
-        expression: in the unknowns.
+        expression: the expression in the unknowns.
         substitution: unknown -> exponential of its search variable.
 
     Returns:

@@ -70,7 +70,7 @@ def minimise(problem: NlpProblem, options: NlpOptions = DEFAULT_OPTIONS) -> NlpS
 
     Args:
         problem: the problem.
-        options: of the search.
+        options: the options of the search.
 
     Returns:
         The best point, with its certificates; where no point is feasible, the point that violates
@@ -186,7 +186,7 @@ def best_feasible(
         problem: the problem.
         starts: the number of searches; if not given, one for a convex problem whose optimum is then
             certified, else DEFAULT_STARTS.
-        seed: of the random starting points.
+        seed: the seed of the random starting points.
         extra_starts: further starting points, each shape (n,).
 
     Returns:
@@ -206,7 +206,7 @@ def refined(problem: NlpProblem, x: Array) -> NlpSolution | None:
     """Give the local optimum to which one search from a point leads.
 
     Args:
-        problem: in the units of its expressions.
+        problem: the problem in the units of its expressions.
         x: the point, shape (n,).
 
     Returns:
@@ -347,7 +347,7 @@ def _as_solution(problem: NlpProblem, end: KktPoint) -> NlpSolution:
     """The solution record of a feasible point, in the units of the expressions.
 
     Args:
-        problem: in units that suit the point.
+        problem: the problem in units that suit the point.
         end: the point.
     """
     assert problem.units is not None

@@ -41,7 +41,7 @@ def newton_polish(problem: NlpProblem, x: Array) -> KktPoint:
     The distance of a steep unknown from its bound changes by at most a factor in each step.
 
     Args:
-        problem: in units that suit x.
+        problem: the problem in units that suit x.
         x: where it starts, shape (n,).
 
     Returns:
@@ -70,8 +70,8 @@ def lagrangian_hessian(
     objective as c_0 and w_0 = 1.
 
     Args:
-        problem: in units that suit the point.
-        functions: of the problem, with the symbols to differentiate by.
+        problem: the problem in units that suit the point.
+        functions: the functions of the problem, with the symbols to differentiate by.
         at_point: the point, with its multipliers.
         free: positions of the unknowns that are varied.
 

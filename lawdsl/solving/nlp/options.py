@@ -12,7 +12,8 @@ class NlpOptions:
     Attributes:
         starts: how many local searches there are, at least 1; None for as many as it takes: one
             where that yields a certified optimum of a convex problem, else `DEFAULT_STARTS`.
-        seed: of all random draws, at least 0; equal problems and options give equal solutions.
+        seed: the seed of all random draws, at least 0; equal problems and options give equal
+            solutions.
 
     Raises:
         ValueError: a number of starts below 1, or a negative seed.

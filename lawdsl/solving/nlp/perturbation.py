@@ -63,9 +63,9 @@ def explore_neighbourhood(
     """Evaluate the objective around a feasible point.
 
     Args:
-        problem: in units that suit the point.
+        problem: the problem in units that suit the point.
         at_point: the point.
-        seed: of the directions.
+        seed: the seed of the directions.
         least: the smallest decrease that counts, in the objective's unit.
         steps: lengths of the steps in each direction, shape (steps,), in units that suit the point.
 
@@ -100,7 +100,7 @@ def search_axes(problem: NlpProblem, at_point: KktPoint) -> Array | None:
     magnitudes of the best point may end at a worse one.
 
     Args:
-        problem: in units that suit the point.
+        problem: the problem in units that suit the point.
         at_point: the point.
 
     Returns:
@@ -210,10 +210,10 @@ def descend_nearby(
     optimum without a kink it converges at once.
 
     Args:
-        problem: in units that suit the point.
+        problem: the problem in units that suit the point.
         at_point: a feasible point.
         converged: the largest residual at which Newton's method has converged.
-        seed: of the directions.
+        seed: the seed of the directions.
 
     Returns:
         The last point, in the problem's units.

@@ -83,7 +83,7 @@ class NlpProblem:
 
         Args:
             x: the point, shape (n,), in the units of the expressions.
-            lengths: of the unknowns, shape (n,).
+            lengths: the lengths of the unknowns, shape (n,).
 
         Returns:
             The variation, >= 0.
@@ -383,7 +383,7 @@ class UnboundedPath:
 
     Attributes:
         points: shape (points, n), further and further out.
-        values: of the objective there.
+        values: the values of the objective there.
         endless: whether it falls by as much in each decade as in the last one, so that it has no
             least value; otherwise it comes nearer and nearer to a value that no point has.
     """
@@ -398,7 +398,7 @@ class Shortfall:
     """The amount by which one condition alone would have to relax for all others to be satisfied.
 
     Attributes:
-        name: of the constraint, or of the unknown whose bound it is.
+        name: the name of the constraint, or of the unknown whose bound it is.
         kind: constraint, low or high.
         amount: the value of an expression `<= 0` or `= 0` then; the distance a bound moves.
     """
@@ -419,7 +419,8 @@ class NlpSolution:
         feasible: whether all conditions are met to `violation`; else x violates them least.
         x: the unknowns, shape (n,).
         value: the objective there.
-        multipliers: of the constraints, shape (constraints,); those of inequalities are >= 0.
+        multipliers: the multipliers of the constraints, shape (constraints,); those of inequalities
+            are >= 0.
         low, high: those of the bounds, shape (n,), >= 0.
         active: names of the inequalities that hold x back.
         at_low, at_high: names of the unknowns at a bound.

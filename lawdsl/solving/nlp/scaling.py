@@ -104,10 +104,10 @@ def variation(slopes: Array, ahead: Array, behind: Array, lengths: Array) -> Arr
     """Estimate the change of functions over the lengths of the unknowns, by slope or curvature.
 
     Args:
-        slopes: at a point, shape (functions, n).
+        slopes: the slopes at a point, shape (functions, n).
         ahead, behind: their slopes by unknown i at STEP lengths of it to either side, shape
             (functions, n).
-        lengths: of the unknowns, shape (n,).
+        lengths: the lengths of the unknowns, shape (n,).
 
     Returns:
         Shape (functions,); 0 where it is not known.

@@ -35,7 +35,7 @@ class PointCloud:
     Attributes:
         points: shape (n, points).
         unit_points: the same in the unit cube.
-        values: of the objective, shape (points,); inf where it has none.
+        values: the values of the objective, shape (points,); inf where it has none.
         violations: the largest violation of a constraint, in units that suit a point amid the
             domain; 0 where all are met, inf where one has no value.
     """
@@ -55,7 +55,7 @@ def point_cloud(problem: NlpProblem, seed: int, size: int = CLOUD_SIZE) -> Point
 
     Args:
         problem: the problem.
-        seed: of the scrambling.
+        seed: the seed of the scrambling.
         size: the number of points.
 
     Returns:
@@ -148,9 +148,9 @@ def choose_starts(
 
     Args:
         problem: the problem.
-        centre: of the polytope of the affine conditions, shape (n,); the first start.
+        centre: the centre of the polytope of the affine conditions, shape (n,); the first start.
         count: the number of starts.
-        seed: of the random draws.
+        seed: the seed of the random draws.
         cloud: points of the problem, which are computed if not given.
 
     Returns:

@@ -30,8 +30,8 @@ class StrictInequalities:
     """Which inequalities of a problem are strict.
 
     Attributes:
-        rows: of the constraints, shape (constraints,).
-        low, high: of the bounds of each unknown, shape (n,).
+        rows: the rows of the constraints, shape (constraints,).
+        low, high: the low and high of the bounds of each unknown, shape (n,).
     """
 
     rows: Mask
@@ -49,7 +49,7 @@ def met_with_equality(
     """Give the strict inequalities that hold with equality at a feasible point, to STRICT_RTOL.
 
     Args:
-        problem: in the units of its expressions.
+        problem: the problem in the units of its expressions.
         strict: which of its inequalities are strict.
         x: the point, shape (n,).
 
@@ -75,10 +75,10 @@ def is_approached(problem: NlpProblem, strict: StrictInequalities, x: Array, see
     The points x + s (z - x) are tried for falling s and strictly feasible z.
 
     Args:
-        problem: in the units of its expressions.
+        problem: the problem in the units of its expressions.
         strict: which of its inequalities are strict.
         x: the point, shape (n,).
-        seed: of the points z.
+        seed: the seed of the points z.
 
     Returns:
         Whether all points on the way to some z are strictly feasible; False is not a proof.

@@ -42,7 +42,7 @@ def find_unbounded_path(
         problem: the problem, in the units of its expressions.
         x: the best point that is known, shape (n,).
         best: the value there; infinite where it is not feasible.
-        seed: of the random paths.
+        seed: the seed of the random paths.
 
     Returns:
         The path; None where none of those tried qualifies.

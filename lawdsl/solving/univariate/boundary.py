@@ -37,7 +37,7 @@ def thresholds(
     """Give for each given the value at which the slope of the goal at an end is 0.
 
     Args:
-        slope: of the goal, at the end.
+        slope: the slope of the goal, at the end.
         names: name -> symbol, of givens and settings.
         values: symbol -> value, of all symbols.
 
@@ -92,7 +92,7 @@ def conflicts(
     """Yield the bounds of a law that keep an answer at its end, each with its proof.
 
     Args:
-        slope: of the goal, at the end.
+        slope: the slope of the goal, at the end.
         source: the fit.
         names: name -> symbol, of givens and settings of the question and its laws.
         values: symbol -> value, of all symbols.

@@ -21,7 +21,7 @@ def describe_location(
     """Describe where an answer is.
 
     Args:
-        name: of the unknown.
+        name: the name of the unknown.
         best: the answer.
         conditions: the constraints of the question.
         domain: the range of the unknown.
@@ -48,7 +48,7 @@ def describe_certainty(
     """Describe what is proved about an answer, in lines.
 
     Args:
-        name: of the unknown.
+        name: the name of the unknown.
         line: the minimum and its certificates.
         best: the answer.
         domain: the range of the unknown.
@@ -111,7 +111,7 @@ def describe_undecided(name: str, line: LineMinimum) -> tuple[str, ...]:
     """List the pieces of the range that may contain a better value, in one line.
 
     Args:
-        name: of the unknown.
+        name: the name of the unknown.
         line: the minimum and its undecided pieces.
 
     Returns:

@@ -155,7 +155,7 @@ class Kinks:
         Args:
             x: values of the unknown, shape (points,).
             values: symbol -> value, of all other symbols.
-            changes: of the parameters, shape (changes, parameters).
+            changes: the changes of the parameters, shape (changes, parameters).
 
         Returns:
             The changed formulas, and the arguments of the kinks of the goal.
@@ -195,7 +195,7 @@ def is_root(value: float, slope: float, tolerance: float) -> bool:
     """Decide to first order whether a function has a root within a distance: |f| <= tolerance |f'|.
 
     Args:
-        value: of the function.
+        value: the value of the function.
         slope: its derivative.
         tolerance: the distance.
 

@@ -23,7 +23,7 @@ class LineFunctions:
 
     Args:
         goal: what is minimized.
-        margins: of the constraints.
+        margins: the margins of the constraints.
         more: further formulas: unknowns that follow.
         unknown: the unknown.
         parameters: the fitted parameters.

@@ -56,7 +56,8 @@ class MonteCarloSample:
         """Give the interval with a share `level` of the answers, by quantiles of equal tails.
 
         Args:
-            values: of a quantity in each draw, shape (draws,), nan in draws without an answer.
+            values: the values of a quantity in each draw, shape (draws,), nan in draws without an
+                answer.
             level: 0.95 for 95 %.
 
         Returns:
@@ -186,8 +187,8 @@ def best_of_draws(
     Args:
         x: values of the unknown, shape (points,), ascending.
         goal: shape (draws, points).
-        slope: of the goal, shape (draws, points).
-        margins: of the constraints, shape (constraints, draws, points).
+        slope: the slope of the goal, shape (draws, points).
+        margins: the margins of the constraints, shape (constraints, draws, points).
         equal: which margins must be 0, shape (constraints,).
         kinked: the arguments of abs, min and max in the goal, each of shape (arity, draws, points).
 

@@ -37,7 +37,7 @@ def sensitivities(
         state: the question.
         line_values: the formulas at the answer.
         solution: the answer.
-        derivatives: of the unknown.
+        derivatives: the derivatives of the unknown.
 
     Returns:
         An iterator over sensitivities; empty for an answer on a plateau or from sampling.
@@ -74,7 +74,7 @@ def describe_missing_derivatives(
         state: the question.
         line_values: the formulas at the answer.
         solution: the answer.
-        derivatives: of the unknown.
+        derivatives: the derivatives of the unknown.
 
     Returns:
         An iterator over at most one line.

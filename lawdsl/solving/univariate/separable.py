@@ -60,8 +60,8 @@ class SeparableSolver:
 
         Args:
             values: symbol -> value, of all symbols but the unknowns.
-            level: of the intervals, 0.95 for 95 %.
-            seed: of the draws of the noise.
+            level: the level of the intervals, 0.95 for 95 %.
+            seed: the seed of the draws of the noise.
             proofs: whether bounds that conflict with an interior answer are proved.
 
         Returns:

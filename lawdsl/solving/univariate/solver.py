@@ -88,8 +88,8 @@ class UnivariateSolver:
 
         Args:
             values: symbol -> value, of all symbols but the unknown.
-            level: of the intervals, 0.95 for 95 %.
-            seed: of the draws of the noise.
+            level: the level of the intervals, 0.95 for 95 %.
+            seed: the seed of the draws of the noise.
             proofs: whether bounds that conflict with an interior answer are proved.
 
         Returns:

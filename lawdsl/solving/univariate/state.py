@@ -58,13 +58,13 @@ class UnivariateSolution:
     """The solution of a question with one unknown, and the values for which it was computed.
 
     Attributes:
-        minimum: of the goal under the constraints.
+        minimum: the minimum of the goal under the constraints.
         best: where it is smallest.
         bounding: positions of the constraints that do not hold everywhere.
-        values: of all symbols but the unknown.
+        values: the values of all symbols but the unknown.
         domain: the range of the unknown.
-        level: of the intervals.
-        seed: of the draws.
+        level: the level of the intervals.
+        seed: the seed of the draws.
     """
 
     minimum: LineMinimum

@@ -66,7 +66,7 @@ def write(path: Path, documents: Iterator[tuple[str, str, str]]) -> dict[str, di
     """Write documents as JSON lines.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         documents: kind, source and text of each.
 
     Returns:
@@ -122,7 +122,7 @@ def document(kind: str, path: Path, text: str) -> Iterator[tuple[str, str, str]]
     """Yield the document if its length is in range and it is mostly English prose.
 
     Args:
-        kind: of the document.
+        kind: the kind of the document.
         path: its source.
         text: its content, which is normalised.
 
