@@ -32,7 +32,7 @@ def exact(expression: sp.Expr, symbols: list[sp.Symbol], point: np.ndarray) -> m
         return found if isinstance(found, int | mpmath.mpf) else None
 
 
-def at(expression: sp.Expr, *point: float) -> tuple[float, list[float]]:
+def value_and_gradient(expression: sp.Expr, *point: float) -> tuple[float, list[float]]:
     inputs = np.array(point)[:, None]
     found, slopes = values_and_gradients(compile_tape([expression], SYMBOLS[: len(point)]), inputs)
     return float(found[0, 0]), slopes[0, :, 0].tolist()
@@ -118,7 +118,7 @@ AT_FACES = [
 
 @pytest.mark.parametrize("e, point, value, slopes", AT_FACES)
 def test_slopes_at_faces(e: sp.Expr, point: tuple, value: float, slopes: list[float]):
-    assert at(e, *point) == (value, slopes)
+    assert value_and_gradient(e, *point) == (value, slopes)
 
 
 @pytest.mark.parametrize("kind", [sp.Max, sp.Min])
@@ -126,7 +126,7 @@ def test_a_tie_has_the_slope_of_the_first_argument(kind: type):
     e = kind(x, y, z)
     first = e.args[0]
 
-    assert at(e, 1.0, 1.0, 1.0) == (1.0, [float(s is first) for s in SYMBOLS])
+    assert value_and_gradient(e, 1.0, 1.0, 1.0) == (1.0, [float(s is first) for s in SYMBOLS])
 
 
 def test_an_infinite_slope_meets_a_zero():

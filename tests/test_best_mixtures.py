@@ -57,7 +57,7 @@ def is_allowed(answer: Answer, cap: float) -> bool:
     return abs(sum(shares) - 1) < 1e-9 and min(shares) >= 0 and max(shares) <= cap + 1e-9
 
 
-def shown(answer: Answer) -> str:
+def answer_text(answer: Answer) -> str:
     goal, other = answer.goal, answer.compared[0]
     assert goal is not None and goal.ends is not None and other.behind_ends is not None
     most = sorted(answer.unknowns, key=lambda u: -u.value)[:3]
@@ -73,7 +73,7 @@ def test_the_best_mixture_is_proved_best_and_the_published_one_is_within_the_err
     asked: lawdsl.Asked, record_property: Note
 ):
     found = asked.answer(cap=LARGEST, compare=[POINT])
-    record_property("figure", f"RegMix, loss on Pile-CC: {shown(found)}")
+    record_property("figure", f"RegMix, loss on Pile-CC: {answer_text(found)}")
     assert found.certain and is_allowed(found, LARGEST)
     other = found.compared[0]
     assert other.broken == ()
@@ -106,7 +106,7 @@ def test_the_mean_of_all_losses(shared_data: Path, record_property: Note):
     table: dict[str, Any] = shares | {f"L[{name}]": losses[name] for name in LIGHTGBM}
     asked = lawdsl.Asked("mixing.best", loss=fitted("mixing.powers", table, starts=4))
     found = asked.answer(cap=0.25, compare=[POINT])
-    record_property("figure", f"RegMix, mean of 13 losses, shares up to 0.25: {shown(found)}")
+    record_property("figure", f"RegMix, mean of 13 losses, shares up to 0.25: {answer_text(found)}")
     assert found.certain and is_allowed(found, 0.25)
     assert found.compared[0].behind_ends is not None
     assert found.compared[0].behind_ends[0] > 0  # it was chosen for one of the losses

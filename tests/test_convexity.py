@@ -175,7 +175,7 @@ def contradiction(e: sp.Expr, said: str, box: tuple, seed: int) -> str | None:
     return None
 
 
-def judged(e: sp.Expr, box: tuple, seed: int) -> None:
+def check_curvature(e: sp.Expr, box: tuple, seed: int) -> None:
     assume(e.free_symbols and not e.has(sp.zoo, sp.nan, sp.oo, sp.I))
     said = curvature(e, {r: box, s: box})
     assume(said is not None)
@@ -185,14 +185,14 @@ def judged(e: sp.Expr, box: tuple, seed: int) -> None:
 @given(EXPRESSIONS, BOXES, st.integers(0, 10**6))
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_what_is_said_of_random_expressions_stands_up_to_sampling(e, box, seed):
-    judged(e, box, seed)
+    check_curvature(e, box, seed)
 
 
 @pytest.mark.slow
 @given(EXPRESSIONS, BOXES, st.integers(0, 10**6))
 @settings(max_examples=5000, deadline=None, derandomize=True)
 def test_what_is_said_of_many_random_expressions_stands_up_to_sampling(e, box, seed):
-    judged(e, box, seed)
+    check_curvature(e, box, seed)
 
 
 def test_the_judge_sees_what_is_not_convex():

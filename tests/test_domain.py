@@ -17,7 +17,7 @@ def box_of(text: str, claim: str) -> tuple[dict[str, sp.Symbol], Box]:
     return {s.name: s for s in [*box.ranges, *box.slack]}, box
 
 
-def shown(found: SymbolRange) -> str:
+def range_text(found: SymbolRange) -> str:
     low, high = found.lower, found.upper
     left = "(" if low is None or not low.closed else "["
     right = ")" if high is None or not high.closed else "]"
@@ -46,7 +46,7 @@ CASES = [
 def test_the_range_of_a_variable(declared: str, condition: str, expected: str, fact: str | None):
     symbols, box = box_of(f"setting s = 0.1311\nvariable {declared}\nL = x", f"L > 0 {condition}")
 
-    assert shown(box.range(symbols["x"])) == expected
+    assert range_text(box.range(symbols["x"])) == expected
     assert box.facts.get(symbols["x"]) == fact
 
 
@@ -106,7 +106,7 @@ def test_a_coupled_parameter_is_its_bound_and_a_slack():
     s = symbols["(C - C0)"]
 
     assert box.slack[symbols["C"]] == 2 * symbols["a"] + s
-    assert shown(box.range(s)) == "(0, None)"
+    assert range_text(box.range(s)) == "(0, None)"
     assert box.independent(symbols["C"]) == 2 * symbols["a"] + s
     assert box.declared(s) == symbols["C"] - 2 * symbols["a"]
     assert box.facts[s] == "C > C0"
@@ -126,7 +126,7 @@ def test_a_bound_that_another_one_implies_is_left_out(declared: str, range: str,
     symbols, box = box_of(f"parameter a > 0\nparameter {declared}\nL = b", "L > 0")
     s = symbols["(b - a)"]
 
-    assert (shown(box.range(s)), box.facts[s], box.tied) == (range, fact, False)
+    assert (range_text(box.range(s)), box.facts[s], box.tied) == (range, fact, False)
 
 
 def test_a_slack_below_a_bound_says_so():
@@ -134,7 +134,7 @@ def test_a_slack_below_a_bound_says_so():
     s = symbols["((a + 1) - C)"]
 
     assert box.slack[symbols["C"]] == symbols["a"] + 1 - s
-    assert shown(box.range(s)) == "[0, None)"
+    assert range_text(box.range(s)) == "[0, None)"
 
 
 def test_bounds_may_build_on_one_another_in_any_order():
@@ -182,7 +182,7 @@ def test_a_parameter_between_two_bounds_is_a_share_of_the_way(
 
     assert sp.expand(box.slack[symbols[last]] - written) == 0
     assert sp.expand(box.declared(written) - symbols[last]) == 0
-    assert shown(box.range(share)) == expected
+    assert range_text(box.range(share)) == expected
     assert not box.tied
 
 
@@ -200,7 +200,7 @@ def test_without_sure_room_between_two_bounds_one_is_kept():
 def test_a_name_of_the_claim_has_the_domain_of_what_it_stands_for():
     symbols, box = box_of("variable x in [0, 1]\nL = x", "L(x = x0) > 0 for x > 0")
 
-    assert shown(box.range(symbols["x0"])) == "(0, 1]"
+    assert range_text(box.range(symbols["x0"])) == "(0, 1]"
     assert symbols["x0"] in box.variables
     assert decide("variable x in [0, 1]\nL = x", "L(x = x0) > 0 for x > 0").verdict == "proved"
     assert decide("variable x in [0, 1]\nL = x", "L(x = x0) >= 0").verdict == "proved"

@@ -9,7 +9,7 @@ import pytest
 import lawdsl
 
 
-def asked(folder: Path, *lines: str) -> lawdsl.Asked:
+def load_question(folder: Path, *lines: str) -> lawdsl.Asked:
     path = folder / "question.law"
     path.write_text("\n".join(("question asked", *lines, "")), encoding="utf-8")
     return lawdsl.Asked(path)
@@ -57,7 +57,7 @@ ANSWERS = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_no_branch_of_an_equation_is_lost(name: str, tmp_path: Path):
     lines, goal, best = ANSWERS[name]
-    answer = asked(tmp_path, *lines, goal).answer()
+    answer = load_question(tmp_path, *lines, goal).answer()
 
     assert answer.status == "answered"
     assert {u.name: u.value for u in answer.unknowns} == pytest.approx(best, abs=1e-6)
@@ -65,7 +65,7 @@ def test_no_branch_of_an_equation_is_lost(name: str, tmp_path: Path):
 
 def test_an_equation_that_puts_an_unknown_outside_its_domain_is_infeasible(tmp_path: Path):
     lines = ("choose x in [0, 1]", "choose y in [0, 0.5]", "subject to y = 2")
-    answer = asked(tmp_path, *lines, "minimize x + y").answer()
+    answer = load_question(tmp_path, *lines, "minimize x + y").answer()
 
     assert answer.status == "infeasible" and answer.certain and not answer.unknowns
 
@@ -81,14 +81,14 @@ CANCELLED = {
 @pytest.mark.parametrize("margin", CANCELLED)
 def test_a_constraint_in_which_the_unknown_cancels_is_answered(margin: str, tmp_path: Path):
     lines = ("given a > 0", "choose x in (1, 2]", "maximize x^2 - 0.1*x^3")
-    answer = asked(tmp_path, *lines, f"subject to a*({margin}) >= 0").answer(a=2)
+    answer = load_question(tmp_path, *lines, f"subject to a*({margin}) >= 0").answer(a=2)
 
     assert answer.status == CANCELLED[margin] and answer.certain
     assert bool(answer.relaxations) == (answer.status == "infeasible")
 
 
 def test_a_constraint_of_givens_alone_is_still_refused(tmp_path: Path):
-    question = asked(
+    question = load_question(
         tmp_path, "given a > 0", "choose x in [1, 2]", "minimize x", "subject to a >= 3"
     )
 

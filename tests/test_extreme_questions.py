@@ -12,7 +12,7 @@ import lawdsl
 from lawdsl.cli import cli
 
 
-def asked(folder: Path, *lines: str, name: str = "plain") -> lawdsl.Asked:
+def load_question(folder: Path, *lines: str, name: str = "plain") -> lawdsl.Asked:
     path = folder / f"{name}.law"
     path.write_text("\n".join((f'question {name} "A question"', *lines, "")), encoding="utf-8")
     return lawdsl.Asked(path)
@@ -29,7 +29,7 @@ def asked(folder: Path, *lines: str, name: str = "plain") -> lawdsl.Asked:
     ],
 )
 def test_extreme_exponents_and_coefficients_are_answered(goal: str, best: float, tmp_path: Path):
-    answer = asked(tmp_path, "choose x > 0", goal).answer()
+    answer = load_question(tmp_path, "choose x > 0", goal).answer()
 
     assert answer.ok and answer["x"] == pytest.approx(best, rel=1e-9)
 
@@ -39,7 +39,7 @@ def test_extreme_exponents_and_coefficients_are_answered(goal: str, best: float,
 )
 def test_a_bound_that_was_given_stays_that_number(a: float, b: float, tmp_path: Path):
     lines = ("given a, b", "choose x in [0, 10]", "minimize x")
-    ready = asked(tmp_path, *lines, 'subject to x >= a "A"', 'subject to x <= b "B"')
+    ready = load_question(tmp_path, *lines, 'subject to x >= a "A"', 'subject to x <= b "B"')
     answer = ready.answer(a=a, b=b)
     lower, upper = answer.relaxations
 
@@ -60,7 +60,7 @@ def test_a_round_bound_is_advised_as_it_is(tmp_path: Path):
         "subject to x >= a",
         "subject to x <= b",
     )
-    lower, upper = asked(tmp_path, *lines).answer(a=3, b=2).relaxations
+    lower, upper = load_question(tmp_path, *lines).answer(a=3, b=2).relaxations
 
     assert lower.written == {"a": 2.0} and upper.written == {"b": 3.0}
 

@@ -238,7 +238,7 @@ def jagged(count: int) -> np.ndarray:
     return np.where(np.arange(count) % 4 < 2, 1.0, -1.0)
 
 
-def told(law: lawdsl.Law, table: Columns) -> dict[str, lawdsl.Diagnostic]:
+def diagnostics_by_code(law: lawdsl.Law, table: Columns) -> dict[str, lawdsl.Diagnostic]:
     return {d.code: d for d in lawdsl.fit(law, table, claims=False).diagnostics}
 
 
@@ -250,7 +250,7 @@ def test_what_all_runs_have_in_common_is_the_laws_lack_and_no_runs_own():
     N, D = (v.ravel() for v in np.meshgrid(np.geomspace(1e8, 1e10, 8), np.geomspace(1e9, 1e12, 16)))
     noise = 0.003 * np.random.default_rng(0).normal(size=128)
     L = 4 - 0.1 * np.log(N) - 0.05 * np.log(D) + np.repeat(0.01 * jagged(16), 8) + noise
-    found = told(law, {"N": N, "D": D, "L": L})
+    found = diagnostics_by_code(law, {"N": N, "D": D, "L": L})
     assert set(found) == {"F0116"} and "D" in found["F0116"].message
 
 
@@ -258,7 +258,7 @@ def test_neighbours_in_the_only_variable_are_called_so():
     rng = np.random.default_rng(0)
     noise = np.repeat(rng.normal(size=60), 2) + 0.3 * rng.normal(size=120)
     x = np.linspace(1, 5, 120)
-    found = told(LINE, {"x": x, "L": 2 * x + noise})["F0119"]
+    found = diagnostics_by_code(LINE, {"x": x, "L": 2 * x + noise})["F0119"]
     assert found.message.startswith("the residuals of neighbours in x go together")
     assert found.notes[0].endswith("the law lacks something in x")
 
@@ -267,7 +267,7 @@ def test_more_rows_than_are_listed_are_counted():
     x = np.linspace(1, 5, 100)
     noise = 0.01 * np.random.default_rng(0).normal(size=100)
     off = np.arange(100) % 3 == 0
-    found = told(LINE, {"x": x, "L": 2 * x + off + noise})["F0115"]
+    found = diagnostics_by_code(LINE, {"x": x, "L": 2 * x + off + noise})["F0115"]
     assert "34 of 100 rows" in found.message
     assert found.notes == ("rows 1, 4, 7, 10, 13 and 29 more",)
 
@@ -287,7 +287,7 @@ def test_a_symmetry_of_the_law_is_no_reason_to_doubt_the_rows(monkeypatch: pytes
         fit_single, "influential_row_findings", lambda *given: searched.append(given) or []
     )
     law = law_of("variable x > 0\nparameter a, b > 0\nL = a*b*x\nminimize squared(L)")
-    assert set(told(law, {"x": X, "L": 2 * X + 0.01 * np.sin(17 * X)})) == {"F0114"}
+    assert set(diagnostics_by_code(law, {"x": X, "L": 2 * X + 0.01 * np.sin(17 * X)})) == {"F0114"}
     assert searched == []
 
 
@@ -296,7 +296,7 @@ def test_in_an_exact_direction_every_parameter_is_named_however_little_it_moves(
     law = law_of("variable x, y, z\nparameter a, b, c\nL = a*x + b*y + c*z\nminimize squared(L)")
     x, z = np.cos(X), np.sin(17 * X)
     table = {"x": x, "y": x + z / 1000, "z": z, "L": x + z + 0.01 * np.cos(29 * X)}
-    message = told(law, table)["F0101"].message
+    message = diagnostics_by_code(law, table)["F0101"].message
     assert all(f" {name}" in f" {message}" for name in ("a", "b", "c")), message
 
 

@@ -19,7 +19,7 @@ x = sp.Symbol("x", positive=True)
 PEAK = {"alpha2": 1, "s2": 1, "alpha3": -1, "s3": 0.5, "beta2": 0}
 
 
-def asked(folder: Path, *lines: str) -> lawdsl.Asked:
+def load_question(folder: Path, *lines: str) -> lawdsl.Asked:
     path = folder / "plain.law"
     path.write_text("\n".join(("question plain", *lines, "")), encoding="utf-8")
     return lawdsl.Asked(path)
@@ -41,7 +41,7 @@ UNBOUNDED = [
 
 @pytest.mark.parametrize(("domain", "goal"), UNBOUNDED)
 def test_a_goal_that_goes_on_without_bound_is_unbounded(domain: str, goal: str, tmp_path: Path):
-    answer = asked(tmp_path, f"choose {domain}", goal).answer()
+    answer = load_question(tmp_path, f"choose {domain}", goal).answer()
 
     assert answer.status == "unbounded" and answer.certain and not answer.unknowns
     assert "unbounded" in answer.proof[0]
@@ -49,7 +49,7 @@ def test_a_goal_that_goes_on_without_bound_is_unbounded(domain: str, goal: str, 
 
 def test_goals_with_givens_and_shipped_questions_are_unbounded(tmp_path: Path):
     lines = ("given p, q > 0", "choose N >= 0", "maximize p*N^0.7 - q*N^0.3")
-    assert asked(tmp_path, *lines).answer(p=1, q=1).status == "unbounded"
+    assert load_question(tmp_path, *lines).answer(p=1, q=1).status == "unbounded"
     assert lawdsl.solve("cmr.general_peak", general=PEAK).status == "unbounded"
     domain = {"alpha1": -0.1, "s1": 0.3, "beta1": 0}
     answer = lawdsl.solve("cmr.turning_point", domain=domain, general=PEAK, **{"lambda": 1000})
@@ -58,7 +58,7 @@ def test_goals_with_givens_and_shipped_questions_are_unbounded(tmp_path: Path):
 
 def test_a_sum_is_unbounded_where_one_of_its_unknowns_is(tmp_path: Path):
     lines = ("choose x >= 0", "choose y >= 0", "minimize x - x^2 + y")
-    answer = asked(tmp_path, *lines).answer()
+    answer = load_question(tmp_path, *lines).answer()
 
     assert answer.status == "unbounded" and answer.goal is None
 
@@ -82,7 +82,7 @@ ATTAINED = [
 def test_a_limit_at_infinity_is_compared_with_what_is_attained(
     domain: str, goal: str, best: float | None, value: float | None, tmp_path: Path
 ):
-    answer = asked(tmp_path, f"choose {domain}", goal).answer()
+    answer = load_question(tmp_path, f"choose {domain}", goal).answer()
 
     if best is None:
         assert answer.status == "unbounded" and "comes nearer and nearer to 0 as" in answer.proof[0]
@@ -106,7 +106,7 @@ PLATEAUS = [
 def test_a_plateau_of_optima_is_an_answer(
     domain: str, goal: str, low: float, high: float, value: float, tmp_path: Path
 ):
-    answer = asked(tmp_path, f"choose {domain}", goal).answer()
+    answer = load_question(tmp_path, f"choose {domain}", goal).answer()
 
     assert answer.ok and answer.certain and answer.goal
     assert answer.goal.value == pytest.approx(value, rel=1e-12, abs=1e-12)
@@ -117,7 +117,7 @@ def test_a_plateau_of_optima_is_an_answer(
 
 def test_a_kink_moves_with_its_givens(tmp_path: Path):
     lines = ("given a, b", "choose x in [-9, 9]", "minimize 3*abs(x - a*b) + 2*a*x + b^2")
-    ready = asked(tmp_path, *lines)
+    ready = load_question(tmp_path, *lines)
     here = ready.answer(a=1.2, b=0.7)
     found = {s.name: s for s in here.sensitivities}
 
@@ -144,7 +144,7 @@ def test_a_kink_moves_with_its_givens(tmp_path: Path):
 def test_of_equal_optima_certain_are_those_that_are_proved_equal(
     goal: str, certain: bool, tmp_path: Path
 ):
-    answer = asked(tmp_path, "choose x in [-2.3, 2.3]", goal).answer()
+    answer = load_question(tmp_path, "choose x in [-2.3, 2.3]", goal).answer()
     said = " ".join(answer.proof)
 
     assert answer.status == "answered"
@@ -162,7 +162,7 @@ UNDECIDED = [
 
 @pytest.mark.parametrize(("domain", "goal"), UNDECIDED)
 def test_what_is_not_decided_is_not_beaten_by_its_own_table(domain: str, goal: str, tmp_path: Path):
-    answer = asked(tmp_path, f"choose {domain}", goal).answer()
+    answer = load_question(tmp_path, f"choose {domain}", goal).answer()
 
     assert not answer.certain
     if answer.goal is not None:
@@ -171,7 +171,7 @@ def test_what_is_not_decided_is_not_beaten_by_its_own_table(domain: str, goal: s
 
 def test_places_that_a_bound_rules_out_are_not_said_to_be_known(tmp_path: Path):
     """x*sin(1/x) turns again and again near 0, where it is never as low as at its best place."""
-    answer = asked(tmp_path, "choose x in (0, 1]", "minimize x*sin(1/x)").answer()
+    answer = load_question(tmp_path, "choose x in (0, 1]", "minimize x*sin(1/x)").answer()
 
     assert answer.certain and answer["x"] == pytest.approx(0.222548, rel=1e-5)
     assert "a bound of the goal proves that no place elsewhere is better" in answer.proof

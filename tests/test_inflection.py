@@ -67,7 +67,7 @@ def of(table: Any, law: Any = FALLS, **options: Any) -> Inflection | None:
     return next((trend.inflection for trend in found if trend.inflection is not None), None)
 
 
-def known(found: Inflection | None) -> tuple[float, float, float]:
+def estimate_and_ends(found: Inflection | None) -> tuple[float, float, float]:
     assert found is not None
     assert found.estimate is not None and found.low is not None and found.high is not None
     return found.estimate, found.low, found.high
@@ -78,7 +78,7 @@ def known(found: Inflection | None) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("truth", [0.07, 0.13, 0.27, 0.6])
 def test_a_planted_ratio_is_found(truth: float):
-    estimate, low, high = known(of(simulated(truth, 0.001, 0)))
+    estimate, low, high = estimate_and_ends(of(simulated(truth, 0.001, 0)))
 
     assert estimate == pytest.approx(truth, abs=0.002)
     assert low < truth < high and high - low < 0.01
@@ -91,7 +91,7 @@ def test_the_largest_of_all_models_is_taken_and_each_is_told():
 
     assert estimates == pytest.approx([0.12, 0.27, 0.15], abs=0.01)
     assert [place.at for place in found.places] == ["N = 1", "N = 2", "N = 3"]
-    assert known(found)[0] == estimates[1]
+    assert estimate_and_ends(found)[0] == estimates[1]
     assert (found.share, found.of, found.by, found.rises) == ("r", "L", "D", True)
     assert found.trend == "L rises with D" and found.noise == "scatter"
 
@@ -111,7 +111,7 @@ def test_a_claim_that_it_rises_fails_where_it_falls():
     table = simulated(0.13, 0.001, 0)
     found = of({**table, "L": 9 - table["L"]}, law_of(HEAD + "require L increasing in D\n"))
 
-    assert known(found)[0] == pytest.approx(0.13, abs=0.002)
+    assert estimate_and_ends(found)[0] == pytest.approx(0.13, abs=0.002)
     assert found is not None and found.trend == "L falls with D"
 
 
@@ -120,7 +120,9 @@ def test_a_curve_that_falls_first_and_rises_for_good_counts_as_rising():
     table = simulated(0.13, 0.001, 0)
     dip = -0.05 * np.sin(np.pi * np.log(table["D"]) / math.log(30))
     for bump in (dip, -dip):
-        assert known(of({**table, "L": table["L"] + bump}))[0] == pytest.approx(0.13, abs=0.01)
+        assert estimate_and_ends(of({**table, "L": table["L"] + bump}))[0] == pytest.approx(
+            0.13, abs=0.01
+        )
 
 
 def test_step_0_has_no_logarithm_and_is_left_out():
@@ -162,7 +164,8 @@ def test_slopes_are_those_of_the_least_squares_lines(points: int):
 def test_known_errors_are_used():
     table = simulated(0.13, 0.01, 0)
     narrow, wide = (
-        known(of({**table, "se": np.full(len(table["r"]), se)}, se="se")) for se in (0.001, 0.01)
+        estimate_and_ends(of({**table, "se": np.full(len(table["r"]), se)}, se="se"))
+        for se in (0.001, 0.01)
     )
 
     assert wide[2] - wide[1] > 3 * (narrow[2] - narrow[1])
@@ -176,8 +179,8 @@ def test_repeats_say_more_than_the_scatter_of_points():
 
     assert several is not None and alone is not None
     assert (several.noise, alone.noise) == ("repeats", "scatter")
-    assert known(several)[1] < 0.25 < known(several)[2]
-    assert known(alone)[2] < 0.25  # nothing in it says how far runs lie apart
+    assert estimate_and_ends(several)[1] < 0.25 < estimate_and_ends(several)[2]
+    assert estimate_and_ends(alone)[2] < 0.25  # nothing in it says how far runs lie apart
 
 
 SURE = CriticalErrors(2.0, 4.0)
@@ -232,7 +235,7 @@ def test_a_rise_that_comes_back_at_a_larger_share_is_no_ratio(capsys: pytest.Cap
 
 def test_a_slope_that_bends_between_two_shares_widens_the_interval():
     """The straight line misses the place by more than the noise does."""
-    estimate, low, high = known(of(simulated(0.07, 0.0005, 0, shape=bent)))
+    estimate, low, high = estimate_and_ends(of(simulated(0.07, 0.0005, 0, shape=bent)))
 
     assert estimate - 0.07 > 0.005
     assert low < 0.07 < high and high - low < 0.05
@@ -243,7 +246,7 @@ def coverage(count: int, noise: float, **options: Any) -> float:
     covered = 0
     for seed in range(count):
         truth = float(np.random.default_rng([1, seed]).uniform(0.1, 0.3))
-        _, low, high = known(of(simulated(truth, noise, seed, **options)))
+        _, low, high = estimate_and_ends(of(simulated(truth, noise, seed, **options)))
         covered += low <= truth <= high
     return covered / count
 
@@ -316,7 +319,7 @@ def test_it_takes_one_share_and_a_claim_on_a_slope(text: str):
 def test_the_loss_of_the_manuals_rises_with_d_while_they_are_few():
     """At a share of 0 for all models, at 0.1 for the largest, at 0.2 for none."""
     found = of(MANUALS, "dcpt.l3", **GENERAL)
-    estimate, low, high = known(found)
+    estimate, low, high = estimate_and_ends(found)
 
     assert found is not None and len(found.places) == 5 and found.noise == "repeats"
     assert 0.1 < estimate < 0.2 and low < 0.1 < high < 0.2

@@ -260,7 +260,7 @@ def test_how_many_errors_lie_within_delta_is_known_however_narrow_it_is(share: f
     assert np.mean(found) == pytest.approx(2 * norm.cdf(share) - 1, rel=0.08)
 
 
-def within(hits: float, count: float) -> bool:
+def is_likely_count(hits: float, count: float) -> bool:
     """Whether so many hits are likely, were 95 % of the intervals to cover."""
     return bool(binom.ppf(1e-4, int(count), 0.95) <= hits <= binom.ppf(1 - 1e-4, int(count), 0.95))
 
@@ -270,7 +270,7 @@ def test_95_of_100_intervals_cover(method: str):
     found = covered(FAMILIES["mixing.step"], 120, [method], 0.95, 300)
 
     for hits, count in zip(found.hits[method], found.intervals, strict=False):
-        assert within(hits, count)
+        assert is_likely_count(hits, count)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ CHINCHILLA = dict(E=1.8172, A=482.01, B=2085.43, alpha=0.3478, beta=0.3658)
 INF = float("inf")
 
 
-def asked(folder: Path, *lines: str, **fits: object) -> lawdsl.Asked:
+def load_question(folder: Path, *lines: str, **fits: object) -> lawdsl.Asked:
     path = folder / "joint.law"
     path.write_text("\n".join(('question joint "Joint"', *lines, "")), encoding="utf-8")
     return lawdsl.Asked(path, **fits)
@@ -36,7 +36,7 @@ def cheapest(folder: Path, factor: str) -> lawdsl.Asked:
         f"minimize {factor}*(6*N*D + 2*N*q)",
         "subject to loss(N, D) <= L1",
     )
-    return asked(folder, *lines, loss=CHINCHILLA)
+    return load_question(folder, *lines, loss=CHINCHILLA)
 
 
 @pytest.mark.parametrize("factor", ["1", "1e-21", "1e20"])
@@ -108,7 +108,7 @@ def test_a_small_box_is_no_single_point():
 
 
 def test_the_best_place_on_a_half_line_may_lie_inside(tmp_path: Path):
-    answer = asked(
+    answer = load_question(
         tmp_path,
         *("choose x >= 0", "choose y >= 0", "minimize sin(3*x) + y", "subject to -x - sin(y) <= 5"),
     ).answer()
@@ -138,7 +138,7 @@ UNBOUNDED = {
 
 @pytest.mark.parametrize("lines", UNBOUNDED.values(), ids=UNBOUNDED)
 def test_a_goal_without_a_best_value_is_unbounded(lines: tuple[str, ...], tmp_path: Path):
-    answer = asked(tmp_path, *lines).answer()
+    answer = load_question(tmp_path, *lines).answer()
 
     assert answer.status == "unbounded" and not answer.certain
     assert "without bound" in answer.proof[0] and "not proved" in answer.proof[-1]
@@ -146,7 +146,7 @@ def test_a_goal_without_a_best_value_is_unbounded(lines: tuple[str, ...], tmp_pa
 
 def test_a_value_that_no_choice_attains_is_not_answered(tmp_path: Path):
     lines = ("choose x >= 0", "choose y in [0, 2]", "minimize exp(-x) + (y - 1)^2 + y*exp(-x)")
-    answer = asked(tmp_path, *lines).answer()
+    answer = load_question(tmp_path, *lines).answer()
 
     assert answer.status == "unbounded" and not answer.certain
 
@@ -154,7 +154,7 @@ def test_a_value_that_no_choice_attains_is_not_answered(tmp_path: Path):
 @pytest.mark.parametrize("factor", ["1", "1e-12", "1e12"])
 def test_a_maximum_amid_a_plane_is_bounded(factor: str, tmp_path: Path):
     lines = ("choose x", "choose y", f"maximize {factor}*(x + y - x^2 - y^2 + x*y/2)")
-    answer = asked(tmp_path, *lines).answer()
+    answer = load_question(tmp_path, *lines).answer()
 
     assert answer.status == "answered"
     assert answer["x"] == pytest.approx(2 / 3) and answer["y"] == pytest.approx(2 / 3)
@@ -167,7 +167,7 @@ HIMMELBLAU = (
 
 
 def test_optima_of_equal_value_are_listed(tmp_path: Path):
-    answer = asked(tmp_path, *HIMMELBLAU).answer()
+    answer = load_question(tmp_path, *HIMMELBLAU).answer()
     minima = {(3.0, 2.0), (-2.805118, 3.131313), (-3.779310, -3.283186), (3.584428, -1.848127)}
 
     places = [{"x": answer["x"], "y": answer["y"]}, *answer.alternatives]
@@ -179,7 +179,7 @@ def test_optima_of_equal_value_are_listed(tmp_path: Path):
 
 def test_a_flat_optimum_is_not_the_only_one(tmp_path: Path):
     lines = ("choose x in [0, 5]", "choose y in [0, 5]", "minimize max(x + y, 2)")
-    answer = asked(tmp_path, *lines).answer()
+    answer = load_question(tmp_path, *lines).answer()
 
     assert answer.goal is not None and answer.goal.value == pytest.approx(2)
     assert answer.alternatives and "F0570" in [d.code for d in answer.diagnostics]
@@ -187,7 +187,7 @@ def test_a_flat_optimum_is_not_the_only_one(tmp_path: Path):
 
 def test_one_optimum_has_no_alternatives(tmp_path: Path):
     lines = ("choose x in [0, 5]", "choose y in [0, 5]", "minimize (x - 1)^4 + (y - 2)^2 + x*y")
-    answer = asked(tmp_path, *lines).answer()
+    answer = load_question(tmp_path, *lines).answer()
 
     assert answer.alternatives == () and answer.diagnostics == ()
 
@@ -205,7 +205,7 @@ def test_a_miss_is_finite_and_names_its_constraint(tmp_path: Path):
         *("choose D > 0 unit token", "minimize D", "subject to loss(N, D, P) <= L1"),
     )
     loss = dict(E=1.7, A=400, alpha=0.34, B=410, beta=0.28, gamma=3)
-    answer = asked(tmp_path, *lines, loss=loss).answer(N=5e7, L1=1.5)
+    answer = load_question(tmp_path, *lines, loss=loss).answer(N=5e7, L1=1.5)
 
     assert answer.status == "infeasible"
     least = 1.7 + 400 / (5e7 * (1 - 2.718281828 ** (-16 / 3))) ** 0.34 - 1.5
@@ -216,8 +216,8 @@ def test_a_miss_is_finite_and_names_its_constraint(tmp_path: Path):
 def test_infeasible_is_said_where_it_is_proved_only(tmp_path: Path):
     """A narrow ring that is hard to find is feasible; one that is empty is proved to be."""
     lines = ("choose x in [-9, 9]", "choose y in [-9, 9]", "minimize x + y*x^2")
-    ring = asked(tmp_path, *lines, "subject to (x^2 + y^2 - 4)^2 <= 1e-6").answer()
-    empty = asked(tmp_path, *lines, "subject to (x^2 + y^2 - 4)^2 + 0.01 <= 0").answer()
+    ring = load_question(tmp_path, *lines, "subject to (x^2 + y^2 - 4)^2 <= 1e-6").answer()
+    empty = load_question(tmp_path, *lines, "subject to (x^2 + y^2 - 4)^2 + 0.01 <= 0").answer()
 
     assert ring.status == "answered"
     assert ring["x"] ** 2 + ring["y"] ** 2 == pytest.approx(4, abs=2e-3)
@@ -243,7 +243,7 @@ CANCELLING = "(1e9 + x)^2 - 2e9*x - 1e18"  # x^2; float64 loses it among 1e18
 def test_a_constraint_that_float64_cannot_compute_is_not_called_kept(tmp_path: Path):
     """x^2 + y^2 + 0.001 <= 0 has no solution, but is 0 at x = y = 0 to float64."""
     lines = ("choose x in [0, 1]", "choose y in [0, 1]", "minimize x + y + exp(-0.1*x)")
-    answer = asked(tmp_path, *lines, f"subject to {CANCELLING} + y^2 + 0.001 <= 0").answer()
+    answer = load_question(tmp_path, *lines, f"subject to {CANCELLING} + y^2 + 0.001 <= 0").answer()
 
     assert answer.status in ("infeasible", "undecided") and not answer.unknowns
 
@@ -260,6 +260,6 @@ def test_a_gap_covers_the_rounding_of_float64():
 def test_equal_values_among_rounding_are_no_other_optimum(tmp_path: Path):
     lines = ("choose x in [-1, 1]", "choose y in [-1, 1]")
     goal = "minimize (1e7 + x)^2 - 2e7*x + (y - 0.3)^2 + (x + y)^2"
-    answer = asked(tmp_path, *lines, goal).answer()
+    answer = load_question(tmp_path, *lines, goal).answer()
 
     assert answer.alternatives == () and answer["x"] == pytest.approx(-0.1, abs=1e-6)

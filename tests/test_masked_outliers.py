@@ -34,7 +34,7 @@ def errors(seed: int, rows: int, size: float) -> np.ndarray:
     return np.exp(np.random.default_rng(seed).normal(0, size, rows))
 
 
-def told(law: Any, table: Columns) -> dict[str, Diagnostic]:
+def diagnostics_by_code(law: Any, table: Columns) -> dict[str, Diagnostic]:
     fit = lawdsl.fit(law, table, claims=False)
     assert (fit.verdict == "trusted") == (not fit.diagnostics)
     return {d.code: d for d in fit.diagnostics}
@@ -74,7 +74,7 @@ def test_rows_at_an_end_that_the_curve_follows(rows: list[int], shift: float):
     y = (2 + 1 / x**0.5) * errors(0, 20, 0.002)
     y[rows] *= 1 + shift
 
-    found = told(POWER, {"x": x, "L": y})["F0115"]
+    found = diagnostics_by_code(POWER, {"x": x, "L": y})["F0115"]
 
     assert all(f"row {row + 1} by" in found.message for row in rows)
 
@@ -84,7 +84,10 @@ def test_a_third_of_the_rows_that_lean_the_line():
     y = 2 + 0.5 * x + np.random.default_rng(0).normal(0, 0.05, 40)
     y[:12] += np.linspace(2, 1, 12)
 
-    assert "12 rows lie far from the law" in told(LINE, {"x": x, "L": y})["F0115"].message
+    assert (
+        "12 rows lie far from the law"
+        in diagnostics_by_code(LINE, {"x": x, "L": y})["F0115"].message
+    )
 
 
 # ---- one value that no fit survives
@@ -96,7 +99,7 @@ def test_a_loss_that_spoils_a_fit_of_squares_is_named(row: int, value: float):
     L = (2.3 + 0.15 / (r + 0.1) ** 0.74) * errors(2, 10, 0.001)
     L[row] = value
 
-    assert f"row {row + 1} by" in told(SHARE, {"r": r, "L": L})["F0115"].message
+    assert f"row {row + 1} by" in diagnostics_by_code(SHARE, {"r": r, "L": L})["F0115"].message
 
 
 def test_a_loss_at_an_end_that_the_curve_can_follow_is_not_trusted():
@@ -104,7 +107,7 @@ def test_a_loss_at_an_end_that_the_curve_can_follow_is_not_trusted():
     L = (2.3 + 0.15 / (r + 0.1) ** 0.74) * errors(2, 10, 0.001)
     L[0] = 30.0
 
-    assert told(SHARE, {"r": r, "L": L}) != {}
+    assert diagnostics_by_code(SHARE, {"r": r, "L": L}) != {}
 
 
 @pytest.mark.parametrize("goal", ["squared(raw)", "huber(log)"])
@@ -132,9 +135,9 @@ def test_a_far_value_is_no_surprise_where_its_row_is_as_far(rows: int):
     x = np.append(np.linspace(1, 2, rows - 1), 30.0)
     L = 0.1 * np.exp(0.4 * x) + np.random.default_rng(0).normal(0, 1e-3, rows)
 
-    assert "F0115" not in told(law, {"x": x, "L": L})
+    assert "F0115" not in diagnostics_by_code(law, {"x": x, "L": L})
     clean = (2 + 1 / np.geomspace(1, 100, rows) ** 0.5) * errors(3, rows, 0.001)
-    assert "F0115" not in told(POWER, {"x": np.geomspace(1, 100, rows), "L": clean})
+    assert "F0115" not in diagnostics_by_code(POWER, {"x": np.geomspace(1, 100, rows), "L": clean})
 
 
 def test_a_steep_law_has_far_values_that_are_right():
@@ -142,7 +145,7 @@ def test_a_steep_law_has_far_values_that_are_right():
     x = np.append(np.linspace(1, 2, 12), 30.0)
     L = 0.1 * np.exp(0.4 * x) + np.random.default_rng(0).normal(0, 1e-3, 13)
 
-    assert "F0115" not in told(law, {"x": x, "L": L})
+    assert "F0115" not in diagnostics_by_code(law, {"x": x, "L": L})
 
 
 # ---- exchanged columns
@@ -153,7 +156,7 @@ def test_exchanged_columns_of_a_grid(rows: list[int]):
     law = lawdsl.load(DCPT)
     exchangeable = with_exchanged(grid(), rows)
 
-    found = told(law, exchangeable)["F0115"]
+    found = diagnostics_by_code(law, exchangeable)["F0115"]
 
     assert "columns N and D exchanged" in found.message
     assert ", ".join(str(row + 1) for row in rows) in found.message
@@ -180,7 +183,7 @@ def test_exchanged_columns_of_scattered_runs(seed: int):
     table = scattered(seed)
     rows = [int(row) for row in np.flatnonzero((table["N"] < 1e9) & (table["D"] > 2e10))[:2]]
 
-    found = told(TWO, with_exchanged(table, rows))["F0115"]
+    found = diagnostics_by_code(TWO, with_exchanged(table, rows))["F0115"]
 
     assert "columns N and D exchanged" in found.message
 
@@ -190,7 +193,7 @@ def test_a_grid_with_values_in_common_is_no_exchange():
     table = {"N": np.append(N, 32.0), "D": np.append(D, 2.0)}
     exact = 1.69 + 2 / table["N"] ** 0.34 + 3 / table["D"] ** 0.28
 
-    assert told(TWO, {**table, "L": exact * errors(0, 26, 0.003)}) == {}
+    assert diagnostics_by_code(TWO, {**table, "L": exact * errors(0, 26, 0.003)}) == {}
 
 
 def test_a_planned_run_outside_the_ranges_of_a_few_noisy_ones_is_no_exchange():
@@ -213,5 +216,5 @@ def test_a_planned_run_outside_the_ranges_of_a_few_noisy_ones_is_no_exchange():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_clean_table_has_no_suspects(seed: int):
-    assert "F0115" not in told(lawdsl.load(DCPT), grid(seed))
-    assert told(TWO, scattered(seed)) == {}
+    assert "F0115" not in diagnostics_by_code(lawdsl.load(DCPT), grid(seed))
+    assert diagnostics_by_code(TWO, scattered(seed)) == {}

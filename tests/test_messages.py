@@ -39,7 +39,7 @@ def codes(text: str) -> list[str]:
     return [d.code for d in found]
 
 
-def given() -> set[str]:
+def codes_in_sources() -> set[str]:
     """The codes that are in the sources, but for the table itself."""
     table = HOUSE / "lawdsl" / "messages"
     return {
@@ -52,7 +52,7 @@ def given() -> set[str]:
 
 
 def test_the_codes_that_are_given_are_those_in_the_table():
-    assert given() == set(MESSAGES)
+    assert codes_in_sources() == set(MESSAGES)
 
 
 @pytest.mark.parametrize("code", MESSAGES)

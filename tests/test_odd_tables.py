@@ -31,7 +31,7 @@ def runs(seed: int = 0, noise: float = 0.003, points: int = 6) -> Columns:
     return {"N": N, "D": D, "L": L * np.exp(errors)}
 
 
-def found(table: Any, **options: Any) -> dict[str, Diagnostic]:
+def diagnostics_by_code(table: Any, **options: Any) -> dict[str, Diagnostic]:
     fit = lawdsl.fit(LAW, table, claims=False, **options)
     assert (fit.verdict == "trusted") == (not fit.diagnostics)
     return {d.code: d for d in fit.diagnostics}
@@ -51,7 +51,7 @@ def found(table: Any, **options: Any) -> dict[str, Diagnostic]:
 def test_a_copy_is_named_however_few_there_are(rows: list[int], message: str):
     table = {name: np.append(x, x[rows]) for name, x in runs().items()}
 
-    told = found(table)["D0114"]
+    told = diagnostics_by_code(table)["D0114"]
 
     assert told.message == message
     assert f"row {rows[0] + 1} occurs" in told.notes[0]
@@ -64,7 +64,7 @@ def test_equal_measurements_of_few_digits_are_no_copies():
     cells = {tuple(row) for row in zip(*table.values(), strict=True)}
 
     assert len(cells) < 64  # some are equal
-    assert "D0114" not in found(table)
+    assert "D0114" not in diagnostics_by_code(table)
 
 
 # ---- rounding
@@ -75,14 +75,14 @@ def test_rounding_that_hides_the_noise_is_named(places: int, noise: float):
     table = runs(noise=noise)
     table["L"] = np.round(table["L"], places)
 
-    assert f"rounded to steps of {10.0**-places:g}" in found(table)["F0132"].message
+    assert f"rounded to steps of {10.0**-places:g}" in diagnostics_by_code(table)["F0132"].message
 
 
 def test_steps_that_are_no_power_of_ten_are_seen():
     table = runs(noise=0.001)
     table["L"] = np.round(table["L"] * 64) / 64  # as in half precision
 
-    assert "steps of 0.0156" in found(table)["F0132"].message
+    assert "steps of 0.0156" in diagnostics_by_code(table)["F0132"].message
 
 
 @pytest.mark.parametrize("places", [3, 4, 6])
@@ -90,7 +90,7 @@ def test_enough_digits_are_no_rounding(places: int):
     table = runs()
     table["L"] = np.round(table["L"], places)
 
-    assert found(table) == {}
+    assert diagnostics_by_code(table) == {}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_column_without_a_unit_that_makes_no_sense_in_the_laws(
     table = runs()
     table[name] = table[name] / scale
 
-    told = found(table)["D0123"]
+    told = diagnostics_by_code(table)["D0123"]
 
     assert name in told.message and f"`{name} [{unit}]`" in (told.help or "")
 
@@ -155,12 +155,12 @@ def test_a_unit_in_the_header_is_believed(tmp_path: Path):
     path = tmp_path / "runs.csv"
     path.write_text("\n".join(lines) + "\n")
 
-    assert found(path) == {}
+    assert diagnostics_by_code(path) == {}
 
     tiny = [line.replace("[Mparam]", "[param]").replace("[Gtoken]", "[token]") for line in lines]
     path.write_text("\n".join(tiny) + "\n")
 
-    assert found(path) == {}
+    assert diagnostics_by_code(path) == {}
 
 
 def test_a_prediction_far_outside_asks_for_the_unit():

@@ -10,7 +10,7 @@ import pytest
 import lawdsl
 
 
-def answered(folder: Path, *lines: str, **given: float) -> lawdsl.Answer:
+def answer_question(folder: Path, *lines: str, **given: float) -> lawdsl.Answer:
     path = folder / "asked.law"
     path.write_text("\n".join(("question asked", *lines, "")), encoding="utf-8")
     return lawdsl.Asked(path).answer(given)
@@ -21,7 +21,7 @@ def test_waves_far_out_on_a_half_line_are_decided(sign: int, tmp_path: Path):
     """Turning points lie at all numbers beyond 1.67e9; the slope lets only some tens of them matter."""
     domain = "x <= 0" if sign < 0 else "x >= 0"
     slope = "- 0.08*x" if sign < 0 else "+ 0.08*x"
-    answer = answered(
+    answer = answer_question(
         tmp_path,
         f"choose {domain}",
         f"minimize 4.3468*sin(3.3*x) - 4*sin({-sign}*1.5*x) {slope}",
@@ -41,7 +41,9 @@ def _waves(sign: int, x: float) -> float:
 
 def test_terms_that_cancel_far_out_are_not_called_best_at_infinity(tmp_path: Path):
     """(x + 0.6)^p - x^p with p < 0 is below 0, which it only tends to."""
-    answer = answered(tmp_path, "choose x >= 1e48", "minimize (x + 0.6)^(-1.083) - x^(-1.083)")
+    answer = answer_question(
+        tmp_path, "choose x >= 1e48", "minimize (x + 0.6)^(-1.083) - x^(-1.083)"
+    )
 
     assert answer.status in ("answered", "undecided")
     assert answer.status != "answered" or answer["x"] == 1e48
@@ -58,7 +60,7 @@ def test_terms_that_cancel_far_out_are_not_called_best_at_infinity(tmp_path: Pat
     ],
 )
 def test_an_open_end_is_no_part_of_what_is_optimal(domain: str, said: str, tmp_path: Path):
-    answer = answered(tmp_path, f"choose x in {domain}", "minimize max(x, 2)")
+    answer = answer_question(tmp_path, f"choose x in {domain}", "minimize max(x, 2)")
 
     assert answer.status == "answered" and answer.certain
     assert any(line.startswith(said) for line in answer.proof)
@@ -78,7 +80,7 @@ CURVED = {
 def test_a_goal_without_end_along_a_curve_is_not_called_a_finite_optimum(name: str, tmp_path: Path):
     equation, goal, unknowns = CURVED[name]
     lines = [f"choose {unknown}" for unknown in unknowns]
-    answer = answered(tmp_path, *lines, f"subject to {equation}", goal)
+    answer = answer_question(tmp_path, *lines, f"subject to {equation}", goal)
 
     assert answer.status == "unbounded" or (answer.status == "undecided" and not answer.unknowns)
     assert not answer.certain or answer.status == "unbounded"
@@ -86,7 +88,7 @@ def test_a_goal_without_end_along_a_curve_is_not_called_a_finite_optimum(name: s
 
 def test_an_optimum_of_another_magnitude_is_found(tmp_path: Path):
     """The lower of two wells lies where an unknown in another unit is 1e9, the other one at 0."""
-    answer = answered(
+    answer = answer_question(
         tmp_path,
         "choose x >= 0",
         "choose y >= 0",

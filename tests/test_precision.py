@@ -32,7 +32,7 @@ def noise(seed: int, rows: int, size: float) -> np.ndarray:
     return np.exp(np.random.default_rng(seed).normal(0, size, rows))
 
 
-def told(fit: lawdsl.Fit | lawdsl.Fits) -> dict[str, str]:
+def messages_by_code(fit: lawdsl.Fit | lawdsl.Fits) -> dict[str, str]:
     return {d.code: d.message for d in fit.diagnostics}
 
 
@@ -66,7 +66,7 @@ def test_two_variables_near_a_line_leave_the_rest_of_their_ranges_open(power: fl
     fit = lawdsl.fit(TWO, two(N, D))
 
     assert fit.verdict != "trusted"
-    assert "F0131" in told(fit) or "F0101" in told(fit)
+    assert "F0131" in messages_by_code(fit) or "F0101" in messages_by_code(fit)
 
 
 def test_of_three_variables_two_may_be_near_a_line():
@@ -78,7 +78,7 @@ def test_of_three_variables_two_may_be_near_a_line():
     y = 6 - x + 0.1 * rng.normal(size=30)
     L = 1 + x + 2 * y + z + 0.1 * rng.normal(size=30)
 
-    assert set(told(lawdsl.fit(law, {"x": x, "y": y, "z": z, "L": L}))) == {"F0131"}
+    assert set(messages_by_code(lawdsl.fit(law, {"x": x, "y": y, "z": z, "L": L}))) == {"F0131"}
 
 
 def test_what_is_open_does_not_depend_on_units():
@@ -87,7 +87,7 @@ def test_what_is_open_does_not_depend_on_units():
     scaled = {**table, "N": table["N"] / 1e9, "D": table["D"] / 1e9}
     first, second = lawdsl.fit(TWO, table), lawdsl.fit(TWO, scaled)
 
-    assert set(told(first)) == set(told(second)) == {"F0131"}
+    assert set(messages_by_code(first)) == set(messages_by_code(second)) == {"F0131"}
     assert first.verdict == second.verdict == "caution"
 
 
@@ -96,14 +96,14 @@ def test_a_grid_of_both_variables_leaves_nothing_open():
         axis.ravel() for axis in np.meshgrid(np.geomspace(5e7, 8e9, 5), np.geomspace(1e9, 3e11, 5))
     )
 
-    assert told(lawdsl.fit(TWO, two(N, D))) == {}
+    assert messages_by_code(lawdsl.fit(TWO, two(N, D))) == {}
 
 
 def test_variables_that_only_scatter_about_a_line_by_a_factor_are_told_apart():
     N = np.geomspace(5e7, 8e9, 60)
     D = 20 * N * np.exp(np.random.default_rng(1).uniform(-1.5, 1.5, 60))
 
-    assert told(lawdsl.fit(TWO, two(N, D, size=0.001))) == {}
+    assert messages_by_code(lawdsl.fit(TWO, two(N, D, size=0.001))) == {}
 
 
 @pytest.mark.parametrize(("rows", "spare"), [(4, "1 row is"), (5, None), (6, None), (9, None)])
@@ -112,7 +112,7 @@ def test_a_law_is_not_tested_by_one_spare_row(rows: int, spare: str | None):
     fit = lawdsl.fit(POWER, {"x": x, "y": (2 + 1 / x**0.5) * noise(3, rows, 0.001)})
 
     assert fit.verdict == ("trusted" if spare is None else "caution")
-    assert told(fit).get("F0102") == (
+    assert messages_by_code(fit).get("F0102") == (
         None if spare is None else f"{rows} rows, 3 parameters: {spare} left to test the law"
     )
 
@@ -123,8 +123,11 @@ def test_a_weak_exponent_is_named_with_its_interval():
     fit = lawdsl.fit(SHARE, {"r": r, "L": y})
 
     assert fit.verdict == "caution"
-    assert "F0102" in told(fit)
-    assert "gamma (" in told(fit)["F0130"] and "epsilon (" in told(fit)["F0130"]
+    assert "F0102" in messages_by_code(fit)
+    assert (
+        "gamma (" in messages_by_code(fit)["F0130"]
+        and "epsilon (" in messages_by_code(fit)["F0130"]
+    )
 
 
 def test_copies_of_rows_are_no_spare_rows():
@@ -133,14 +136,17 @@ def test_copies_of_rows_are_no_spare_rows():
 
     fit = lawdsl.fit(POWER, {"x": x, "y": y})
 
-    assert told(fit)["F0102"] == "4 different rows, 3 parameters: 1 row is left to test the law"
+    assert (
+        messages_by_code(fit)["F0102"]
+        == "4 different rows, 3 parameters: 1 row is left to test the law"
+    )
 
 
 def test_repeated_measurements_at_as_many_settings_as_parameters_do_not_test_a_law():
     x = np.tile([1.0, 5.0, 30.0], 5)
     fit = lawdsl.fit(POWER, {"x": x, "y": (2 + 1 / x**0.5) * noise(3, 15, 0.001)})
 
-    assert told(fit)["F0102"].startswith("3 settings of the variables, 3 parameters")
+    assert messages_by_code(fit)["F0102"].startswith("3 settings of the variables, 3 parameters")
 
 
 def test_settings_that_nearly_agree_do_not_test_a_law():
@@ -148,7 +154,7 @@ def test_settings_that_nearly_agree_do_not_test_a_law():
     x = np.repeat([1.0, 5.0, 30.0], 5) * noise(4, 15, 1e-4)
     fit = lawdsl.fit(POWER, {"x": x, "y": (2 + 1 / x**0.5) * noise(3, 15, 0.001)})
 
-    assert told(fit)["F0102"].startswith("3 settings of the variables, 3 parameters")
+    assert messages_by_code(fit)["F0102"].startswith("3 settings of the variables, 3 parameters")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,7 @@ def test_settings_that_differ_by_a_part_of_their_range_are_several(x: np.ndarray
     y = 2 - 0.3 * (x - x[0]) / np.ptp(x) + np.random.default_rng(0).normal(0, 1e-3, 12)
     law = law_of("variable x\nparameter a, b\ny = a + b*x\nminimize squared(y)")
 
-    assert "F0102" not in told(lawdsl.fit(law, {"x": x, "y": y}))
+    assert "F0102" not in messages_by_code(lawdsl.fit(law, {"x": x, "y": y}))
 
 
 def test_rows_that_were_joined_with_a_copy_in_single_precision_are_no_spare_rows():
@@ -169,8 +175,11 @@ def test_rows_that_were_joined_with_a_copy_in_single_precision_are_no_spare_rows
     both = [np.append(own, own.astype(np.float32).astype(float)) for own in (x, y)]
     fit = lawdsl.fit(POWER, {"x": both[0], "y": both[1]})
 
-    assert told(fit)["F0102"] == "4 different rows, 3 parameters: 1 row is left to test the law"
-    assert told(fit)["D0114"] == "4 of 8 rows repeat another row exactly"
+    assert (
+        messages_by_code(fit)["F0102"]
+        == "4 different rows, 3 parameters: 1 row is left to test the law"
+    )
+    assert messages_by_code(fit)["D0114"] == "4 of 8 rows repeat another row exactly"
 
 
 @pytest.mark.parametrize("heavy", [[0, 11], [0, 5, 11]])
@@ -183,9 +192,12 @@ def test_rows_with_hardly_any_weight_do_not_test_a_law(heavy: list[int]):
     weights[heavy] = 1.0
     table = {"x": x, "y": y, "copies": weights}
 
-    assert "effective rows of 12" in told(lawdsl.fit(law, table, weights="copies"))["F0102"]
+    assert (
+        "effective rows of 12"
+        in messages_by_code(lawdsl.fit(law, table, weights="copies"))["F0102"]
+    )
     table["copies"] = np.where(weights == 1, 3.0, 1.0)
-    assert "F0102" not in told(lawdsl.fit(law, table, weights="copies"))
+    assert "F0102" not in messages_by_code(lawdsl.fit(law, table, weights="copies"))
 
 
 def test_shares_that_sum_to_1_are_not_taken_apart():
@@ -197,7 +209,7 @@ def test_shares_that_sum_to_1_are_not_taken_apart():
     L = 2 + 0.5 * np.exp(-p + 0.5 * (1 - p) ** 2)
     fit = lawdsl.fit(law, {"p": p, "q": 1 - p, "L": L * noise(0, 40, 1e-5)})
 
-    assert "F0131" not in told(fit)
+    assert "F0131" not in messages_by_code(fit)
 
 
 SURFACE = (
@@ -271,7 +283,7 @@ def test_an_exponential_that_underflows_between_the_rows_is_open_there(seed: int
     fit = lawdsl.fit(law_of(SURFACE + SQUARED), table)
 
     assert fit.verdict != "trusted"
-    assert "F0131" in told(fit) or "F0101" in told(fit)
+    assert "F0131" in messages_by_code(fit) or "F0101" in messages_by_code(fit)
 
 
 @pytest.mark.parametrize("size", [0.0, 0.01])
@@ -293,7 +305,7 @@ def test_a_constant_is_tested_by_repeated_measurements():
         law_of("parameter c > 0\ny = c\nminimize squared(y)"), {"y": noise(0, 40, 0.05)}
     )
 
-    assert "F0102" not in told(fit)
+    assert "F0102" not in messages_by_code(fit)
 
 
 @pytest.mark.parametrize("width", [0.001, 0.003, 0.01, 0.03])
@@ -308,7 +320,7 @@ def test_two_variables_with_nearly_one_sum_are_no_shares(width: float):
     )
 
     assert fit.verdict != "trusted"
-    assert {"F0101", "F0131"} & set(told(fit))
+    assert {"F0101", "F0131"} & set(messages_by_code(fit))
 
 
 @pytest.mark.parametrize("whole", [1.0, 100.0])
@@ -321,4 +333,4 @@ def test_rounded_shares_and_percentages_are_not_taken_apart(whole: float):
     loss = r @ np.array([1.0, 2.0, 3.0]) / whole + 0.01 * rng.normal(size=40)
     fit = lawdsl.fit(law, dict(zip("pqs", r.T, strict=True)) | {"L": loss}, claims=False)
 
-    assert "F0131" not in told(fit)
+    assert "F0131" not in messages_by_code(fit)

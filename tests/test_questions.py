@@ -168,11 +168,11 @@ def test_an_open_bracket_spoils_its_own_statement_alone():
 # Mistakes: lines, code, message, help, where it points
 
 
-def asked(*lines: str, goal: str = BEST) -> list[str]:
+def question_lines(*lines: str, goal: str = BEST) -> list[str]:
     return [USES, GIVEN, CHOOSE, *lines, goal]
 
 
-def mixed(*lines: str, goal: str = TOTAL) -> list[str]:
+def mixture_lines(*lines: str, goal: str = TOTAL) -> list[str]:
     return [*MIXTURE, SHARES, *lines, goal]
 
 
@@ -184,63 +184,63 @@ MISTAKES = [
     (["uses loss = chinchilla", GIVEN, CHOOSE, BEST], "L0201", "`=`", "`uses loss : LAW`", "="),
     (["uses loss chinchilla", GIVEN, CHOOSE, BEST], "L0201", "", "`uses loss : LAW`", "chinchilla"),
     (["uses loss :", GIVEN, CHOOSE, BEST], "L0207", "too early", "a name", ":"),
-    (asked("uses loss : kaplan"), "L0302", "declared twice", "another name", "loss"),
+    (question_lines("uses loss : kaplan"), "L0302", "declared twice", "another name", "loss"),
     (["uses exp : chinchilla", GIVEN, CHOOSE, "minimize exp(N, D)"], "L0303", "", "another", "exp"),
     (["uses law : chinchilla", GIVEN, CHOOSE, "minimize N"], "L0206", "`law`", "another", "law"),
-    (asked(goal="minimize los(N, D)"), "L0304", "unknown function", "`loss`", "los(N, D)"),
-    (asked(goal="minimize other(N, D)"), "L0304", "unknown", "the laws are loss", "other(N, D)"),
-    (asked(goal="minimize loss"), "L0308", "stands for a law", "`loss(…)`", "loss"),
-    (asked(goal="minimize 2*loss*N"), "L0308", "stands for a law", "`loss(…)`", "loss"),
-    (asked("uses other : kaplan"), "L0309", "the law `other` is never used", "remove", "other"),
+    (question_lines(goal="minimize los(N, D)"), "L0304", "unknown function", "`loss`", "los(N, D)"),
+    (question_lines(goal="minimize other(N, D)"), "L0304", "unknown", "the laws are loss", "other(N, D)"),
+    (question_lines(goal="minimize loss"), "L0308", "stands for a law", "`loss(…)`", "loss"),
+    (question_lines(goal="minimize 2*loss*N"), "L0308", "stands for a law", "`loss(…)`", "loss"),
+    (question_lines("uses other : kaplan"), "L0309", "the law `other` is never used", "remove", "other"),
     # arguments
-    (asked(goal="minimize loss(N)"), "L0701", "`D` of `chinchilla` has no value", "`D`", "loss(N)"),
-    (asked(goal="minimize loss(D = N)"), "L0701", "`N` of", "`N = …`", "loss(D = N)"),
-    (asked(goal="minimize loss(N, D, D = 3)"), "L0701", "two values", "one", "D = 3"),
-    (asked(goal="minimize loss(N, D, N)"), "L0701", "two values", "one", "N"),
-    (asked(goal="minimize loss(2*N, D)"), "L0701", "which variable", "`N = 2*N`", "2*N"),
-    (asked(goal="minimize loss(N, D, r = 1)"), "L0701", "no variable `r`", "N, D", "r = 1"),
-    (asked(goal="minimize loss(N, D, E = 1)"), "L0701", "no variable `E`", "N, D", "E = 1"),
-    (asked(goal="minimize loss(N, d = D)"), "L0701", "no variable `d`", "`D`", "d = D"),
-    (asked(goal="minimize loss(N, D = oo)"), "L0308", "`oo`", "large number", "oo"),
-    (asked(goal="minimize loss(N, D = q)"), "L0301", "unknown name `q`", "`given q`", "q"),
-    (asked(goal="minimize loss(N, D = D/0)"), "L0501", "divides by 0", "correct", "0"),
-    (asked(goal="minimize loss(N, D = loss(N, D))"), "L0308", "no law at values", "`let", "loss(N, D)"),
-    (asked(goal="minimize loss(N, D = 2 = 3)"), "L0201", "`=`", "", "="),
-    (asked(goal="minimize loss()"), "L0201", "`)`", "a formula", ")"),
-    (asked(goal="minimize loss.x(N, D)"), "L0201", "not of a function", "`x(…)`", "loss.x("),
+    (question_lines(goal="minimize loss(N)"), "L0701", "`D` of `chinchilla` has no value", "`D`", "loss(N)"),
+    (question_lines(goal="minimize loss(D = N)"), "L0701", "`N` of", "`N = …`", "loss(D = N)"),
+    (question_lines(goal="minimize loss(N, D, D = 3)"), "L0701", "two values", "one", "D = 3"),
+    (question_lines(goal="minimize loss(N, D, N)"), "L0701", "two values", "one", "N"),
+    (question_lines(goal="minimize loss(2*N, D)"), "L0701", "which variable", "`N = 2*N`", "2*N"),
+    (question_lines(goal="minimize loss(N, D, r = 1)"), "L0701", "no variable `r`", "N, D", "r = 1"),
+    (question_lines(goal="minimize loss(N, D, E = 1)"), "L0701", "no variable `E`", "N, D", "E = 1"),
+    (question_lines(goal="minimize loss(N, d = D)"), "L0701", "no variable `d`", "`D`", "d = D"),
+    (question_lines(goal="minimize loss(N, D = oo)"), "L0308", "`oo`", "large number", "oo"),
+    (question_lines(goal="minimize loss(N, D = q)"), "L0301", "unknown name `q`", "`given q`", "q"),
+    (question_lines(goal="minimize loss(N, D = D/0)"), "L0501", "divides by 0", "correct", "0"),
+    (question_lines(goal="minimize loss(N, D = loss(N, D))"), "L0308", "no law at values", "`let", "loss(N, D)"),
+    (question_lines(goal="minimize loss(N, D = 2 = 3)"), "L0201", "`=`", "", "="),
+    (question_lines(goal="minimize loss()"), "L0201", "`)`", "a formula", ")"),
+    (question_lines(goal="minimize loss.x(N, D)"), "L0201", "not of a function", "`x(…)`", "loss.x("),
     # labels
-    (mixed(goal="minimize loss(r[j])"), "L0701", "each label of i", "`loss[i](…)`", "loss(r[j])"),
-    (asked(INDICES[0], goal="minimize sum(loss[i](N, D) for i)"), "L0701", "no index sets", "", ""),
-    (mixed(goal="minimize sum(loss[j](r[j]) for j)"), "L0701", "`j` runs over training", "", ""),
-    (mixed(goal="minimize sum(loss[i, i](r[j]) for i)"), "L0701", "each label of i", "", ""),
-    (mixed(goal="minimize sum(loss[i](r[i]) for i)"), "L0315", "runs over", "index over", ""),
-    (mixed(goal="minimize sum(loss[i](r = 1) for i)"), "L0701", "each label", "`r[j]`", "r = 1"),
-    (mixed(goal="minimize loss[i](r[j])"), "L0316", "leaves the index `i` free", "sum over", "i"),
-    (mixed(goal="minimize sum(i*loss[i](r[j]) for i)"), "L0308", "has no value", "", "i"),
+    (mixture_lines(goal="minimize loss(r[j])"), "L0701", "each label of i", "`loss[i](…)`", "loss(r[j])"),
+    (question_lines(INDICES[0], goal="minimize sum(loss[i](N, D) for i)"), "L0701", "no index sets", "", ""),
+    (mixture_lines(goal="minimize sum(loss[j](r[j]) for j)"), "L0701", "`j` runs over training", "", ""),
+    (mixture_lines(goal="minimize sum(loss[i, i](r[j]) for i)"), "L0701", "each label of i", "", ""),
+    (mixture_lines(goal="minimize sum(loss[i](r[i]) for i)"), "L0315", "runs over", "index over", ""),
+    (mixture_lines(goal="minimize sum(loss[i](r = 1) for i)"), "L0701", "each label", "`r[j]`", "r = 1"),
+    (mixture_lines(goal="minimize loss[i](r[j])"), "L0316", "leaves the index `i` free", "sum over", "i"),
+    (mixture_lines(goal="minimize sum(i*loss[i](r[j]) for i)"), "L0308", "has no value", "", "i"),
     ([*MIXTURE, "choose r[j] >= 0", TOTAL], "L0701", "sum to 1", "`r[j] in simplex`", "r[j]"),
     ([*MIXTURE, "choose r[i] in simplex", "minimize sum(loss[i](r[i]) for i)"],
      "L0701", "does not run over training", "`index j over training`", "r[i]"),
-    (mixed("setting w[i, i] = 1"), "L0314", "stands twice", "another index", "i"),
-    (mixed("setting w[k] = 1"), "L0315", "`k` is not an index", "`index k over …`", "k"),
-    (mixed("setting w[i] = r[j]"), "L0412", "not a number", "`let`", "r[j]"),
+    (mixture_lines("setting w[i, i] = 1"), "L0314", "stands twice", "another index", "i"),
+    (mixture_lines("setting w[k] = 1"), "L0315", "`k` is not an index", "`index k over …`", "k"),
+    (mixture_lines("setting w[i] = r[j]"), "L0412", "not a number", "`let`", "r[j]"),
     ([USES, GIVEN, "choose N in simplex", BEST], "L0318", "sum to 1", "subscript", "simplex"),
     # what is best, and what is asked for
     ([USES, GIVEN, CHOOSE], "L0702", "what is best", "`minimize …`", "question example"),
-    (asked("maximize loss(N, D)"), "L0403", "a second thing", "`subject to`", "loss(N, D)"),
+    (question_lines("maximize loss(N, D)"), "L0403", "a second thing", "`subject to`", "loss(N, D)"),
     ([USES, GIVEN, "given N > 0", BEST], "L0702", "asks for nothing", "`choose", "question example"),
-    (asked("choose x > 0"), "L0702", "nothing depends on the unknown `x`", "remove it", "x"),
-    (asked("subject to loss(N, D) < 3", goal="minimize D"), "L0702", "what is best does not", "`N`", "D"),
-    (asked(goal="minimize squared(loss(N, D))"), "L0304", "`squared`", "a formula of laws", ""),
-    (asked(goal="minimize ∂loss/∂N"), "L0308", "only in a claim", "of a law", "∂loss/∂N"),
-    (asked(goal="minimise loss(N, D)"), "L0205", "no statement", "`minimize`", "minimise"),
+    (question_lines("choose x > 0"), "L0702", "nothing depends on the unknown `x`", "remove it", "x"),
+    (question_lines("subject to loss(N, D) < 3", goal="minimize D"), "L0702", "what is best does not", "`N`", "D"),
+    (question_lines(goal="minimize squared(loss(N, D))"), "L0304", "`squared`", "a formula of laws", ""),
+    (question_lines(goal="minimize ∂loss/∂N"), "L0308", "only in a claim", "of a law", "∂loss/∂N"),
+    (question_lines(goal="minimise loss(N, D)"), "L0205", "no statement", "`minimize`", "minimise"),
     # domains
     ([USES, GIVEN, "choose N in [2, 1]", BEST], "L0406", "nothing lies", "smaller", "[2, 1]"),
     ([USES, GIVEN, "choose N in [0, q]", BEST], "L0301", "`q`", "`given q`", "q"),
     ([USES, GIVEN, "choose N, x > 0", "choose y > x", "minimize loss(N, D)*x*y"],
      "L0308", "cannot use the unknown `x`", "givens", "x"),
-    (asked("let y = 2*N", "choose x in [0, y]", goal="minimize x*loss(N, D)"),
+    (question_lines("let y = 2*N", "choose x in [0, y]", goal="minimize x*loss(N, D)"),
      "L0308", "cannot change with an unknown, and `y` does", "`subject to`", "y"),
-    (asked("choose x in [0, loss(N = 1, D)]", goal="minimize x*loss(N, D)"),
+    (question_lines("choose x in [0, loss(N = 1, D)]", goal="minimize x*loss(N, D)"),
      "L0308", "no law at values", "`subject to`", "loss(N = 1, D)"),
     ([USES, "given D = 3", CHOOSE, BEST], "L0201", "a given has no value", "`setting`", "="),
     ([USES, GIVEN, "choose N = 3", BEST], "L0201", "an unknown has no value", "`setting`", "="),
@@ -252,28 +252,28 @@ MISTAKES = [
     ([USES, "given D unit token", "choose N unit param", BEST, "subject to loss(N, D) < N"],
      "L0410", "the left side is in nat*token^-1", "convert", "N"),
     # constraints
-    (asked("subject to 0 < N < 3"), "L0201", "one comparison", "one after the other", "<"),
-    (asked("subject to 0 < N = 3"), "L0201", "one comparison", "one after the other", "="),
-    (asked("subject to N"), "L0207", "too early", "a relation", "N"),
-    (asked("subject to N == 3"), "L0209", "one `=`", "`=`", "=="),
-    (asked("subject to N != 3"), "L0101", "`!=`", "<=", "!="),
-    (asked("subject N < 3"), "L0201", "`N`", "`to`", "N"),
-    (asked("subject to N < q"), "L0301", "`q`", "`given q`", "q"),
+    (question_lines("subject to 0 < N < 3"), "L0201", "one comparison", "one after the other", "<"),
+    (question_lines("subject to 0 < N = 3"), "L0201", "one comparison", "one after the other", "="),
+    (question_lines("subject to N"), "L0207", "too early", "a relation", "N"),
+    (question_lines("subject to N == 3"), "L0209", "one `=`", "`=`", "=="),
+    (question_lines("subject to N != 3"), "L0101", "`!=`", "<=", "!="),
+    (question_lines("subject N < 3"), "L0201", "`N`", "`to`", "N"),
+    (question_lines("subject to N < q"), "L0301", "`q`", "`given q`", "q"),
     # names
     ([USES, CHOOSE, BEST], "L0301", "unknown name `D`", "`given D` or `choose D`", "D"),
     ([USES, GIVEN, BEST.replace("N", "n"), CHOOSE], "L0701", "no variable `n`", "`N`", "n"),
-    (asked("given N > 0"), "L0302", "declared twice", "another", "N"),
-    (asked("given x"), "L0309", "the given `x` is never used", "remove", "x"),
-    (asked("setting x = 1"), "L0309", "the setting `x` is never used", "remove", "x"),
-    (asked("let a = b", "let b = a", goal="minimize loss(N, D) + a"), "L0307", "of itself", "", ""),
+    (question_lines("given N > 0"), "L0302", "declared twice", "another", "N"),
+    (question_lines("given x"), "L0309", "the given `x` is never used", "remove", "x"),
+    (question_lines("setting x = 1"), "L0309", "the setting `x` is never used", "remove", "x"),
+    (question_lines("let a = b", "let b = a", goal="minimize loss(N, D) + a"), "L0307", "of itself", "", ""),
     # statements of others
-    (asked("parameter A > 0"), "L0602", "belongs to a law, not to a question", "name that law", "A"),
-    (asked("L = 3"), "L0602", "belongs to a law", "", "L"),
-    (asked("require N > 0"), "L0602", "belongs to a law", "", ""),
-    (asked("extends chinchilla"), "L0602", "belongs to a law", "", ""),
-    (asked("step mixing.size"), "L0602", "belongs to a pipeline", "", ""),
-    ([*asked(), "question other"], "L0403", "a second question", "a file of its own", ""),
-    ([*asked(), "law other"], "L0403", "a second section, the law", "a file of its own", ""),
+    (question_lines("parameter A > 0"), "L0602", "belongs to a law, not to a question", "name that law", "A"),
+    (question_lines("L = 3"), "L0602", "belongs to a law", "", "L"),
+    (question_lines("require N > 0"), "L0602", "belongs to a law", "", ""),
+    (question_lines("extends chinchilla"), "L0602", "belongs to a law", "", ""),
+    (question_lines("step mixing.size"), "L0602", "belongs to a pipeline", "", ""),
+    ([*question_lines(), "question other"], "L0403", "a second question", "a file of its own", ""),
+    ([*question_lines(), "law other"], "L0403", "a second section, the law", "a file of its own", ""),
 ]  # fmt: skip
 
 
@@ -361,51 +361,60 @@ def lets(count: int, step: str) -> list[str]:
 
 LABELS = "index a, b, d, e, f, g over 1..100"
 ATTACKS: dict[str, tuple[list[str], list[str]]] = {
-    "6,000 calls": (asked(goal="minimize " + "+".join(["loss(N, D)"] * 6_000)), ["L0105"]),
-    "100,000 calls": (asked(goal="minimize " + "+".join(["loss(N, D)"] * 100_000)), ["L0103"]),
+    "6,000 calls": (question_lines(goal="minimize " + "+".join(["loss(N, D)"] * 6_000)), ["L0105"]),
+    "100,000 calls": (
+        question_lines(goal="minimize " + "+".join(["loss(N, D)"] * 100_000)),
+        ["L0103"],
+    ),
     "5,000 different calls": (
-        asked(goal="minimize " + "+".join(f"loss(N, D = {i})" for i in range(1, 5_000))),
+        question_lines(goal="minimize " + "+".join(f"loss(N, D = {i})" for i in range(1, 5_000))),
         ["L0105"],
     ),
-    "lets that double 40 times": (asked(*lets(40, "{0} + {0}"), goal="minimize a39"), ["L0105"]),
-    "lets nested 95 deep": (asked(*lets(95, "-({0} + 1)"), goal="minimize a94"), ["L0104"]),
-    "1,000 brackets in an argument": (
-        asked(goal=f"minimize loss(N, D = {'(' * 1_000}D{')' * 1_000})"),
+    "lets that double 40 times": (
+        question_lines(*lets(40, "{0} + {0}"), goal="minimize a39"),
+        ["L0105"],
+    ),
+    "lets nested 95 deep": (
+        question_lines(*lets(95, "-({0} + 1)"), goal="minimize a94"),
         ["L0104"],
     ),
-    "10,000 open calls": (asked(goal="minimize " + "loss(N = " * 10_000), ["L0104"]),
+    "1,000 brackets in an argument": (
+        question_lines(goal=f"minimize loss(N, D = {'(' * 1_000}D{')' * 1_000})"),
+        ["L0104"],
+    ),
+    "10,000 open calls": (question_lines(goal="minimize " + "loss(N = " * 10_000), ["L0104"]),
     "10,000 arguments": (
-        asked(goal=f"minimize loss({', '.join(['N'] * 10_000)})"),
+        question_lines(goal=f"minimize loss({', '.join(['N'] * 10_000)})"),
         ["L0701"] * 101 + ["L0110"],
     ),
     "9,000 labels": (
-        asked(goal=f"minimize loss[{', '.join(['i'] * 9_000)}](N, D)"),
+        question_lines(goal=f"minimize loss[{', '.join(['i'] * 9_000)}](N, D)"),
         ["L0701"],
     ),
     "5,000 fits": (
-        asked(f"uses {', '.join(f'u{i}' for i in range(4_000))} : chinchilla"),
+        question_lines(f"uses {', '.join(f'u{i}' for i in range(4_000))} : chinchilla"),
         ["L0309"] * 4_000,
     ),
     "1,900 laws that are missing": (
-        asked(*(f"uses u{i} : nothing{i}" for i in range(1_900))),
+        question_lines(*(f"uses u{i} : nothing{i}" for i in range(1_900))),
         ["L0310"] * 101 + ["L0110"],
     ),
     "a question about itself": (
-        asked("uses me : attack", goal="minimize me(N, D)*loss(N, D)"),
+        question_lines("uses me : attack", goal="minimize me(N, D)*loss(N, D)"),
         ["L0310"],
     ),
     "a path": (["uses me : ..etc.passwd", CHOOSE, "minimize me(N)"], ["L0201"]),
-    "a power of a tower": (asked(goal="minimize loss(N, D)^(9^9^9)"), ["L0502"]),
+    "a power of a tower": (question_lines(goal="minimize loss(N, D)^(9^9^9)"), ["L0502"]),
     "names of Python": (
         ["uses __class__ : chinchilla", GIVEN, CHOOSE, "minimize __class__(N, D)"],
         [],
     ),
     "a call of Python": (
-        asked(goal="minimize loss(N, D) + __import__(N)"),
+        question_lines(goal="minimize loss(N, D) + __import__(N)"),
         ["L0304"],
     ),
     "a sum over 10^12 labels": (
-        asked(
+        question_lines(
             LABELS,
             "setting s[a, b, d] = 1",
             "setting t[e, f, g] = 1",
@@ -414,7 +423,7 @@ ATTACKS: dict[str, tuple[list[str], list[str]]] = {
         ["L0105"],
     ),
     "a constraint for each of 10^12 labels": (
-        asked(
+        question_lines(
             LABELS,
             "setting s[a, b, d] = 1",
             "setting t[e, f, g] = 1",
@@ -423,7 +432,7 @@ ATTACKS: dict[str, tuple[list[str], list[str]]] = {
         ["L0105"],
     ),
     "10^6 givens": (
-        asked(
+        question_lines(
             "index a, b, d over 1..100",
             "given s[a, b, d]",
             "subject to s[a, b, d] <= N",
@@ -476,6 +485,6 @@ def test_the_size_of_a_law_counts_where_it_is_taken():
     """A long argument stands in each place where the law has its variable."""
     long = " + ".join(["D"] * (size_limits.MAX_NODES // 2 - 100))
 
-    assert question(*asked(goal=f"minimize loss(N, D = {long})"))
-    _, found = read(*asked(goal=f"minimize loss(N, D = {long}) + loss(N, D = 1 + {long})"))
+    assert question(*question_lines(goal=f"minimize loss(N, D = {long})"))
+    _, found = read(*question_lines(goal=f"minimize loss(N, D = {long}) + loss(N, D = 1 + {long})"))
     assert "L0105" in [d.code for d in found]

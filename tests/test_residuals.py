@@ -41,7 +41,9 @@ HEAVY: dict[str, Draw] = {
 LINE = law_of("variable x > 0\nparameter a, b\nL = a*x + b\nminimize squared(L)")
 
 
-def seen(rng: np.random.Generator, rows: int, draw: Draw = GAUSS, columns: int = 5) -> ResidualView:
+def noise_view(
+    rng: np.random.Generator, rows: int, draw: Draw = GAUSS, columns: int = 5
+) -> ResidualView:
     """Noise alone, on a grid of two variables, beside a law of so many parameters."""
     side = int(np.sqrt(rows))
     axes = np.array(np.meshgrid(np.arange(side), np.arange(side))).reshape(2, -1).astype(float)
@@ -83,7 +85,7 @@ def test_noise_alone_raises_no_more_alarms_than_are_asked_for(
     rng = np.random.default_rng(1)
     trials = 150
     found = sum(
-        KINDS[kind](seen(rng, rows, draw)) is not None for rows in (36, 100) * (trials // 2)
+        KINDS[kind](noise_view(rng, rows, draw)) is not None for rows in (36, 100) * (trials // 2)
     )
 
     assert found <= most(trials, level)
@@ -94,7 +96,7 @@ def test_noise_alone_raises_no_more_alarms_than_are_asked_for(
 def test_an_honest_heavy_tail_is_no_outlier(kind: str, rows: int):
     """One table in twenty at most, however heavy the tail."""
     rng = np.random.default_rng(2)
-    found = [find_outliers(seen(rng, rows, HEAVY[kind]), rows) for _ in range(150)]
+    found = [find_outliers(noise_view(rng, rows, HEAVY[kind]), rows) for _ in range(150)]
 
     assert sum(far is not None and far.is_separated for far in found) <= most(150, 0.05)
 
@@ -102,7 +104,7 @@ def test_an_honest_heavy_tail_is_no_outlier(kind: str, rows: int):
 def test_gaussian_noise_has_no_outliers_and_no_clouds():
     rng = np.random.default_rng(3)
     for rows in (16, 36, 400) * 60:
-        noise_alone = seen(rng, rows)
+        noise_alone = noise_view(rng, rows)
         assert find_outliers(noise_alone, rows) is None and smaller_cluster(noise_alone) is None
 
 
@@ -114,7 +116,7 @@ def test_outliers_are_found_and_no_others(rows: int, shifts: list[float]):
     rng = np.random.default_rng(4)
     hits = 0
     for _ in range(40):
-        bad = seen(rng, rows)
+        bad = noise_view(rng, rows)
         which = rng.choice(rows, len(shifts), replace=False)
         bad.residual[which] = shifts
         far = find_outliers(bad, rows)

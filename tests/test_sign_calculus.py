@@ -262,7 +262,7 @@ def numbers(sign: Sign) -> list[float]:
     return [x for one, values in SAMPLES.items() if one in sign for x in values]
 
 
-def within(x: float, sign: Sign) -> bool:
+def is_consistent(x: float, sign: Sign) -> bool:
     return (NEGATIVE if x < 0 else POSITIVE if x > 0 else ZERO) in sign
 
 
@@ -271,10 +271,10 @@ def within(x: float, sign: Sign) -> bool:
 def test_arithmetic_contains_every_outcome(one: Sign, other: Sign):
     for x in numbers(one):
         for y in numbers(other):
-            assert within(x + y, add([one, other]))
-            assert within(x * y, multiply(one, other))
-            assert within(max(x, y), largest([one, other]))
-            assert within(min(x, y), -largest([-one, -other]))
+            assert is_consistent(x + y, add([one, other]))
+            assert is_consistent(x * y, multiply(one, other))
+            assert is_consistent(max(x, y), largest([one, other]))
+            assert is_consistent(min(x, y), -largest([-one, -other]))
 
 
 def test_not_known_contains_every_sign():
@@ -288,7 +288,9 @@ def test_arithmetic_is_as_sharp_as_it_can_be():
         for other in SIGNS:
             products = {x * y for x in numbers(one) for y in numbers(other)}
             assert all(
-                any(within(p, s) for p in products) for s in SAMPLES if s in multiply(one, other)
+                any(is_consistent(p, s) for p in products)
+                for s in SAMPLES
+                if s in multiply(one, other)
             )
     assert add([POSITIVE, NONNEGATIVE]) == POSITIVE
     assert add([ZERO, ZERO]) == ZERO

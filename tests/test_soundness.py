@@ -20,7 +20,7 @@ SLOW = pytest.mark.slow
 SECONDS = 0.2  # for one claim; those that take longer are undecided, which cannot be wrong
 
 
-def judged(seed: int, count: int) -> Counter[str]:
+def count_checked_verdicts(seed: int, count: int) -> Counter[str]:
     seen: Counter[str] = Counter()
     for i, case in enumerate(cases(seed, count)):
         verdict = check_claim(case.law, case.claim, seconds=SECONDS)
@@ -32,7 +32,7 @@ def judged(seed: int, count: int) -> Counter[str]:
 
 
 def test_no_verdict_is_contradicted():
-    seen = judged(seed=2024, count=100)
+    seen = count_checked_verdicts(seed=2024, count=100)
 
     assert seen.total() - seen["never"] == 100
     assert seen["proved"] > 15 and seen["refuted"] > 15
@@ -42,7 +42,7 @@ def test_no_verdict_is_contradicted():
 @pytest.mark.slow
 def test_no_verdict_is_contradicted_in_2_000(capsys: pytest.CaptureFixture[str]):
     """Enough verdicts of each kind must be reached for that to mean something."""
-    seen = judged(seed=2024, count=2000)
+    seen = count_checked_verdicts(seed=2024, count=2000)
 
     with capsys.disabled():
         print(f"\n  random claims: {dict(seen)}, none contradicted")
@@ -54,7 +54,7 @@ def test_no_verdict_is_contradicted_in_2_000(capsys: pytest.CaptureFixture[str])
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
 def test_no_verdict_is_contradicted_in_100_000(part: int):
-    assert judged(seed=10_000 + part, count=5000)["proved"] > 1000
+    assert count_checked_verdicts(seed=10_000 + part, count=5000)["proved"] > 1000
 
 
 def test_the_random_laws_are_the_same_every_time():

@@ -93,7 +93,7 @@ def test_units_of_one_dimension_have_a_factor_and_others_are_refused():
         unit_factor((("token", 1),), quantity, source)  # type: ignore[arg-type]
 
 
-def asked(folder: Path, *lines: str) -> lawdsl.Asked:
+def load_question(folder: Path, *lines: str) -> lawdsl.Asked:
     path = folder / "parts.law"
     path.write_text("\n".join(("question parts", *lines, "")), encoding="utf-8")
     return lawdsl.Asked(path)
@@ -105,13 +105,15 @@ SQUARE = ("choose x in [1, 2]", "choose y in [1, 2]")
 def test_linear_constraints_without_a_point_say_by_how_much_they_are_missed_at_least(
     tmp_path: Path,
 ):
-    answer = asked(tmp_path, *SQUARE, "minimize x^2 + y^2", "subject to x + y <= 1").answer()
+    answer = load_question(
+        tmp_path, *SQUARE, "minimize x^2 + y^2", "subject to x + y <= 1"
+    ).answer()
     assert answer.proof == ("x + y <= 1 is missed by 1 at least",)
 
 
 def test_a_constraint_with_room_has_no_price(tmp_path: Path):
     lines = ("minimize x^2 + y^2 + x*y", "subject to x + y <= 3.5")
-    (kept,) = asked(tmp_path, *SQUARE, *lines).answer().kept
+    (kept,) = load_question(tmp_path, *SQUARE, *lines).answer().kept
     assert not kept.active and kept.price is None and kept.margin == pytest.approx(1.5)
 
 
@@ -119,25 +121,25 @@ def test_a_bound_of_a_product_gives_way_in_its_own_unit(tmp_path: Path):
     """x^2*y and x*y^2 of at most 1 leave a product of at most 1: 4 is 3 too many."""
     lines = ("choose x > 0", "choose y > 0", "minimize x*y", "subject to x*y >= 4")
     others = ("subject to x*y^2 <= 1", "subject to x^2*y <= 1")
-    relaxed = {r.text: r.by for r in asked(tmp_path, *lines, *others).answer().relaxations}
+    relaxed = {r.text: r.by for r in load_question(tmp_path, *lines, *others).answer().relaxations}
     assert relaxed["x*y >= 4"] == pytest.approx(3, rel=1e-6)
 
 
 def test_a_constant_of_a_sum_that_falls_apart_is_counted_once(tmp_path: Path):
     lines = ("choose x in [0, 9]", "choose y in [0, 9]", "minimize (x - 1)^2 + (y - 2)^2 + 5")
-    answer = asked(tmp_path, *lines).answer()
+    answer = load_question(tmp_path, *lines).answer()
     assert answer.goal is not None and answer.goal.value == 5
 
 
 def test_a_goal_without_a_float_at_its_best_place_has_its_limit(tmp_path: Path):
     """0*log(0)"""
-    answer = asked(tmp_path, "choose x in [0, 0.5]", "minimize x - x*log(x)").answer()
+    answer = load_question(tmp_path, "choose x in [0, 0.5]", "minimize x - x*log(x)").answer()
     assert answer["x"] == 0 and answer.goal is not None and answer.goal.value == 0
 
 
 def test_a_strict_condition_of_givens_is_broken_by_equal_ones(tmp_path: Path):
     lines = ("given a, b", "choose x in [0, 1]", "minimize (x - a)^2 + b", "subject to a < b")
-    ready = asked(tmp_path, *lines)
+    ready = load_question(tmp_path, *lines)
     assert ready.answer(a=1, b=2).ok
     with pytest.raises(lawdsl.LawdslError, match="F0503"):
         ready.answer(a=1, b=1)
@@ -158,7 +160,7 @@ def test_nothing_has_no_sign_and_no_inverse():
 
 def test_a_compared_choice_has_its_own_value(tmp_path: Path):
     lines = ("choose x in [0, 9]", "minimize (x - 1)^2 + 2", "subject to x <= 5")
-    answer = asked(tmp_path, *lines).answer(compare=[{"x": 4.0}])
+    answer = load_question(tmp_path, *lines).answer(compare=[{"x": 4.0}])
     (other,) = answer.compared
     assert other.goal == pytest.approx(11) and other.behind == pytest.approx(9)
 
@@ -199,7 +201,7 @@ def test_a_bound_contradicts_an_answer_whatever_the_given_is_called(name: str, t
 @pytest.mark.parametrize(("total", "missed"), [(1.0, 1.0), (9.0, 5 - math.log(4))])
 def test_an_equality_may_be_missed_from_either_side(total: float, missed: float, tmp_path: Path):
     lines = ("minimize x + y", f"subject to x + log(x) + y + log(y) = {total}")
-    proof = asked(tmp_path, *SQUARE, *lines).answer().proof
+    proof = load_question(tmp_path, *SQUARE, *lines).answer().proof
     assert f"is missed by {missed:.6g}" in proof[-1]
 
 

@@ -89,7 +89,9 @@ def run(world: Path, output: Path, *more: str, inputs: tuple[str, ...] = ()) -> 
     return CliRunner().invoke(validation, arguments, standalone_mode=False)
 
 
-def made(world: Path, output: Path, *more: str, inputs: tuple[str, ...] = ()) -> dict[str, Any]:
+def make_selection(
+    world: Path, output: Path, *more: str, inputs: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """What a set's selection.json says."""
     done = run(world, output, *more, inputs=inputs)
     assert done.exception is None, done.exception
@@ -316,7 +318,9 @@ def test_a_model_sees_no_more_than_it_has_positions_for(world: Path, tmp_path: P
 def test_what_one_model_likes_is_kept_and_what_none_likes_is_dropped(world: Path, tmp_path: Path):
     """Four of forty are a model's worst: for two of the models digits and signs, for the third the
     signs and two good texts."""
-    found = made(world, tmp_path / "set", "--keep", "100", *models(world, "one", "two", "digits"))
+    found = make_selection(
+        world, tmp_path / "set", "--keep", "100", *models(world, "one", "two", "digits")
+    )
 
     kept = documents(tmp_path / "set")
     assert {text for text in texts() if set(text) & set("%&#@$")} & set(kept) == set()
@@ -372,8 +376,8 @@ def test_spearman_is_of_ranks():
 
 def test_the_same_command_gives_the_same_set(world: Path, tmp_path: Path):
     given = models(world, "one", "words")
-    made(world, tmp_path / "a", *given)
-    made(world, tmp_path / "b", *given, "--batch-tokens", "100")
+    make_selection(world, tmp_path / "a", *given)
+    make_selection(world, tmp_path / "b", *given, "--batch-tokens", "100")
 
     a, b = open_corpus(tmp_path / "a"), open_corpus(tmp_path / "b")
     assert a.fingerprint == b.fingerprint and a.documents.size == 21
@@ -398,7 +402,9 @@ def test_torch_that_is_not_installed_is_said_where_models_judge(
 def test_a_corpus_gives_samples_with_its_own_tokenizer(world: Path, tmp_path: Path):
     write_corpus([world / "text.jsonl"], tmp_path / "corpus", world / "tokenizer.json")
 
-    found = made(world, tmp_path / "set", *models(world, "one"), inputs=(str(tmp_path / "corpus"),))
+    found = make_selection(
+        world, tmp_path / "set", *models(world, "one"), inputs=(str(tmp_path / "corpus"),)
+    )
 
     assert set(documents(tmp_path / "set")) <= set(texts())
     assert found["lists"]["kept"][0]["source"].startswith(str(tmp_path / "corpus"))
@@ -406,7 +412,7 @@ def test_a_corpus_gives_samples_with_its_own_tokenizer(world: Path, tmp_path: Pa
 
 
 def test_a_corpus_made_against_the_set_has_none_of_it(world: Path, tmp_path: Path):
-    made(world, tmp_path / "set", *models(world, "one"))
+    make_selection(world, tmp_path / "set", *models(world, "one"))
 
     tokenizer = world / "tokenizer.json"
     against = [tmp_path / "set"]
@@ -541,10 +547,10 @@ def test_nothing_left_is_an_error(world: Path, tmp_path: Path):
 
 
 def test_a_set_that_is_there_is_not_replaced_unless_asked(world: Path, tmp_path: Path):
-    made(world, tmp_path / "set", "--seed", "1")
+    make_selection(world, tmp_path / "set", "--seed", "1")
 
     assert code_of(run(world, tmp_path / "set")) == "R0205"
-    assert made(world, tmp_path / "set", "--force")["wanted"]["seed"] == 0
+    assert make_selection(world, tmp_path / "set", "--force")["wanted"]["seed"] == 0
 
 
 # ---- interrupted
@@ -614,13 +620,15 @@ def test_other_choices_from_the_same_scores_run_no_model(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     given = models(world, "one", "two")
-    made(world, tmp_path / "set", *given)
+    make_selection(world, tmp_path / "set", *given)
     seen = count_of_batches(monkeypatch)
 
-    again = made(world, tmp_path / "set", *given, "--force", "--worst", "0.05", "--keep", "9")
+    again = make_selection(
+        world, tmp_path / "set", *given, "--force", "--worst", "0.05", "--keep", "9"
+    )
     assert seen == [] and again["kept"] == 9
 
-    made(world, tmp_path / "set", *given, *models(world, "digits"), "--force")
+    make_selection(world, tmp_path / "set", *given, *models(world, "digits"), "--force")
     assert set(seen) == {"digits"}
 
 
@@ -629,11 +637,11 @@ def test_a_model_that_changed_is_scored_anew(
 ):
     shutil.copytree(world / "one", tmp_path / "one")
     given = ["--model", str(tmp_path / "one"), *models(world, "two")]
-    before = made(world, tmp_path / "set", *given)
+    before = make_selection(world, tmp_path / "set", *given)
     seen = count_of_batches(monkeypatch)
     shutil.copytree(world / "digits", tmp_path / "one", dirs_exist_ok=True)
 
-    after = made(world, tmp_path / "set", *given, "--force")
+    after = make_selection(world, tmp_path / "set", *given, "--force")
 
     assert set(seen) == {"one"}
     assert before["models"][0]["fingerprint"] != after["models"][0]["fingerprint"]
@@ -641,7 +649,7 @@ def test_a_model_that_changed_is_scored_anew(
 
 def begun(world: Path, output: Path) -> Path:
     """A scoring that has scores of both models."""
-    made(world, output, *models(world, "one", "two"))
+    make_selection(world, output, *models(world, "one", "two"))
     work = sets.work_folder(output)
     work.mkdir()
     shutil.copy(output / "scores.jsonl", work)

@@ -17,7 +17,7 @@ from lawdsl.solving.nlp.problem import NlpConstraint, NlpProblem
 x, y = sp.symbols("x y", real=True)
 
 
-def asked(folder: Path, *lines: str) -> lawdsl.Asked:
+def load_question(folder: Path, *lines: str) -> lawdsl.Asked:
     path = folder / "question.law"
     path.write_text("\n".join(("question asked", *lines, "")), encoding="utf-8")
     return lawdsl.Asked(path)
@@ -54,7 +54,7 @@ def test_a_constraint_that_is_never_kept_is_not_called_kept(
         .format(y=f"(y/{unit!r})")
         .rpartition("<=" if "<=" in IMPOSSIBLE[name] else "=")
     )
-    question = asked(
+    question = load_question(
         tmp_path,
         "given k > 0",
         "choose x",
@@ -110,7 +110,7 @@ def test_a_clear_contradiction_of_decimals_is_excluded():
 
 def test_an_unknown_far_below_its_usual_length_is_not_moved_off_its_constraint(tmp_path: Path):
     """A best value of 8.6e-9 is as exact as any other: no constraint is given up beside it."""
-    question = asked(
+    question = load_question(
         tmp_path,
         "choose x >= 0",
         "choose y >= 0",
