@@ -42,7 +42,7 @@ def generalise_labels(text: str, part: Fit) -> str:
     """Replace the labels of a part by their indices in a text about its parameters.
 
     Args:
-        text: with names of parameters, `t[github, web]`.
+        text: the text, with names of parameters, `t[github, web]`.
         part: the fit that the text is about.
     """
     if part.law.instance is None or not part.law.instance.at:
@@ -58,7 +58,7 @@ def generalise_name(name: str, labels: Mapping[str, str]) -> str:
     """Replace labels by their indices in the name of a parameter: `t[github, web]` -> `t[i, web]`.
 
     Args:
-        name: of the parameter.
+        name: the name of the parameter.
         labels: index -> label.
     """
     base, _, rest = name.partition("[")

@@ -77,9 +77,9 @@ def fit(
             without.
         intervals: how they are found: `delta` from the slopes at the fit, `profile` from how far
             each parameter can go, `bootstrap` from fits to rows, or runs, that are drawn again.
-        level: of the intervals.
+        level: the level of the intervals.
         resamples: how many fits of a bootstrap.
-        seed: of the starts and the resamples; the same seed gives the same fit.
+        seed: the seed of the starts and the resamples; the same seed gives the same fit.
         progress: called with how many starts, or resamples, are done, and of how many.
         columns: variable or output of the law -> column, where the names differ; of a law with
             index sets also set -> column of labels, and patterns of columns: {"r": "r_*"}.
@@ -122,7 +122,7 @@ def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
     Args:
         law: the law, with its changes applied.
         table: as `fit` takes it.
-        options: of the fit.
+        options: the options of the fit.
 
     Returns:
         The fit, or the fits of all labels of a law with index sets.

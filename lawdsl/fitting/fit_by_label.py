@@ -35,7 +35,7 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
         law: the law, with the changes that the options ask for.
         table: the measurements of all labels.
         objective: what is minimised.
-        options: of the fit.
+        options: the options of the fit.
 
     Raises:
         LawdslError: a law or table that cannot be used.
@@ -100,7 +100,7 @@ def label_groups(law: Law, instance: Instance) -> Iterator[dict[str, str]]:
     """Iterate over the parts of a table that have no parameter in common: the labels of their rows.
 
     Args:
-        law: with index sets.
+        law: the law, with index sets.
         instance: the labels of each set.
     """
     declared = law.declarations
@@ -124,7 +124,7 @@ def scaled_progress(progress: Progress | None, number: int, parts: int) -> Progr
 
     Args:
         progress: called with the number of steps done, and their total; None for no reports.
-        number: of the part, from 0.
+        number: the number of the part, from 0.
         parts: how many parts there are.
     """
     if progress is None:

@@ -40,7 +40,7 @@ class FitRecord(StoredRecord):
         law: the law that was fitted.
         data: the data it was fitted to.
         claims: the verdict on each claim of the law for the fitted values.
-        seed: of the starts.
+        seed: the seed of the starts.
         held: name -> parameter that is fixed at a value, or tied to a formula of the others.
         optimality: the scaled gradient and curvature of the objective at the minimum.
         intervals: standard errors and intervals of the parameters.

@@ -71,7 +71,7 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
         law: the law, with the changes that the options ask for.
         table: the measurements.
         objective: what is minimised.
-        options: of the fit.
+        options: the options of the fit.
 
     Raises:
         LawdslError: a law or table that cannot be used.
@@ -175,7 +175,7 @@ class _FitTask:
         problem: the objective to be minimised, with its data.
         runs: the data.
         symmetries: what no data could determine about the law.
-        options: of the fit.
+        options: the options of the fit.
         chosen_parameter: the parameter that was chosen before the fit; None for none.
         inflections: the shares below which the rows break what the law claims.
     """

@@ -18,7 +18,7 @@ def below_inflection_findings(
 
     Args:
         inflection: the inflection ratio of a share, with its interval.
-        values: of the share, shape (points,).
+        values: the values of the share, shape (points,).
     """
     if inflection.low is None or inflection.high is None or not np.any(values < inflection.high):
         return []

@@ -41,7 +41,7 @@ class LinearityCriterion:
         target: the measured values, shape (rows,).
         basis: the regressors, shape (rows, functions).
         offset: the part of the logarithm that depends on no parameter, shape (rows,).
-        weights: of the rows, shape (rows,).
+        weights: the weights of the rows, shape (rows,).
     """
 
     choice: ParameterChoice
@@ -80,7 +80,7 @@ class LinearityCriterion:
         refined between its neighbours.
 
         Args:
-            weights: of the rows, shape (rows,); None for their own.
+            weights: the weights of the rows, shape (rows,); None for their own.
         """
         weights = self.weights if weights is None else weights
         candidates = self.candidates
@@ -102,8 +102,8 @@ class LinearityCriterion:
         """The share of the variance of log(L - c) that the regression leaves, shape (values,).
 
         Args:
-            values: of the parameter, shape (values,).
-            weights: of the rows, in place of their own.
+            values: the values of the parameter, shape (values,).
+            weights: the weights of the rows, in place of their own.
         """
         root = np.sqrt(self.weights if weights is None else weights)[:, None]
         # the top itself is no candidate: its logarithm is -inf

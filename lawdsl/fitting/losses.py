@@ -49,8 +49,8 @@ def rho(residual: Array, objective: Objective) -> Array:
     """The loss rho(r) of each residual.
 
     Args:
-        residual: of any shape.
-        objective: with the loss.
+        residual: the residual of any shape.
+        objective: the objective, with the loss.
 
     Returns:
         An array of that shape.
@@ -64,8 +64,8 @@ def rho_slope(residual: Array, objective: Objective) -> Array:
     """The derivative psi(r) = rho'(r) of the loss by the residual.
 
     Args:
-        residual: of any shape.
-        objective: with the loss.
+        residual: the residual of any shape.
+        objective: the objective, with the loss.
 
     Returns:
         An array of that shape.
@@ -79,8 +79,8 @@ def value_and_slope(residual: Array, objective: Objective) -> tuple[Array, Array
     of one.
 
     Args:
-        residual: of any shape.
-        objective: with the loss.
+        residual: the residual of any shape.
+        objective: the objective, with the loss.
 
     Returns:
         Two arrays of that shape.
@@ -92,8 +92,8 @@ def rho_curvature(residual: Array, objective: Objective, exact: bool) -> Array:
     """The second derivative rho''(r) of the loss, or its weight rho'(r)/r in reweighted squares.
 
     Args:
-        residual: of any shape.
-        objective: with the loss.
+        residual: the residual of any shape.
+        objective: the objective, with the loss.
         exact: the second derivative; else the weight, which is never negative.
 
     Returns:
@@ -106,9 +106,9 @@ def curvature_of(residual: Array, slope: Array, objective: Objective, exact: boo
     """The second derivative or weight of the loss, as `rho_curvature`, from known slopes.
 
     Args:
-        residual: of any shape.
+        residual: the residual of any shape.
         slope: the derivative of the loss at each residual, of that shape.
-        objective: with the loss.
+        objective: the objective, with the loss.
         exact: the second derivative rho''(r); else the weight rho'(r)/r.
     """
     row = objective.row

@@ -145,7 +145,7 @@ class FitOptions:
         shown=True,
     )
     level: float = _option(
-        0.95, "of the intervals.", "Of the intervals.", limits=LEVELS, shown=True
+        0.95, "the level of the intervals.", "Of the intervals.", limits=LEVELS, shown=True
     )
     resamples: int = _option(
         1000,
@@ -156,7 +156,7 @@ class FitOptions:
     )
     seed: int = _option(
         0,
-        "of the starts and the resamples; the same seed gives the same fit.",
+        "the seed of the starts and the resamples; the same seed gives the same fit.",
         "Of the starts and the resamples.",
         limits=(0, None),
         shown=True,

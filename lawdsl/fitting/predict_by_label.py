@@ -38,11 +38,11 @@ def predict_rows(
     """Predict the rows of a table by the fits of a law with index sets.
 
     Args:
-        fits: of the law.
+        fits: the fits of the law.
         table: as `Fits.predict` takes it.
         runs: a table of runs of further domains, or None.
         columns: variable or set -> column, or pattern of columns.
-        level: of the intervals; None for no intervals.
+        level: the level of the intervals; None for no intervals.
 
     Returns:
         The values, and with intervals their lower and upper ends: shape (1 or 3, rows) where the

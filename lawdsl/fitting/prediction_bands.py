@@ -26,10 +26,10 @@ class Band:
     """A fitted law at some points, with an interval at each.
 
     Attributes:
-        values: in the law's unit, shape (points,), or (points, labels).
+        values: the values in the law's unit, shape (points,), or (points, labels).
         low, high: the ends, of the same shape. Where the rows do not determine the value they are
             infinite, the lower one 0 where residuals are those of logarithms.
-        level: of the intervals, 0.95 for 95 %.
+        level: the level of the intervals, 0.95 for 95 %.
         warnings: about the points.
     """
 
@@ -69,7 +69,7 @@ def undetermined_prediction_warning(name: str, high: Array) -> list[Diagnostic]:
     """A warning where the rows do not determine predictions.
 
     Args:
-        name: of what is predicted.
+        name: the name of what is predicted.
         high: upper ends of its intervals, shape (points,).
     """
     count, points = int(np.sum(~np.isfinite(high))), len(high)

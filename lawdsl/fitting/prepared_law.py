@@ -75,7 +75,7 @@ class PreparedLaw:
     """A law that is ready to be fitted.
 
     Attributes:
-        name: of the law.
+        name: the name of the law.
         output: the name of what it predicts.
         parameters: in its order.
         variables: in its order.

@@ -94,8 +94,8 @@ class Problem:
         transforms: free numbers -> parameters.
         target: the measured values, shape (rows,).
         objective: the loss, and whether residuals are those of logarithms.
-        weights: of the rows, shape (rows,), or (starts, rows) where each start has its own; None
-            where all are 1.
+        weights: the weights of the rows, shape (rows,), or (starts, rows) where each start has its
+            own; None where all are 1.
         variables: how many of the model's columns are variables of the law; None for all.
     """
 
@@ -176,7 +176,7 @@ class Problem:
 
         Args:
             count: how many rows.
-            seed: of the sample.
+            seed: the seed of the sample.
         """
         # all rows: a sample would be a copy
         if self.rows <= count:
@@ -206,7 +206,7 @@ class Problem:
 
         Args:
             free: free numbers, shape (starts, parameters).
-            objective: in place of the problem's own.
+            objective: the objective in place of the problem's own.
         """
         return self.losses_at(to_parameters(self.transforms, free), objective)
 
@@ -215,7 +215,7 @@ class Problem:
 
         Args:
             theta: parameters, shape (starts, parameters).
-            objective: in place of the problem's own.
+            objective: the objective in place of the problem's own.
         """
         total = np.zeros(len(theta))
         for piece in self.pieces(len(theta)):
@@ -263,7 +263,7 @@ class Problem:
             free: the points, shape (starts, parameters).
             exact: with the exact second derivatives; else with those of reweighted least squares,
                 Jᵀ·diag(w·rho'(r)/r)·J, which are positive semidefinite.
-            objective: in place of the problem's own.
+            objective: the objective in place of the problem's own.
         """
         exact = self.uses_second_derivatives(exact)
         with np.errstate(all="ignore"):
@@ -291,7 +291,7 @@ class Problem:
         Args:
             evaluation: the model there; with second derivatives if `exact`.
             theta: the parameters, shape (starts, parameters).
-            derivatives: of the parameters by the free numbers.
+            derivatives: the derivatives of the parameters by the free numbers.
             state: residuals and losses there.
             exact: with the exact second derivatives.
         """
@@ -316,7 +316,7 @@ class Problem:
         Floating-point errors are not suppressed here: the caller does that.
 
         Args:
-            value: of the model, shape (starts, rows).
+            value: the value of the model, shape (starts, rows).
             objective: whose loss.
         """
         residual = (np.log(value) if self.takes_log else value) - self.goal
@@ -359,11 +359,11 @@ class ResidualState:
     """Values of the model with their residuals and losses, at some points.
 
     Attributes:
-        value: of the model, shape (starts, rows).
-        residual: of the same shape.
+        value: the value of the model, shape (starts, rows).
+        residual: the residual of the same shape.
         slope: the derivative of the loss by the residual, of the same shape.
         loss: the objective, shape (starts,); inf where the law has no value.
-        objective: with the loss.
+        objective: the objective, with the loss.
     """
 
     value: Array

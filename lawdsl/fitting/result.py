@@ -259,8 +259,8 @@ def beyond(
     """A warning for each end of the fitted range that values of a variable leave.
 
     Args:
-        name: of the variable.
-        values: in the law's unit, shape (points,).
+        name: the name of the variable.
+        values: the values in the law's unit, shape (points,).
         fitted: the smallest and the largest value of the fitted rows.
         unit: the law's, as text.
     """

@@ -24,7 +24,7 @@ class Parameter:
     """A fitted parameter.
 
     Attributes:
-        value: in the law's units.
+        value: the value in the law's units.
         at_bound: lower or upper where the fit lies on that bound, else None.
         identified: whether the data determine it.
     """
@@ -78,8 +78,8 @@ class FixedParameter:
     """A parameter that was not fitted.
 
     Attributes:
-        value: in the law's units.
-        formula: of the parameters that it is tied to, as text; None where it is fixed.
+        value: the value in the law's units.
+        formula: the formula of the parameters that it is tied to, as text; None where it is fixed.
     """
 
     value: float
@@ -103,7 +103,7 @@ class ObjectiveValue:
     """The objective at the fit.
 
     Attributes:
-        name: in the notation of the language: huber(log(L), 0.001).
+        name: the name in the notation of the language: huber(log(L), 0.001).
         sum: the weighted sum over rows that was minimised.
         mean: that sum divided by the number of rows, or by the sum of their weights.
         log: this loss for log residuals (nan where a prediction is not above 0).

@@ -98,7 +98,7 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
     """Read a file and build a record from its content.
 
     Args:
-        path: of a file that `save` wrote.
+        path: the path of a file that `save` wrote.
         build: plain data -> record; its exceptions on data of another form become LawdslError.
 
     Raises:
@@ -123,7 +123,7 @@ def save(path: str | Path, content: Mapping[str, Any]) -> None:
     """Write a fit as JSON, atomically.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         content: plain data.
 
     Raises:

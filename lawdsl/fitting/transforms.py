@@ -51,7 +51,7 @@ class Limit:
         on the bound are decided in exact arithmetic.
 
         Args:
-            value: of the limit, shape (starts,).
+            value: the value of the limit, shape (starts,).
             towards: the direction of the domain, -inf or inf.
         """
         if self.formula is not None:
@@ -115,7 +115,7 @@ class Transforms(tuple[Transform, ...]):
         """Update derivatives, in place, for some parameters whose values have changed.
 
         Args:
-            derivatives: of all parameters; overwritten.
+            derivatives: the derivatives of all parameters; overwritten.
             theta: the parameters with the new values, shape (starts, parameters).
             chosen: positions of these parameters; none has two limits, or one with a formula.
         """

@@ -79,7 +79,7 @@ def metrics_of(measured: Array, predicted: Array, weights: Array | None = None) 
     Args:
         measured: y, shape (rows,).
         predicted: f, shape (rows,).
-        weights: of the rows, shape (rows,).
+        weights: the weights of the rows, shape (rows,).
 
     Returns:
         The metrics; nan for those that are not defined.

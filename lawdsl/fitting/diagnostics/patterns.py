@@ -52,7 +52,7 @@ class Pattern:
         axes: positions of the axes, one or two.
         columns: the functions of the pattern, orthonormal, shape (rows, columns).
         curve: the part of the residuals that they explain, shape (rows,).
-        share: of the residuals' squares that it explains.
+        share: the share of the residuals' squares that it explains.
         p_value: the probability under noise, for the best of all patterns tested.
     """
 
@@ -87,7 +87,7 @@ class LineCorrelation:
     Attributes:
         axis: position of that variable.
         count: how many such lines there are.
-        correlation: of residuals in one group of neighbours.
+        correlation: the correlation of residuals in one group of neighbours.
         inflation: the design effect: n rows carry the information of n/inflation independent ones.
         p_value: the probability under independent noise, for the best of all groupings tested.
     """

@@ -38,7 +38,7 @@ class ResidualView:
     """The residuals of a fit, as measured minus predicted, and the span of its Jacobian.
 
     Attributes:
-        names: of the axes along which patterns are tested.
+        names: the names of the axes along which patterns are tested.
         axes: the law's variables and, last, the prediction; shape (axes, rows).
         residual: measured minus predicted, of logarithms if these are compared; shape (rows,).
         basis: orthonormal columns that span the Jacobian, shape (rows, rank).

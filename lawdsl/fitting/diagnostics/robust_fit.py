@@ -117,11 +117,11 @@ def influential_row_findings(
 
     Args:
         law: the law.
-        problem: of the fit, which has failed, or may follow a few rows.
+        problem: the problem of the fit, which has failed, or may follow a few rows.
         runs: the table.
         is_extreme: measurements far from all others, shape (rows,). The law is fitted without
             them; if there are none, to all rows by a robust loss.
-        seed: of the starts.
+        seed: the seed of the starts.
         starts: how many; no more than the fit itself was given.
     """
     if (

@@ -41,7 +41,7 @@ class ExchangedRows:
 
     Attributes:
         rows: their numbers in the problem.
-        names: of the two variables.
+        names: the names of the two variables.
     """
 
     rows: NDArray[np.int64]

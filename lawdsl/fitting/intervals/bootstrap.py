@@ -103,7 +103,7 @@ class Resamples:
         (1999), Technometrics 41), and scales it to be consistent for normal errors.
 
         Args:
-            names: of the parameters.
+            names: the names of the parameters.
             parameters: how many of them do not lie on a bound.
 
         Returns:
@@ -171,7 +171,7 @@ def bootstrap(
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,), where each resample begins.
         resamples: how many.
-        seed: of the draws; the same seed gives the same resamples.
+        seed: the seed of the draws; the same seed gives the same resamples.
         groups: the training run of each row, shape (rows,): runs are drawn whole.
         progress: called with the number of resamples done, and their total.
         before: how a parameter is chosen before the others are fitted, repeated in each resample.

@@ -30,7 +30,7 @@ class IntervalEstimate:
     """How well the data determine the parameters of a fit.
 
     Attributes:
-        intervals: of the parameters.
+        intervals: the intervals of the parameters.
         covariance: the covariance of their errors; None where it cannot be computed.
         lower: parameters with a lower objective than the fit, if the search for intervals met some.
         notes: diagnostics.
@@ -59,7 +59,8 @@ def intervals(
         on_bound: those that lie on a bound, shape (parameters,): fixed there, without intervals.
         undetermined: those that the data do not determine, shape (parameters,): they have no
             interval, but their uncertainty enters those of the others.
-        options: of the fit: the method, level, resamples, seed and progress of the intervals.
+        options: the options of the fit: the method, level, resamples, seed and progress of the
+            intervals.
         groups: the training run of each row, shape (rows,).
         criterion: by which a parameter is chosen before the fit; None for none.
     """

@@ -171,7 +171,7 @@ def with_untransformed(problem: Problem, number: int) -> Problem:
 
     Args:
         problem: the objective to be minimised, with its data.
-        number: of the parameter.
+        number: the number of the parameter.
     """
     each = [
         Transform(t.name, None, None) if i == number else t

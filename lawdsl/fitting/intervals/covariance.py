@@ -114,7 +114,7 @@ class Covariance:
 
         Args:
             count: how many.
-            seed: of the draws; the same seed gives the same draws.
+            seed: the seed of the draws; the same seed gives the same draws.
 
         Returns:
             Shape (count, p), in the law's units.
@@ -182,7 +182,7 @@ def parameter_covariance(
     Args:
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
-        names: of the parameters.
+        names: the names of the parameters.
         fitted: how many of them do not lie on a bound: subtracted from the degrees of freedom.
         groups: the training run of each row, shape (rows,).
 
@@ -218,9 +218,9 @@ def unit_noise_covariance(
     """The covariance (JᵀWJ)⁻¹ for noise of standard deviation 1 on a row of weight 1.
 
     Args:
-        names: of the parameters.
-        slopes: of the residuals by the parameters, shape (rows, p).
-        weights: of the rows, shape (rows,); None where all are 1.
+        names: the names of the parameters.
+        slopes: the slopes of the residuals by the parameters, shape (rows, p).
+        weights: the weights of the rows, shape (rows,); None where all are 1.
     """
     weighted_slopes = _finite_columns(slopes)
     if weights is not None:
@@ -303,9 +303,9 @@ def leave_one_run_out(
     they are few, because a fit follows each of them.
 
     Args:
-        noise: of the rows.
-        slopes: of the residuals by the parameters, or free numbers, each column divided by its
-            length; shape (rows, p).
+        noise: the noise of the rows.
+        slopes: the slopes of the residuals by the parameters, or free numbers, each column divided
+            by its length; shape (rows, p).
         root: these slopes times the square roots of the rows' weights.
         groups: the training run of each row, shape (rows,).
 

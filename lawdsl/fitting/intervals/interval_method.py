@@ -25,14 +25,14 @@ class LinearisedErrors:
 
     Attributes:
         free: the free numbers of the fit, shape (parameters,).
-        covariance: of the free numbers, shape (parameters, parameters); nan for parameters on a
-            bound or undetermined, and where rounding hides what the rows determine.
+        covariance: the covariance of the free numbers, shape (parameters, parameters); nan for
+            parameters on a bound or undetermined, and where rounding hides what the rows determine.
         inflation: for each parameter, the variance with independent runs over that with independent
             rows, shape (parameters,); 1 without runs. Below 1 for a parameter that is determined
             within each run, whose rows share most of their error.
         errors: standard errors of the parameters, shape (parameters,).
         low, high: ends of the intervals, shape (parameters,); nan for parameters without one.
-        half_width: of the intervals, in standard errors of the free numbers.
+        half_width: the half width of the intervals, in standard errors of the free numbers.
         narrowest: the smallest singular value of the scaled Jacobian that is above rounding,
             relative to the largest: the inverse of its condition number.
     """
@@ -55,10 +55,10 @@ class IntervalTask:
         problem: the objective to be minimised, with its data.
         uncoupled: the fit without the bounds that depend on other parameters.
         theta: the fitted parameters, shape (parameters,).
-        names: of the parameters.
+        names: the names of the parameters.
         on_bound: those that lie on a bound, shape (parameters,).
         undetermined: those that the data do not determine, shape (parameters,).
-        options: of the fit: level, resamples, seed and progress.
+        options: the options of the fit: level, resamples, seed and progress.
         linearised: errors and intervals of the linearised fit.
         groups: the training run of each row, shape (rows,).
         criterion: by which a parameter is chosen before the fit; None for none.
@@ -89,8 +89,8 @@ class IntervalEnds:
         errors: standard errors of the parameters, shape (parameters,).
         low, high: ends of the intervals, shape (parameters,); nan for parameters without one.
         lower: parameters with a lower objective than the fit, if the method met some.
-        covariance: of the parameters, where the method computes one that replaces that of the
-            linearised fit.
+        covariance: the covariance of the parameters, where the method computes one that replaces
+            that of the linearised fit.
         resamples: how many fits the method has repeated.
         failed: how many of them did not end in a minimum.
         notes: diagnostics.

@@ -23,7 +23,7 @@ class Predictions:
     """A fitted law at some points.
 
     Attributes:
-        values: in the law's unit, shape (points,).
+        values: the values in the law's unit, shape (points,).
         unit_errors: their standard errors for noise of standard deviation 1 on a row of weight 1,
             both in the scale of the residuals, shape (points,); inf where they are undetermined.
         log: whether residuals are those of logarithms, so that errors are relative.
@@ -37,7 +37,7 @@ class Predictions:
         """Standard errors of the values in the law's unit, shape (points,).
 
         Args:
-            variance: of the noise of a row of weight 1, in the scale of the residuals.
+            variance: the variance of the noise of a row of weight 1, in the scale of the residuals.
         """
         return np.sqrt(variance) * self.unit_errors * (self.values if self.log else 1.0)
 

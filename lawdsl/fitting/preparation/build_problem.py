@@ -46,7 +46,7 @@ class CompiledLaw:
 
     Attributes:
         model: columns, shape (columns, rows) -> the law on them.
-        transforms: of the parameters.
+        transforms: the transforms of the parameters.
         exponential: whether it is the logarithm that is compiled.
         variables: how many of the columns are variables of the law; None for all.
         rests: for each further column, the positions of those that it is 1 minus.
@@ -102,7 +102,7 @@ def problem_of(
         columns: its variables in its order, shape (variables, rows).
         target: measured values of its output, shape (rows,).
         objective: what to minimise.
-        weights: of the rows, shape (rows,).
+        weights: the weights of the rows, shape (rows,).
     """
     return compile_law(law, objective.log).problem(columns, target, objective, weights)
 
@@ -218,7 +218,7 @@ def compile_array_model(law: Law, columns: Array) -> ArrayModel:
     """Compile a law with index sets on the rows of a table.
 
     Args:
-        law: with its labels.
+        law: the law, with its labels.
         columns: its variables, shape (variables, rows).
     """
     schema = law.declarations.schema

@@ -89,7 +89,7 @@ def unidentifiable_directions(symmetries: Freedom) -> UnidentifiableDirections:
     """What a fit needs of the symmetries of a law.
 
     Args:
-        symmetries: of the law, whose directions no data can determine.
+        symmetries: the symmetries of the law, whose directions no data can determine.
     """
     return UnidentifiableDirections(symmetries.lost, symmetries.parameters, symmetries.held)
 

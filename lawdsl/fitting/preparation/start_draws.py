@@ -20,7 +20,7 @@ def draw_values(law: Law, columns: Array, draws: int, seed: int, rng: np.random.
         law: the law.
         columns: its variables, shape (variables, rows).
         draws: how many values of each parameter.
-        seed: of the values that are scaled to the terms of the law.
+        seed: the seed of the values that are scaled to the terms of the law.
         rng: of the others.
 
     Returns:

@@ -41,7 +41,8 @@ def draw_scaled_to_terms(
     Args:
         law: the law, without index sets that are computed on arrays.
         columns: its variables, shape (variables, rows).
-        values: of the parameters without a scale in the expression, shape (draws, parameters).
+        values: the values of the parameters without a scale in the expression, shape (draws,
+            parameters).
         rng: of the draws.
 
     Returns:
@@ -220,7 +221,7 @@ def only_parameter(term: sp.Expr, parameters: Mapping[sp.Symbol, int]) -> sp.Sym
     """Return the one parameter in a term.
 
     Args:
-        term: with exactly one parameter.
+        term: the term, with exactly one parameter.
         parameters: symbol -> its number.
     """
     (symbol,) = term.free_symbols & parameters.keys()

@@ -91,7 +91,7 @@ def linear_in(law: Law, expression: sp.Expr) -> tuple[int, ...]:
 
     Args:
         law: the law.
-        expression: in its symbols.
+        expression: the expression in its symbols.
     """
     symbols = [q.symbol for q in law.parameters if len({b.lower for b in q.bounds}) < 2]
     with bounded(law.declarations):

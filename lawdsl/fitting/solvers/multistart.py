@@ -99,7 +99,7 @@ def optimum(
         starts: how many; `auto` adds starts until several agree; `declared` takes those of the
             file; a mapping is one start. An array is one start of the engine itself, which is moved
             into the domain.
-        seed: of the draws; the same seed gives the same optimum.
+        seed: the seed of the draws; the same seed gives the same optimum.
         progress: called with the number of starts done, and their total.
         solvers: the solver from anywhere to near the minima, and the one from there to the minima.
             A single start given by the user is followed by a trust region instead.

@@ -58,7 +58,7 @@ def newton(
     Args:
         problem: the objective with its data, or its projection.
         starts: free numbers near minima, shape (starts, parameters).
-        options: of the search; the tolerance is relative to the loss.
+        options: the options of the search; the tolerance is relative to the loss.
     """
     projected = with_objective(problem, options)
     problem = projected.problem

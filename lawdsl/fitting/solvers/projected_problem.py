@@ -126,8 +126,8 @@ class ProjectedProblem:
 
         Args:
             free: free numbers, shape (starts, parameters).
-            weights: of the squared residuals, shape (starts, rows).
-            objective: of the losses.
+            weights: the weights of the squared residuals, shape (starts, rows).
+            objective: the objective of the losses.
         """
         problem, linear = self.problem, list(self.linear)
         theta, derivatives = parameters_and_derivatives(problem.transforms, free, second=False)
@@ -239,7 +239,7 @@ class ProjectedPoint:
         problem: the objective to be minimised, with its data.
         free: free numbers, shape (starts, parameters).
         theta: parameters, of the same shape.
-        derivatives: of the parameters by the free numbers.
+        derivatives: the derivatives of the parameters by the free numbers.
         evaluation: the model there.
         state: residuals and losses.
         excluded: free numbers that a step leaves out, fixed or on a bound, shape (starts,

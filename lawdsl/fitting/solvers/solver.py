@@ -30,7 +30,7 @@ class SolverOptions:
     """How a solver searches; None leaves the choice to the solver.
 
     Attributes:
-        objective: in place of the problem's own.
+        objective: the objective in place of the problem's own.
         fixed: free numbers that are not changed, shape (starts, parameters).
         tolerance: the relative decrease of the objective at which a search ends.
         evaluations: the largest number of evaluations of the model for each start.
@@ -77,7 +77,7 @@ def with_objective(problem: Problem | ProjectedProblem, options: SolverOptions) 
 
     Args:
         problem: the objective with its data, or its projection.
-        options: of the search.
+        options: the options of the search.
     """
     search, objective = as_projected(problem), options.objective
     if objective is None:
@@ -91,7 +91,7 @@ def gradient_norms(problem: Problem, points: Array, options: SolverOptions) -> A
     Args:
         problem: the objective to be minimised, with its data.
         points: free numbers, shape (starts, parameters).
-        options: of the search; fixed free numbers count as 0.
+        options: the options of the search; fixed free numbers count as 0.
 
     Returns:
         Shape (starts,); nan if the options do not request it.

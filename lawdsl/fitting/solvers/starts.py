@@ -35,7 +35,7 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
         law: the law.
         problem: the objective to be minimised, with its data.
         count: how many starts.
-        seed: of the draws.
+        seed: the seed of the draws.
 
     Returns:
         Free numbers, shape (up to count, parameters), in increasing order of the objective but for
@@ -67,7 +67,7 @@ def no_value_error(law: PreparedLaw, problem: Problem, seed: int) -> LawdslError
     Args:
         law: the law.
         problem: the fit.
-        seed: of the draws.
+        seed: the seed of the draws.
     """
     theta = law.draw(problem.columns, MIN_DRAWS, seed, np.random.default_rng(seed))
     with np.errstate(all="ignore"):

@@ -42,7 +42,7 @@ def trust_region(
     Args:
         problem: the objective with its data, or its projection.
         starts: free numbers, shape (starts, parameters).
-        options: of the search.
+        options: the options of the search.
 
     Raises:
         ValueError: the options fix free numbers, which this solver does not support.

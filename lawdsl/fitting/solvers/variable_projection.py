@@ -82,7 +82,7 @@ def least_squares_linear(
         problem: the objective to be minimised, with its data.
         evaluation: the model at theta.
         theta: parameters, shape (starts, parameters).
-        weights: of the squared residuals, shape (starts, rows).
+        weights: the weights of the squared residuals, shape (starts, rows).
 
     Returns:
         Parameters, (starts, parameters), and which linear ones lie on a bound, (starts, linear).
@@ -125,7 +125,7 @@ def minimise_over_linear(
         problem: the objective to be minimised, with its data.
         evaluation: the model at theta.
         theta: parameters, shape (starts, parameters); the linear ones are the start of the search.
-        objective: in place of the problem's own.
+        objective: the objective in place of the problem's own.
         decrease_atol: a smaller predicted decrease ends the search, shape (starts,).
         fixed: which of the linear ones are not changed, shape (starts, linear).
         decrease_rtol: relative to the objective: a smaller predicted decrease ends the search.
