@@ -370,7 +370,8 @@ def _bounded_least_squares(gram: Array, right_side: Array, bounded: Mask) -> Arr
 
 
 def _by_nnls(gram: Array, right_side: Array, bounded: Mask) -> Array:
-    """The same minimum for one start, by SciPy's active-set method of Lawson and Hanson."""
+    """The linear parameters at the minimum for one start, by SciPy's active-set method of Lawson
+    and Hanson."""
     values, vectors = np.linalg.eigh(gram)
     # gram may be indefinite by rounding
     root = np.sqrt(np.maximum(values, RIDGE))
