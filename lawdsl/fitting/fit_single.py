@@ -190,7 +190,7 @@ class _FitTask:
     inflections: tuple[Inflection, ...] = ()
 
     def with_law(self, law: Law) -> _FitTask:
-        """Repeat the fit with a law that has further bounds."""
+        """The task of fitting a law with further bounds to the same rows."""
         prepared = prepare(law)
         problem = _problem(prepared, self.runs, self.problem.objective)
         return replace(self, law=law, prepared=prepared, problem=problem)
