@@ -51,7 +51,9 @@ def read(folder: Path) -> list[str]:
     plain = verification.file_hash
     with (
         mock.patch.object(verification, "file_hash", hashing),
-        mock.patch.object(verification, "UNCERTAIN_MTIME_SECONDS", -1e9),  # times of change cannot be set
+        mock.patch.object(
+            verification, "UNCERTAIN_MTIME_SECONDS", -1e9
+        ),  # times of change cannot be set
     ):
         verification.verify(open_corpus(folder / name) for name in CORPORA)
     return seen
