@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import runs
 import sweeps
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.files import write
 from lawdsl.runners.corpora import verification
 from lawdsl.runners.corpora.corpus import open_corpus
 
@@ -103,8 +105,55 @@ def test_hashes_that_were_kept_and_are_damaged_are_done_without(folder: Path, co
     assert read(folder) == []
 
 
-def test_where_nothing_can_be_kept_it_is_read_every_time(folder: Path):
-    (folder / "code" / verification.CACHE).mkdir()
+@pytest.fixture
+def user_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache of the user, while the folder of the corpus `code` cannot be written."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "code" / verification.CACHE).mkdir()
+    return tmp_path / "cache" / "lawdsl" / "verified"
+
+
+def test_hashes_of_a_read_only_corpus_are_kept_in_a_cache_of_the_user(
+    folder: Path, user_cache: Path
+):
+    assert len(read(folder)) == 6
+    assert len(list(user_cache.iterdir())) == 1
+    assert read(folder) == []
+    flip(folder / "code" / "tokens.bin")
+    with pytest.raises(LawdslError, match="tokens.bin"):
+        read(folder)
+
+
+def test_a_corpus_that_has_become_read_only_is_read_once_more_and_then_no_more(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    read(folder)
+    (folder / "code" / "tokens.bin").write_bytes((folder / "code" / "tokens.bin").read_bytes())
+    stale = (folder / "code" / verification.CACHE).read_text()
+
+    def refuse(path: Path, text: str) -> None:
+        if path.name == verification.CACHE:
+            raise OSError(errno.EROFS, "Read-only file system")
+        write(path, text)
+
+    monkeypatch.setattr(verification, "write", refuse)
+    assert read(folder) == ["code/tokens.bin"]
+    assert read(folder) == []
+    assert (folder / "code" / verification.CACHE).read_text() == stale
+
+
+def test_each_machine_reads_a_corpus_itself(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    for machine in ("first", "second"):
+        monkeypatch.setattr("socket.gethostname", lambda machine=machine: machine)
+        assert len(read(folder)) == 6
+        assert read(folder) == []
+    monkeypatch.setattr("socket.gethostname", lambda: "first")
+    assert read(folder) == []
+
+
+def test_where_nothing_can_be_kept_it_is_read_every_time(folder: Path, user_cache: Path):
+    user_cache.parent.parent.write_text("no folder")
     assert len(read(folder)) == 6
     assert len(read(folder)) == 3
 
