@@ -251,7 +251,7 @@ def test_where_a_document_falls_is_decided_by_what_it_says(
     write_jsonl(folder / "a.jsonl", texts)
     parts = split(folder, train="0.5", validation="0.3")
     drafts = [
-        {t for t, key in batch if key in keys}
+        {document.text for document, key in batch if key in keys}
         for batch in build._batches(documents.read_documents([folder / "a.jsonl"]))
         for keys in build._ranges(parts.values())
     ]

@@ -30,7 +30,7 @@ text_source = option_group(
         default="text",
         show_default=True,
         metavar="NAME",
-        help="Where the text is in JSON lines and Parquet.",
+        help="Where the text is in JSON lines and Parquet; or tokens, for `corpus`.",
     ),
     click.option(
         "--glob", default="*", metavar="PATTERN", help="Which files of folders: --glob '*.py'."
@@ -166,7 +166,8 @@ def corpus(
     """Make corpora, folders of tokens, of text.
 
     FILE is text or JSON lines (.jsonl), either of them packed (.gz, .zst), Parquet, or a folder of
-    such files.
+    such files. It may be tokens of that tokenizer: a data set of Megatron (.bin beside .idx), or
+    Parquet with a column of lists that --text-field names.
 
     \b
     lawdsl corpus text.jsonl --tokenizer tokenizer.json -o corpora \\

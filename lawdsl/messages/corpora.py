@@ -90,6 +90,18 @@ CORPORA: dict[str, Message] = {
         "backtracks without end on a long run of letters. The patterns are shown: simplify them, or "
         "take another tokenizer.",
     ),
+    "R0217": Message(
+        "a Megatron data set that cannot be read",
+        "Its tokens are in a .bin file and its documents in the .idx file beside it, in the format "
+        "`mmap`, version 1, with integer tokens. One of the files is missing, torn, or belongs to "
+        "another one. Bring both again, or make them again with Megatron's preprocessing.",
+    ),
+    "R0218": Message(
+        "tokens that are not those of the tokenizer",
+        "Tokens mean something only with the tokenizer that they were made with, so `lawdsl corpus` "
+        "takes them with that tokenizer, whose vocabulary has every one of them. Name the right "
+        "one with --tokenizer. Other commands need text.",
+    ),
 }
 
 VALIDATION: dict[str, Message] = {

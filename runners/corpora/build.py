@@ -1,4 +1,4 @@
-"""Text -> corpora: documents read, split, deduplicated, tokenized and written.
+"""Text or tokens -> corpora: documents read, split, deduplicated, tokenized and written.
 
 Documents are assigned to the parts of a split by a hash of their content, so copies of a document
 fall into one part. Parts for validation are made first: their paragraphs are removed from others.
@@ -18,6 +18,7 @@ from .atomic_folders import new_folders, writing
 from .corpus import Corpus, open_corpus, paragraph_keys
 from .deduplication import Deduplicate, Sieve, document_key
 from .documents import Progress, TextDocument, find_files, read_documents
+from .token_documents import with_text
 from .tokenizer import Tokenizer, load_tokenizer
 from .writer import Writer
 
@@ -83,10 +84,11 @@ def write_corpora(
     as they come; memory holds some documents, and 16 to 40 bytes for each document and paragraph.
 
     Args:
-        inputs: files and folders of text.
+        inputs: files and folders of text, or of tokens of the tokenizer.
         parts: folder -> part; shares that sum to less than 1 omit documents.
         tokenizer: or the path of one.
-        glob, text_field: of files in folders; of JSON lines and Parquet.
+        glob, text_field: of files in folders; of JSON lines and Parquet, where a column may have
+            lists of tokens.
         deduplicate: remove repeated paragraphs, or only repeated documents.
         against: corpora whose paragraphs are removed in any case.
         force: replace corpora that exist.
@@ -96,8 +98,8 @@ def write_corpora(
         The corpora, in the order of the parts.
 
     Raises:
-        LawdslError: text that cannot be read (R0201 to R0203), none of it (R0204), or a folder that
-            cannot be made (R0205, R0209, R0211 to R0213).
+        LawdslError: text or tokens that cannot be read (R0201 to R0203, R0217, R0218), none of them
+            (R0204), or a folder that cannot be made (R0205, R0209, R0211 to R0213).
     """
     _check_apart(parts, [*inputs, *against])
     encoder = tokenizer if isinstance(tokenizer, Tokenizer) else load_tokenizer(tokenizer)
@@ -112,7 +114,8 @@ def write_corpora(
         ]
         for first, share in laps.items():
             some = [draft for draft in drafts if draft.part.first is first]
-            for batch in _batches(read_documents(files, text_field, work.lap(share))):
+            read = read_documents(files, text_field, work.lap(share), tokens=True)
+            for batch in _batches(with_text(read, encoder)):
                 for draft in some:
                     draft.add(batch, sieve)
             for draft in some:
@@ -135,14 +138,14 @@ class Draft:
     read: int = 0
     offered: int = 0
 
-    def add(self, batch: Sequence[tuple[str, int]], sieve: Sieve) -> None:
+    def add(self, batch: Sequence[tuple[TextDocument, int]], sieve: Sieve) -> None:
         """Write those documents that belong to the part.
 
         Args:
-            batch: texts with their hashes.
+            batch: documents with their hashes.
             sieve: removes duplicates.
         """
-        mine = [(text, key) for text, key in batch if key in self.keys]
+        mine = [(document, key) for document, key in batch if key in self.keys]
         self.read += len(mine)
         self.offered += len(batch)
         self.writer.add(sieve.sift(mine), self.part.max_document_tokens)
@@ -204,12 +207,12 @@ def _ranges(parts: Iterable[CorpusPart]) -> Iterator[range]:
         start += part.share
 
 
-def _batches(documents: Iterable[TextDocument]) -> Iterator[list[tuple[str, int]]]:
-    """Texts with the hashes that decide to which part they fall."""
-    batch: list[tuple[str, int]] = []
+def _batches(documents: Iterable[TextDocument]) -> Iterator[list[tuple[TextDocument, int]]]:
+    """Documents with the hashes that decide to which part they fall."""
+    batch: list[tuple[TextDocument, int]] = []
     size = 0
     for document in documents:
-        batch.append((document.text, document_key(document.text)))
+        batch.append((document, document_key(document.text)))
         size += len(document.text)
         if len(batch) == BATCH_DOCUMENTS or size >= BATCH_CHARACTERS:
             yield batch

@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .documents import TextDocument
 
 MIN_PARAGRAPH_LETTERS = 32
 """Paragraphs with fewer letters and digits are kept: headings such as `SEE ALSO` recur."""
@@ -33,11 +35,14 @@ class Made:
     Attributes:
         key: the key of the whole document, before any paragraph was removed.
         paragraphs: keys of the remaining paragraphs that are not short.
+        tokens: those it was read with, shape (tokens,); None where it was read as text, or where
+            paragraphs were removed.
     """
 
     text: str
     key: int
     paragraphs: tuple[int, ...]
+    tokens: NDArray[Any] | None = None
 
 
 def paragraphs(text: str) -> list[str]:
@@ -115,25 +120,25 @@ class Sieve:
         self.barred = HashSet(*self.barred.levels, *self.paragraphs.levels)
         self.paragraphs = HashSet()
 
-    def sift(self, documents: Sequence[tuple[str, int]]) -> list[Made]:
+    def sift(self, documents: Sequence[tuple[TextDocument, int]]) -> list[Made]:
         """Remove repetitions from documents, given with their keys; empty documents are omitted."""
         split = [
-            [(text, key(text)) for text in paragraphs(document_text)]
-            for document_text, _ in documents
+            [(text, key(text)) for text in paragraphs(document.text)] for document, _ in documents
         ]
         flat = np.array([k for parts in split for _, k in parts], dtype=np.uint64)
         is_duplicate = self.barred.has(flat)
         if self.what == "paragraphs":
             is_duplicate |= self.paragraphs.has(flat)
         old = {int(k) for k in flat[is_duplicate]}
-        copies = self._copies([document_text for _, document_text in documents])
+        copies = self._copies([index for _, index in documents])
         documents_left, met = [], set[int]()
-        for (_, document_text), parts, copy in zip(documents, split, copies, strict=True):
+        for (document, index), parts, copy in zip(documents, split, copies, strict=True):
             if not copy:
                 fresh = list(self._fresh(parts, old))
                 met.update(k for _, k in fresh)
-                if document := _made(document_text, fresh, cut=len(fresh) < len(parts)):
-                    documents_left.append(document)
+                cut = len(fresh) < len(parts)
+                if made := _made(index, fresh, None if cut else document.tokens, cut=cut):
+                    documents_left.append(made)
         self.paragraphs.add(met - {0})
         return documents_left
 
@@ -158,9 +163,11 @@ class Sieve:
                     old.add(k)
 
 
-def _made(index: int, fresh: Sequence[tuple[str, int]], cut: bool) -> Made | None:
+def _made(
+    index: int, fresh: Sequence[tuple[str, int]], tokens: NDArray[Any] | None, *, cut: bool
+) -> Made | None:
     """A document of the remaining paragraphs; None if they are blank, or if only short ones remain
     of a document that was cut."""
     text = "".join(text for text, _ in fresh)
     keys = tuple(k for _, k in fresh if k)
-    return Made(text, index, keys) if text.strip() and (keys or not cut) else None
+    return Made(text, index, keys, tokens) if text.strip() and (keys or not cut) else None

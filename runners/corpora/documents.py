@@ -1,4 +1,7 @@
-"""Files -> documents, one after another: text, JSON lines and Parquet, and folders of them."""
+"""Files -> documents, one after another: text, JSON lines, Parquet, and folders of them.
+
+Documents may be tokens already: lists of integers in Parquet, and data sets of Megatron.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from numpy.typing import NDArray
+
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+
+from .megatron import DATA, INDEX, open_megatron
 
 _HALF = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, which is no character by itself
 
@@ -33,10 +40,14 @@ Bytes = IO[bytes] | gzip.GzipFile | io.BufferedReader
 
 @dataclass(frozen=True)
 class TextDocument:
-    """A text, and where it was read: a file, with the line or row in it."""
+    """A text, and where it was read: a file, with the line or row in it.
+
+    A document that is tokens already has these, shape (tokens,), and no text until it is decoded.
+    """
 
     text: str
     source: str
+    tokens: NDArray[Any] | None = None
 
 
 def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
@@ -69,28 +80,37 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
             exists = path.exists()
             message = "this is not a regular file" if exists else "there is no such file"
             raise _unreadable_error(message, path, "give the path of a file or folder")
+    # the index of a Megatron data set stands for its tokens, which lie beside it
+    tokens = (path.with_suffix(DATA) if path.suffix == INDEX else path for path in files)
+    files = [of if of.is_file() else path for path, of in zip(files, tokens, strict=True)]
     return list(dict.fromkeys(files))
 
 
 def read_documents(
-    files: Sequence[Path], text_field: str = "text", progress: Progress | None = None
+    files: Sequence[Path],
+    text_field: str = "text",
+    progress: Progress | None = None,
+    *,
+    tokens: bool = False,
 ) -> Iterator[TextDocument]:
     """Yield every document of the files; a text file is one document, or more if it is very long.
 
-    JSON lines (.jsonl, .json) and Parquet are recognised by their names, all else is text; .gz and
-    .zst are decompressed.
+    JSON lines (.jsonl, .json), Parquet and data sets of Megatron (.bin) are recognised by their
+    names, all else is text; .gz and .zst are decompressed.
 
     Args:
         files: their paths.
         text_field: the field of a JSON line, or the column of a Parquet file, that has the text.
         progress: called with the bytes read so far, and the bytes of all files.
+        tokens: whether documents may be tokens, in a Megatron data set or a column of lists.
 
     Returns:
         An iterator over documents.
 
     Raises:
         LawdslError: text that is not UTF-8 (R0201), not of its kind (R0202), or a document larger
-            than `MAX_RECORD_BYTES` (R0215), with the place; a file that cannot be read (R0203).
+            than `MAX_RECORD_BYTES` (R0215), with the place; a file that cannot be read (R0203, R0217);
+            tokens where text is needed (R0218).
     """
     with _readable(files):
         sizes = [path.stat().st_size for path in files]
@@ -102,7 +122,10 @@ def read_documents(
                 progress(before + done, total)
 
         with _readable([path]):
-            yield from _reader(path)(path, text_field, read)
+            for document in _reader(path)(path, text_field, read):
+                if document.tokens is not None and not tokens:
+                    raise _tokens_error(document.source)
+                yield document
         before += size
         read(0, before)
 
@@ -289,12 +312,14 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
 
     try:
         with pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
+            schema = file.schema_arrow
+            names = schema.names
             leaves = [file.schema.column(i).path for i in range(len(file.schema))]
         if text_field not in names:
             message, has = f'the column "{text_field}" is missing', ", ".join(names) or "none"
             help = "name the column of the text with --text-field"
             raise _damaged_document_error(message, str(path), help, f"the columns are: {has}")
+        is_tokens = _is_list_of_integers(schema.field(text_field).type)
         dictionary_columns = (
             [text_field] if text_field in leaves else []
         )  # a text that comes often is kept once
@@ -307,11 +332,25 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
                     for value in batch.column(0):
                         number += 1
                         location = f"{path}:{number}"
-                        yield TextDocument(_cell(value, text_field, location), location)
+                        if is_tokens:
+                            ids = _ids(value, text_field, location)
+                            yield TextDocument("", location, ids)
+                        else:
+                            yield TextDocument(_cell(value, text_field, location), location)
                     read(size * number // rows)
     except pa.ArrowException as error:
         why = str(error).splitlines()[0]
         raise _unreadable_error(f"this is not a readable Parquet file: {why}", path) from None
+
+
+def _is_list_of_integers(kind: Any) -> bool:
+    """Whether a type of Arrow is that of a column of lists of integers."""
+    import pyarrow as pa
+
+    is_list = (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+    return is_list and pa.types.is_integer(kind.value_type)
 
 
 def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:
@@ -352,12 +391,37 @@ def _cell(value: Any, text_field: str, location: str) -> str:
     return text
 
 
+# ---- tokens ----
+
+
+def _megatron(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
+    for number, (ids, position) in enumerate(open_megatron(path).read()):
+        yield TextDocument("", f"{path}, document {number}", ids)
+        read(position)
+
+
+def _ids(value: Any, text_field: str, location: str) -> NDArray[Any]:
+    """The tokens in a row of a column of lists."""
+    ids = value.values
+    if ids is None or ids.null_count:
+        what = "is null" if ids is None else "has a null"
+        help = "leave the row out, or name another column with --text-field"
+        raise _damaged_document_error(
+            f'the column "{text_field}" {what} in this row', location, help
+        )
+    if ids.nbytes > MAX_RECORD_BYTES:
+        raise _too_large_error("the list of tokens", location)
+    return ids.to_numpy()
+
+
 READERS = {
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
     ".json": _json_lines,
     ".parquet": _parquet,
     ".pq": _parquet,
+    DATA: _megatron,
+    INDEX: _megatron,
 }
 """By the ends of names; all other files are text."""
 PACKED = (".gz", ".zst")
@@ -380,6 +444,12 @@ def _too_large_error(subject: str, location: str) -> LawdslError:
     message = f"{subject} is larger than a document may be: {MAX_RECORD_BYTES:,} bytes"
     help = "cut it into documents, or leave the file out with --glob"
     return LawdslError(Diagnostic("R0215", message, place=location, help=help))
+
+
+def _tokens_error(location: str) -> LawdslError:
+    message = "the document is tokens, not text"
+    help = "make a corpus of it with `lawdsl corpus`, or name a column of text with --text-field"
+    return LawdslError(Diagnostic("R0218", message, place=location, help=help))
 
 
 def _unreadable_error(message: str, path: Path, help: str | None = None) -> LawdslError:

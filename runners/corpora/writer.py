@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .corpus import CORPUS_SCHEMA, FACTS, HASHED, file_hash, fingerprint
 from .deduplication import Made
+from .token_documents import decode
 from .tokenizer import Encoded, Tokenizer, encode_texts
 
 RAW = "paragraphs.raw"  # the keys of the paragraphs of each document, as they come
@@ -42,9 +43,13 @@ class Writer:
             documents: the documents.
             longest: of a document with more tokens, a piece at a random position is written.
         """
-        texts = encode_texts(self.tokenizer, (d.text for d in documents), longest is not None)
-        pairs = zip(documents, texts, strict=True)
-        self.write((document, *_piece(document, encoding, longest)) for document, encoding in pairs)
+        texts = encode_texts(
+            self.tokenizer, (d.text for d in documents if d.tokens is None), longest is not None
+        )
+        pairs = ((d, next(texts) if d.tokens is None else None) for d in documents)
+        self.write(
+            (document, *self._piece(document, encoding, longest)) for document, encoding in pairs
+        )
 
     def write(self, documents: Iterable[tuple[Made, NDArray[Any], int]]) -> None:
         """Write documents with their tokens, without end of text, and the bytes of their text."""
@@ -96,6 +101,21 @@ class Writer:
         text = json.dumps(facts, indent=2) + "\n"
         (self.folder / FACTS).write_text(text, encoding="utf-8")
 
+    def _piece(
+        self, document: Made, encoding: Encoded | None, longest: int | None
+    ) -> tuple[NDArray[Any], int]:
+        """The tokens of a document with room for the one that ends it, and the bytes of their text."""
+        if encoding is not None:
+            return _piece_of_text(document, encoding, longest)
+        ids = document.tokens
+        assert ids is not None
+        text = document.text
+        if longest is not None and len(ids) >= longest:
+            first = document.key % (len(ids) - longest + 2)
+            ids = ids[first : first + longest - 1]
+            (text,) = decode(self.tokenizer, [ids])
+        return ids, len(text.encode("utf-8"))
+
     def _keep(self, selected: NDArray[np.int64], bounds: NDArray[np.int64]) -> None:
         """Only these documents, in this order."""
         path, shorter = self.folder / "tokens.bin", self.folder / "kept.bin"
@@ -131,8 +151,10 @@ def save(path: Path, array: NDArray[Any]) -> None:
         file.write(array.data)
 
 
-def _piece(document: Made, encoding: Encoded, longest: int | None) -> tuple[NDArray[Any], int]:
-    """The tokens of a document with room for the one that ends it, and the bytes of their text."""
+def _piece_of_text(
+    document: Made, encoding: Encoded, longest: int | None
+) -> tuple[NDArray[Any], int]:
+    """As `Writer._piece`, for a document that was read as text."""
     text, ids, offsets = document.text, encoding.ids, encoding.offsets
     if offsets is not None and longest is not None and len(ids) >= longest:
         first = document.key % (len(ids) - longest + 2)
