@@ -137,23 +137,6 @@ def test_a_model_that_is_loaded_begins_with_the_loss_it_has(
         assert measured["loss"] == pytest.approx(full_loss(model, rows), rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        GROUPED | {"model_type": "granite", "logits_scaling": 8.0},
-        GROUPED | {"model_type": "cohere", "logit_scale": 0.25},
-        GROUPED | {"model_type": "gemma2", "final_logit_softcapping": 30.0},
-        GROUPED | {"model_type": "gemma3_text", "final_logit_softcapping": 30.0},
-    ],
-    ids=lambda config: config["model_type"],
-)
-@pytest.mark.parametrize("initialization", ["width-scaled", "transformers"])
-def test_a_family_that_changes_its_logits_is_refused(config: dict[str, Any], initialization: str):
-    said = refusal(config, initialization)
-    assert said.startswith("error[R0304]")
-    assert "this family scales or caps its logits" in said
-
-
 # --- what is counted and drawn
 
 

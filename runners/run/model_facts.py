@@ -17,12 +17,14 @@ class Experts:
         used: the number that process a token; 0 where the configuration does not state it.
         parameters: of all of them.
         auxiliary: what the configuration asks to be added to the loss for the router, as text.
+        router_loss: the coefficient of the router loss that the model computes; 0 for none.
     """
 
     count: int
     used: int
     parameters: int
     auxiliary: tuple[str, ...]
+    router_loss: float = 0.0
 
     @property
     def idle(self) -> int | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..spec import CorpusSpec, ModelSpec, Paths, Run, RunOrder
+from ..run.model_facts import ModelFacts
+from ..spec import CorpusSpec, ModelSpec, Paths, Run, RunOrder, Training
 from .inputs import SweepInputs
 from .sweep import GridRun, Sweep
 
@@ -62,10 +63,17 @@ def _run(sweep: Sweep, inputs: SweepInputs, cell: GridRun) -> Run:
             for name, share in cell.mixture.items()
         },
         validation={name: facts.fingerprint for name, facts in inputs.validation.items()},
-        training=sweep.training[cell.model],
+        training=_training(sweep.training[cell.model], facts),
         evaluate=sweep.evaluate[cell.model],
         seed=cell.seed,
     )
+
+
+def _training(training: Training, facts: ModelFacts) -> Training:
+    """The optimisation of a run, with the router loss of its model unless the sweep states one."""
+    if facts.experts is None or "router_loss" in training.model_fields_set:
+        return training
+    return training.model_copy(update={"router_loss": facts.experts.router_loss})
 
 
 def _order(

@@ -8,6 +8,7 @@ from lawdsl.core.diagnostics import Diagnostic
 
 from ..run.disk import bytes_text
 from ..run.model_facts import ModelFacts
+from ..spec import Training
 from .inputs import SweepInputs
 from .sweep import Sweep
 
@@ -27,7 +28,7 @@ def model_warnings(sweep: Sweep, inputs: SweepInputs) -> Iterator[Diagnostic]:
         if facts.dropout and not sweep.training[name].dropout:
             yield _dropout(name, facts, location)
         if facts.experts is not None:
-            yield _experts(name, facts, location)
+            yield _experts(name, facts, sweep.training[name], location)
 
 
 def _dropout(name: str, facts: ModelFacts, location: str) -> Diagnostic:
@@ -41,7 +42,7 @@ def _dropout(name: str, facts: ModelFacts, location: str) -> Diagnostic:
     )
 
 
-def _experts(name: str, facts: ModelFacts, location: str) -> Diagnostic:
+def _experts(name: str, facts: ModelFacts, training: Training, location: str) -> Diagnostic:
     experts = facts.experts
     assert experts is not None
     if experts.idle is None:
@@ -51,8 +52,15 @@ def _experts(name: str, facts: ModelFacts, location: str) -> Diagnostic:
             f"{experts.used} of {experts.count} experts work on a token: N ="
             f" {facts.non_embedding:,} counts all, N_active = {facts.active:,} those at work"
         )
+    stated = "router_loss" in training.model_fields_set
+    coefficient = training.router_loss if stated else experts.router_loss
     notes: tuple[str, ...] = ()
-    if experts.auxiliary:
+    if coefficient:
+        notes = (
+            f"the loss of its router is added in training, times {coefficient:g}; validation losses"
+            " are without it",
+        )
+    elif experts.auxiliary:
         notes = (
             f"the router's own loss ({', '.join(experts.auxiliary)}) is not added: its load may"
             " become uneven",

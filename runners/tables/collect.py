@@ -158,7 +158,7 @@ def _row(run: GatheredRun, point: Mapping[str, Any], before: Mapping[str, Any]) 
             row[f"dL_{name}"] = measured["loss"] - before[name]["loss"]
     setting_names = ("schedule", "steps", "batch", "sequence", "precision")
     row |= {name: getattr(training, name) for name in setting_names}
-    same = ("learning_rate", "S1", "S2", "train_loss", "tokens_per_second", "mfu")
+    same = ("learning_rate", "S1", "S2", "train_loss", "router_loss", "tokens_per_second", "mfu")
     row |= {name: point.get(name) for name in (*same, "seconds", "device")}
     row["peak_memory"] = point.get("peak_memory_bytes")
     return row

@@ -6,12 +6,16 @@ The logits of a batch are the largest array in training: 64 x 2,048 tokens by a 
 of tokens at a time. The gradients are computed from each chunk while its logits exist, in the
 forward pass: three matrix products a chunk, as many as with all logits at once, and the backward
 pass only scales them.
+
+Some families multiply their logits by a number s, or bound them by a soft cap c: z' = s z, or
+z' = c tanh(s z / c), with dz'/dz = s (1 - (z'/c)^2).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 import torch
@@ -22,6 +26,22 @@ IGNORED = -100
 """The target of a token that is not counted, as in torch."""
 
 
+@dataclass(frozen=True)
+class LogitTransform:
+    """What a model does to the logits of its head before the softmax: cap tanh(scale z / cap).
+
+    Attributes:
+        scale: their factor.
+        cap: the bound of their magnitude; None for none.
+    """
+
+    scale: float = 1.0
+    cap: float | None = None
+
+
+UNCHANGED = LogitTransform()
+
+
 def chunked_loss(
     hidden: Tensor,
     weight: Tensor,
@@ -29,6 +49,7 @@ def chunked_loss(
     *,
     chunk: int | None = None,
     bias: Tensor | None = None,
+    transform: LogitTransform = UNCHANGED,
 ) -> Tensor:
     """Sum -log p over the targets, in nats: a scalar that can be differentiated once.
 
@@ -42,6 +63,7 @@ def chunked_loss(
             one that is not counted.
         chunk: tokens whose logits exist at once; by the size of the vocabulary if None.
         bias: the bias of the head, (vocabulary,).
+        transform: what is done to the logits of the head.
 
     Returns:
         A scalar tensor, in nats.
@@ -50,8 +72,9 @@ def chunked_loss(
     chunk = chunk or default_chunk(len(targets), len(weight), hidden.device.type)
     needs_gradient = any(t is not None and t.requires_grad for t in (hidden, weight, bias))
     if not (torch.is_grad_enabled() and needs_gradient):
-        return token_losses(hidden, weight, targets, chunk, bias=bias).sum()
-    return _with_gradients(hidden, weight, bias, targets, chunk, _product_type(hidden))[0]
+        return token_losses(hidden, weight, targets, chunk, bias=bias, transform=transform).sum()
+    product, scale, cap = _product_type(hidden), transform.scale, transform.cap
+    return _with_gradients(hidden, weight, bias, targets, chunk, product, scale, cap)[0]
 
 
 def token_losses(
@@ -61,6 +84,7 @@ def token_losses(
     chunk: int | None = None,
     *,
     bias: Tensor | None = None,
+    transform: LogitTransform = UNCHANGED,
 ) -> Tensor:
     """Give -log p of every target in nats, without a gradient.
 
@@ -71,6 +95,7 @@ def token_losses(
             one that is not counted.
         chunk: tokens whose logits exist at once; by the size of the vocabulary if None.
         bias: the bias of the head, (vocabulary,).
+        transform: what is done to the logits of the head.
 
     Returns:
         Shape (rows * tokens,), float32 (float64 if `hidden` is), 0 where the target is -100.
@@ -82,14 +107,29 @@ def token_losses(
         narrow = weight.to(product)
         losses = [
             cross_entropy(
-                _logits(some.to(product), narrow, bias, high),
+                transformed(_logits(some.to(product), narrow, bias, high), transform),
                 target,
                 reduction="none",
                 ignore_index=IGNORED,
             )
             for some, target in zip(hidden.split(chunk), targets.split(chunk), strict=True)
         ]
-        return torch.cat(losses).float()
+        return torch.cat(losses).to(high)
+
+
+def transformed(logits: Tensor, transform: LogitTransform) -> Tensor:
+    """Scale and cap the logits of a head.
+
+    Args:
+        logits: of any shape.
+        transform: what is done to them.
+
+    Returns:
+        The logits of the model; `logits` itself where nothing is done to them.
+    """
+    if transform.scale != 1:
+        logits = logits * transform.scale
+    return logits if transform.cap is None else transform.cap * (logits / transform.cap).tanh()
 
 
 def default_chunk(tokens: int, vocabulary: int, device: str) -> int:
@@ -142,8 +182,11 @@ def _gradients(
     targets: Tensor,
     chunk: int,
     product: torch.dtype,
+    scale: float = 1.0,
+    cap: float | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The loss and its gradients by hidden, weight and bias."""
+    transform = LogitTransform(scale, cap)
     high, on_cpu = _high(hidden), hidden.device.type == "cpu"
     new = functools.partial(torch.zeros, dtype=high, device=hidden.device)
     losses, by_hidden = new(len(targets)), torch.empty_like(hidden)
@@ -159,8 +202,8 @@ def _gradients(
             some, counted = hidden[part].to(product), targets[part] != IGNORED
             # gather has no index -100: what is not counted gets any valid one and is masked below
             target = targets[part].where(counted, 0).unsqueeze(1)
-            logits = _logits(some, narrow, bias, high)
-            losses[part], slopes = slopes_of(logits, target, product)
+            logits = transformed(_logits(some, narrow, bias, high), transform)
+            losses[part], slopes = slopes_of(logits, target, product, scale, cap)
             # what is not counted is zeroed in the narrow products, not in the wide slopes
             by_hidden[part] = (slopes @ narrow) * counted.unsqueeze(1)
             some = some * counted.unsqueeze(1)
@@ -176,18 +219,31 @@ def _gradients(
     return losses.sum(), by_hidden, by_weight.contiguous().to(weight.dtype), by_bias.to(kind)
 
 
-def _slopes(logits: Tensor, target: Tensor, product: torch.dtype) -> tuple[Tensor, Tensor]:
-    """-log p of the targets, and its slopes by the logits: the probabilities, less 1 at the target.
+def _slopes(
+    logits: Tensor,
+    target: Tensor,
+    product: torch.dtype,
+    scale: float = 1.0,
+    cap: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """-log p of the targets, and its slopes by the logits of the head: the probabilities, less 1 at
+    the target, times the slope of the transform.
 
-    logits (tokens, vocabulary), target (tokens, 1).
+    logits (tokens, vocabulary), transformed; target (tokens, 1).
     """
     logs = logits.log_softmax(1)
     at_target = torch.arange(logits.shape[1], device=logits.device) == target
-    slopes = logs.exp() - at_target.to(logits.dtype)
+    slopes = _chained(logs.exp() - at_target.to(logits.dtype), logits, scale, cap)
     return -logs.gather(1, target).squeeze(1), slopes.to(product)
 
 
-def _slopes_in_place(logits: Tensor, target: Tensor, product: torch.dtype) -> tuple[Tensor, Tensor]:
+def _slopes_in_place(
+    logits: Tensor,
+    target: Tensor,
+    product: torch.dtype,
+    scale: float = 1.0,
+    cap: float | None = None,
+) -> tuple[Tensor, Tensor]:
     """-log p and its slopes without a compiler: one exponential per logit, with the fewest passes.
 
     The largest probability is 1 over the sum of exp(logit - largest logit).
@@ -197,10 +253,17 @@ def _slopes_in_place(logits: Tensor, target: Tensor, product: torch.dtype) -> tu
     above = largest - logits.gather(1, target)
     losses = (above - slopes.amax(1, keepdim=True).log()).squeeze(1)
     slopes.scatter_add_(1, target, slopes.new_full((1, 1), -1.0).expand_as(target))
-    return losses, slopes.to(product)
+    return losses, _chained(slopes, logits, scale, cap).to(product)
 
 
-Slopes = Callable[[Tensor, Tensor, torch.dtype], tuple[Tensor, Tensor]]
+def _chained(slopes: Tensor, logits: Tensor, scale: float, cap: float | None) -> Tensor:
+    """Slopes by transformed logits -> slopes by the logits of the head, by the chain rule."""
+    if cap is not None:
+        slopes = slopes * (1 - (logits / cap).square())
+    return slopes if scale == 1 else slopes * scale
+
+
+Slopes = Callable[[Tensor, Tensor, torch.dtype, float, float | None], tuple[Tensor, Tensor]]
 
 
 @functools.cache
@@ -216,6 +279,8 @@ def _shapes(
     targets: Tensor,
     chunk: int,
     product: torch.dtype,
+    scale: float = 1.0,
+    cap: float | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Uninitialised results of `_gradients`."""
     high = _high(hidden)
@@ -233,10 +298,11 @@ def _keep(ctx, inputs, output):  # type: ignore[no-untyped-def]
 
 def _scale(ctx, slope, *_):  # type: ignore[no-untyped-def]
     if slope is None:
-        return (None,) * 6
+        return (None,) * 8
     by_hidden, by_weight, by_bias = ctx.saved_tensors
     scaled = (by_hidden * slope.to(by_hidden.dtype), by_weight * slope.to(by_weight.dtype))
-    return *scaled, by_bias * slope if ctx.with_bias else None, None, None, None
+    bias_slopes = by_bias * slope if ctx.with_bias else None
+    return *scaled, bias_slopes, None, None, None, None, None
 
 
 # An operator of its own, into which torch.compile does not look: it would put the gradients off to

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
-from collections.abc import Iterator
 from typing import Any
 
 # before transformers is imported, which reads it once
@@ -22,34 +20,44 @@ from transformers.utils import logging as transformers_logging
 
 from lawdsl.core.enumerations import abridged
 
-from ..run.model_facts import Experts, ModelFacts
+from ..run.model_facts import ModelFacts
 from ..spec import canonical_json
 from .attention import depends_on_later_tokens, probe_tokens, use_causal_attention
 from .configurations import Source, configuration, plain_of, refused, understood, without_randomness
-from .losses import chunked_loss, token_losses
+from .experts import check_router_loss, experts_of, router_losses
+from .logit_transforms import attention_options, logit_transform
+from .losses import chunked_loss, token_losses, transformed
 from .weights import Weights, weights_of
 
 transformers_logging.disable_progress_bar()
 
 UNIMPORTANT = ("transformers_version", "_name_or_path", "dtype", "torch_dtype", "architectures")
 TOLERANCE = 1e-3  # nats: greatest deviation of losses from those of the model's own logits
-ROUTED = re.compile(r"experts$")
-SHARED = re.compile(r"shared")
-USED = re.compile(r"num_experts_per_tok(en)?|moe_top_?k|top_?k(_experts)?|num_selected_experts")
-EXPERT = re.compile(r"(^|\.)experts?\.")
-AUXILIARY = re.compile(r"aux_loss_coef|moe_loss_weight|z_loss_coef")
+LOGIT_RTOL = 1e-5  # and of large logits, relative to their size
 LOGIT_PROBE_FACTOR = 100.0  # factor of the logits that shows whether they are capped
 
 
 class LanguageModelLoss(nn.Module):
-    """The loss of a batch in nats, summed or for each token, without storing all logits."""
+    """The loss of a batch in nats, summed or for each token, without storing all logits.
 
-    def __init__(self, model: PreTrainedModel, chunk: int | None = None) -> None:
+    Args:
+        model: the model.
+        chunk: tokens whose logits exist at once; by the size of the vocabulary if None.
+        router_loss: the coefficient of the router loss of a mixture of experts.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, chunk: int | None = None, router_loss: float = 0.0
+    ) -> None:
         super().__init__()
         use_causal_attention(model)
         self.body = model.base_model
         self.head = model.get_output_embeddings()
+        self.transform = logit_transform(model.config)
         self.chunk = chunk
+        self.router_loss = router_loss
+        experts = experts_of(model) if router_loss else None
+        self.experts_used = experts.used if experts else 0
 
     def forward(self, tokens: Tensor, each: bool = False) -> Tensor:
         """Compute the loss of rows of T + 1 tokens.
@@ -59,16 +67,24 @@ class LanguageModelLoss(nn.Module):
             each: whether to give the loss of every prediction, without a gradient.
 
         Returns:
-            In nats: the sum, a scalar, or with `each` shape (rows, T).
+            In nats: the sum, a scalar; with a router loss shape (2,), that sum and T times the sum
+            over rows of the router losses times their coefficient. With `each` shape (rows, T).
         """
-        hidden = self.body(input_ids=tokens[:, :-1], use_cache=False).last_hidden_state
+        balanced = bool(self.router_loss) and not each
+        options = {"output_router_logits": True} if balanced else {}
+        outputs = self.body(input_ids=tokens[:, :-1], use_cache=False, **options)
+        hidden = outputs.last_hidden_state
         targets = tokens[:, 1:].reshape(-1)
         weight, bias = self.head.weight, self.head.bias
+        settings = {"chunk": self.chunk, "bias": bias, "transform": self.transform}
         if each:
-            return token_losses(hidden, weight, targets, chunk=self.chunk, bias=bias).view(
-                len(tokens), -1
-            )
-        return chunked_loss(hidden, weight, targets, chunk=self.chunk, bias=bias)
+            return token_losses(hidden, weight, targets, **settings).view(len(tokens), -1)
+        loss = chunked_loss(hidden, weight, targets, **settings)
+        if not balanced:
+            return loss
+        of_rows = router_losses(outputs.router_logits, len(tokens), self.experts_used)
+        factor = self.router_loss * (tokens.shape[1] - 1)
+        return torch.stack((loss, factor * of_rows.sum().to(loss.dtype)))
 
 
 def inspect(source: Source) -> ModelFacts:
@@ -102,12 +118,17 @@ def inspect(source: Source) -> ModelFacts:
         vocabulary=embedding.shape[0],
         positions=getattr(text, "max_position_embeddings", None),
         dropout=random,
-        experts=_experts(model),
+        experts=experts_of(model),
     )
 
 
 def load(
-    source: Source, initialization: str, seed: int, *, dropout: bool = False
+    source: Source,
+    initialization: str,
+    seed: int,
+    *,
+    dropout: bool = False,
+    router_loss: float = 0.0,
 ) -> PreTrainedModel:
     """Load or initialise a model in float32 on the CPU, ready to be trained.
 
@@ -119,14 +140,16 @@ def load(
         seed: the seed of the weights that are drawn.
         dropout: keep the dropout of the configuration; else only what a configuration that is given
             as plain data names itself.
+        router_loss: the coefficient of the router loss with which it is trained.
 
     Returns:
         The model.
 
     Raises:
         LawdslError: see `inspect`; weights that are not those of the configuration (R0303); a model
-            whose loss is not that of its last hidden states under its head alone (R0304), or that
-            attends to the tokens that it has to predict (R0411).
+            whose loss is not that of its last hidden states under its head, scaled and capped
+            (R0304), that attends to the tokens that it has to predict (R0411), or whose router loss
+            is not the one that is added (R0305).
     """
     config, weights = configuration(source), weights_of(source)
     if not dropout:
@@ -142,6 +165,10 @@ def load(
         torch.manual_seed(seed)
         model = _from_config(config)
     _check(model, source)
+    if router_loss:
+        training = model.training
+        check_router_loss(model.eval(), source)
+        model.train(training)
     return model
 
 
@@ -156,8 +183,9 @@ def fingerprint(source: Source) -> str:
 
 
 def _from_config(config: Any) -> PreTrainedModel:
-    # attention is torch's own (SDPA), by default, in all families that can have it
-    return AutoModelForCausalLM.from_config(config, trust_remote_code=False, dtype=torch.float32)
+    return AutoModelForCausalLM.from_config(
+        config, trust_remote_code=False, dtype=torch.float32, **attention_options(config)
+    )
 
 
 def _from_weights(source: Source, config: Any, weights: Weights) -> PreTrainedModel:
@@ -172,6 +200,7 @@ def _from_weights(source: Source, config: Any, weights: Weights) -> PreTrainedMo
             state_dict=tensors,
             dtype=torch.float32,
             output_loading_info=True,
+            **attention_options(config),
         )
     if missing := sorted(loading_info["missing_keys"]):
         raise refused("R0303", source, f"its files lack the weights {abridged(missing, 1)}")
@@ -204,82 +233,60 @@ def _fingerprint(source: Source, weights: Weights, random: dict[str, float]) -> 
     return digest.hexdigest()
 
 
-def _experts(model: PreTrainedModel) -> Experts | None:
-    """The facts of a mixture of experts; None for a dense model.
-
-    Transformers names the same things in many ways: experts by the end of a field's name, their
-    weights by their own names or by their first dimension.
-    """
-    fields = dict(_integers(model.config.get_text_config()))
-    counts = [
-        n for name, n in fields.items() if ROUTED.search(name) and not SHARED.search(name) and n > 1
-    ]
-    count = max(counts, default=0)
-    routed = sum(
-        p.numel()
-        for name, p in model.named_parameters()
-        if not SHARED.search(name)
-        and (EXPERT.search(name) or (p.ndim == 3 and count > 1 and p.shape[0] == count))
-    )
-    if not routed:
-        return None
-    used = min((n for name, n in fields.items() if USED.fullmatch(name) and n > 0), default=0)
-    auxiliary = [
-        f"{name} = {value:g}"
-        for name, value in _numbers(model.config.get_text_config())
-        if AUXILIARY.search(name) and value > 0
-    ]
-    return Experts(count, min(used, count), routed, tuple(sorted(set(auxiliary))))
-
-
-def _numbers(config: Any) -> Iterator[tuple[str, float]]:
-    """The numbers of a configuration and of those in it, by the names of their fields."""
-    for name, value in (config if isinstance(config, dict) else vars(config)).items():
-        if isinstance(value, (dict, type(config))) or hasattr(value, "get_text_config"):
-            yield from _numbers(value)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            yield name, value
-
-
-def _integers(config: Any) -> Iterator[tuple[str, int]]:
-    return ((name, value) for name, value in _numbers(config) if isinstance(value, int))
-
-
 @torch.no_grad()
 def _check(model: PreTrainedModel, source: Source) -> None:
-    """Refuse a model that does more to its logits than a product with the head, or sees ahead.
+    """Refuse a model that does something unknown to the logits of its head, or that sees ahead.
 
-    Some families scale or cap their logits; their losses would be silently wrong here. A cap hardly
-    changes the small logits of a model that is not trained, so they are made large for this.
+    Its losses would be silently wrong here. A cap hardly changes the small logits of a model that
+    is not trained, so they are made large for this.
     """
     tokens = probe_tokens(model)
     training = model.training
     model.eval()
-    with understood(source, "R0302"):
-        loss = LanguageModelLoss(model)
-    enlarged = model.get_output_embeddings().register_forward_hook(
-        lambda *call: call[-1] * LOGIT_PROBE_FACTOR
-    )
+    enlarged: list[Tensor] = []
+
+    def enlarge(*call: Any) -> Tensor:
+        enlarged.append(call[-1] * LOGIT_PROBE_FACTOR)
+        return enlarged[-1]
+
+    hook = model.get_output_embeddings().register_forward_hook(enlarge)
     try:
         with understood(source, "R0302"):
-            logits = (
-                model(input_ids=tokens[:, :-1], use_cache=False).logits.float() / LOGIT_PROBE_FACTOR
-            )
+            loss = LanguageModelLoss(model)
+            logits = model(input_ids=tokens[:, :-1], use_cache=False).logits.float()
             ours = loss(tokens, each=True).flatten()
     finally:
-        enlarged.remove()
-    reference = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+        hook.remove()
     if not ours.isfinite().all():
         raise refused("R0303", source, "with its weights its losses are not numbers")
-    if not torch.allclose(reference, ours, rtol=0, atol=TOLERANCE):
-        worst = float((reference - ours).abs().max())
-        raise refused(
-            "R0304",
-            source,
-            f"its losses differ by {worst:.3g} nats from those of its hidden states under its head",
-            help="this family scales or caps its logits, which the runner does not do; use another",
-        )
+    # a family that does not call its head has logits that were not enlarged, and is refused
+    is_called = bool(enlarged) and enlarged[-1].shape == logits.shape
+    of_head = enlarged[-1].float() if is_called else logits * LOGIT_PROBE_FACTOR
+    _check_logits(transformed(of_head, loss.transform), logits, source)
+    reference = F.cross_entropy(
+        transformed(of_head / LOGIT_PROBE_FACTOR, loss.transform).flatten(0, 1),
+        tokens[:, 1:].flatten(),
+        reduction="none",
+    )
+    _check_logits(ours, reference, source)
     if depends_on_later_tokens(model):
         why = "its hidden states depend on the tokens that come after them"
         raise refused("R0411", source, why, help="train a decoder with causal attention")
     model.train(training)
+
+
+def _check_logits(ours: Tensor, reference: Tensor, source: Source) -> None:
+    """Refuse a model whose logits or losses differ from those that are computed here.
+
+    Raises:
+        LawdslError: R0304.
+    """
+    if torch.allclose(ours, reference, rtol=LOGIT_RTOL, atol=TOLERANCE):
+        return
+    worst = float((reference - ours).abs().max())
+    raise refused(
+        "R0304",
+        source,
+        f"its logits differ by {worst:.3g} from those of its hidden states under its head",
+        help="this family changes its logits in a way that the runner does not know; use another",
+    )

@@ -77,7 +77,7 @@ def settle(loss: nn.Module, tokens: Tensor, parallel: ParallelContext) -> None:
         tokens: a micro-batch, (rows, T + 1); which tokens does not matter.
     """
     if isinstance(loss, DistributedDataParallel):
-        loss(tokens.to(parallel.device)).backward()
+        loss(tokens.to(parallel.device)).sum().backward()
         loss.zero_grad()
 
 
