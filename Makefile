@@ -22,6 +22,7 @@ bench: $(VENV)/.tested
 	$(BIN)/python tests/benchmarks/bench_proofs.py
 	$(BIN)/python tests/benchmarks/bench_answers.py
 	$(BIN)/python tests/benchmarks/bench_runner.py
+	$(BIN)/python tests/benchmarks/bench_step_log.py
 	$(BIN)/python tests/benchmarks/bench_mixing.py --hidden
 	$(BIN)/python tests/benchmarks/bench_mixing.py
 

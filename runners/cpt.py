@@ -160,20 +160,33 @@ def _training_step(task: TrainingTask, state: TrainState) -> None:
         batch = batch.pin_memory()
     # from pinned memory the copy is asynchronous: the host goes on meanwhile
     pieces = batch.to(parallel.device, non_blocking=True).split(task.micro)
+    step_losses = torch.zeros_like(state.losses)
     for number, piece in enumerate(pieces):
         with task.synced(number == len(pieces) - 1):
             with task.autocast():
                 loss = task.loss(piece) / task.tokens
-            (loss * parallel.world).backward()  # the processes' gradients are averaged
+            # the processes' gradients are averaged; the sum is that with a router loss
+            (loss.sum() * parallel.world).backward()
         state.losses += loss.detach()
-    if training.clip is not None:
-        nn.utils.clip_grad_norm_(task.model.parameters(), training.clip)
+        step_losses += loss.detach()
+    norm = _clipped_norm(task, state)
     for group in task.optimizer.param_groups:
         # from the step alone: a scheduler would have a state to save
         group["lr"] = learning_rate(training, state.step)
     task.optimizer.step()
     task.optimizer.zero_grad()
     state.step += 1
+    if state.step_log is not None:
+        state.step_log.add(state.step, step_losses, norm)
+
+
+def _clipped_norm(task: TrainingTask, state: TrainState) -> torch.Tensor | None:
+    """Clip the gradient to the norm of the order; its norm before, if it is clipped or logged."""
+    if task.training.clip is not None:
+        return nn.utils.clip_grad_norm_(task.model.parameters(), task.training.clip)
+    if state.step_log is None or not state.step_log.has_curves:
+        return None
+    return nn.utils.get_total_norm(p.grad for p in task.model.parameters() if p.grad is not None)
 
 
 def _seed(seed: int, step: int, rank: int) -> int:
@@ -209,6 +222,8 @@ def _record_end(
 ) -> None:
     """Record how the run ended; its checkpoints go."""
     state.clock.pause()
+    if state.step_log is not None:
+        state.step_log.flush()
     if task.parallel.first:
         done = {
             "status": status,

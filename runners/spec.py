@@ -101,6 +101,9 @@ class Training(Record):
     dropout: bool = False
     """Whether the dropout of the model's configuration acts; else it is 0, but for what a
     configuration in the sweep itself names."""
+    router_loss: float = Field(default=0.0, ge=0)
+    """The coefficient of the loss that balances the load of a mixture of experts; 0 for none. A
+    sweep that does not state it takes that of the model's configuration."""
 
 
 class Run(Record):
@@ -166,6 +169,9 @@ class ExecutionConfig(Record):
     """Steps."""
     save_final: bool = True
     """Whether the trained model is kept, as a folder that transformers can load."""
+    log: tuple[Literal["tensorboard", "wandb"], ...] | None = None
+    """Where the loss of each step and the speed are written; TensorBoard, if it is installed, where
+    None."""
 
 
 class Paths(Record):

@@ -108,7 +108,9 @@ def test_workers_are_told_their_threads_and_no_more_than_are_asked_for_run_at_on
     path = made(tmp_path, TEXT.replace("[run]", "[run]\nthreads = 3"))
     at_work: list[int] = []
     with StopRequest() as stop:
-        run_jobs(engine(), planned(path).to_do, stop, progress=lambda tokens, n: at_work.append(n))
+        run_jobs(
+            engine(), planned(path).to_do, stop, progress=lambda tokens, n, speed: at_work.append(n)
+        )
     assert max(at_work) == 2
     (line,) = begun(path, FIRST)
     assert json.loads(line.partition("with ")[2])["OMP_NUM_THREADS"] == "3"
@@ -119,7 +121,10 @@ def test_progress_counts_the_tokens_of_all_runs(tmp_path: Path):
     seen: list[int] = []
     with StopRequest() as stop:
         run_jobs(
-            engine(), planned(path).to_do, stop, progress=lambda tokens, n: seen.append(tokens)
+            engine(),
+            planned(path).to_do,
+            stop,
+            progress=lambda tokens, n, speed: seen.append(tokens),
         )
     assert seen == sorted(seen) and seen[-1] == 6 * 640
 

@@ -87,7 +87,7 @@ def carried_out(
     engine = ray.RayEngine(**{"machine": machine, "worker": worker(), **changes})
     to_do = planned(path, machine).to_do
     with StopRequest() as stop:
-        found = run_jobs(engine, to_do, stop, progress=progress or (lambda tokens, at_work: None))
+        found = run_jobs(engine, to_do, stop, progress=progress or (lambda *reported: None))
     return {outcome.run.label: outcome for outcome in found}
 
 

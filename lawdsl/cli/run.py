@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lawdsl.runners.sweeps import local, ray
     from lawdsl.runners.sweeps.machine import Machine
     from lawdsl.runners.sweeps.plan import Plan, PlannedRun
-    from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest
+    from lawdsl.runners.sweeps.scheduler import Outcome, Policy, Progress, Speed, StopRequest
     from lawdsl.runners.sweeps.sweep import Sweep
 
 FINDINGS = {
@@ -215,9 +215,9 @@ def _export_model(sweep: Sweep, run: PlannedRun, silent: bool) -> None:
 @contextmanager
 def _sweep_progress(
     plan: Plan, silent: bool
-) -> Iterator[tuple[Callable[[Outcome], None], Callable[[int, int], None]]]:
+) -> Iterator[tuple[Callable[[Outcome], None], Progress]]:
     """Functions that report a finished run, and the tokens so far: on a terminal as a progress bar."""
-    from lawdsl.reporting.runs import outcome_line
+    from lawdsl.reporting.runs import at_work, outcome_line
     from lawdsl.reporting.terminal import Stream
 
     err = Stream(stderr=True, highlight=False, soft_wrap=True)
@@ -229,7 +229,7 @@ def _sweep_progress(
     total = sum(run.tokens for run in plan.to_do)
     begun = sum(run.state.tokens for run in plan.to_do)
     if silent:
-        yield say, lambda tokens, working: None
+        yield say, lambda tokens, working, speed: None
         return
     if not sys.stderr.isatty():
         yield say, _log_each_tenth(begun, total)
@@ -246,21 +246,25 @@ def _sweep_progress(
     ) as bar:
         task = bar.add_task("", total=total, completed=begun)
 
-        def progress(tokens: int, working: int) -> None:
-            bar.update(task, completed=tokens, description=f"{working} at work")
+        def progress(tokens: int, working: int, speed: Speed) -> None:
+            description = at_work(working, speed.tokens_per_second, speed.mfu)
+            bar.update(task, completed=tokens, description=description)
 
         yield say, progress
 
 
-def _log_each_tenth(begun: int, total: int) -> Callable[[int, int], None]:
+def _log_each_tenth(begun: int, total: int) -> Progress:
     """A function that prints a line for each tenth of the tokens, for logs."""
+    from lawdsl.reporting.runs import at_work
+
     reported = [10 * begun // max(total, 1)]
 
-    def progress(tokens: int, working: int) -> None:
+    def progress(tokens: int, working: int, speed: Speed) -> None:
         now = 10 * tokens // max(total, 1)
         if now > reported[0]:
             reported[0] = now
-            print_message(f"{10 * now} % of {total:,} tokens, {working} at work")
+            activity = at_work(working, speed.tokens_per_second, speed.mfu)
+            print_message(f"{10 * now} % of {total:,} tokens, {activity}")
 
     return progress
 

@@ -8,7 +8,8 @@ RUNS: dict[str, Message] = {
     "R0101": Message(
         "packages that the runner needs are missing",
         "Training needs torch, transformers, tokenizers, safetensors and pydantic, which laws and "
-        "fits do not. `pip install 'lawdsl[runner]'` brings them, 'lawdsl[ray]' Ray besides.",
+        "fits do not. `pip install 'lawdsl[runner]'` brings them, 'lawdsl[ray]' Ray besides, and "
+        "'lawdsl[wandb]' the client of Weights & Biases.",
     ),
     "R0102": Message(
         "a description of a run or a sweep that is wrong",
@@ -104,8 +105,9 @@ SWEEPS: dict[str, Message] = {
     "R0118": Message(
         "a mixture of experts",
         "Only some experts work on a token. N counts the parameters of all, N_active in the table "
-        "those that work, as does the FLOP; a law of N fitted to dense models holds for neither. A "
-        "loss that the configuration wants for its router is not added.",
+        "those that work, as does the FLOP; a law of N fitted to dense models holds for neither. The "
+        "loss that transformers computes for its router is added in training, with the coefficient "
+        "of the configuration or router_loss of [training], and is no part of validation losses.",
     ),
     "R0119": Message(
         "too little room on the disk",
@@ -137,8 +139,15 @@ MODELS: dict[str, Message] = {
     "R0304": Message(
         "a model that changes its logits",
         "The loss is computed from the last hidden states and the head, without ever holding all "
-        "logits. Families that scale or cap them (Gemma 2, Granite, Cohere) would be trained on "
-        "another loss than their own; the runner compares both before it begins, and refuses.",
+        "logits. A factor and a cap of the logits (Cohere, Granite, Gemma 2) are applied. A family "
+        "that does something else to them would be trained on another loss than its own; the "
+        "runner compares both before it begins, and refuses.",
+    ),
+    "R0305": Message(
+        "a router loss that is not the model's own",
+        "In a mixture of experts, a loss that balances the load of the experts is added in training. "
+        "It is the one of Fedus et al. (2022), if transformers computes it for the family and gives "
+        "an equal number. For other families, router_loss = 0 trains the model without it.",
     ),
     "R0411": Message(
         "a model that sees the tokens it is to predict",
@@ -247,6 +256,11 @@ TRAINING: dict[str, Message] = {
         "an end of a run that cannot be written",
         "The disk or the quota is full, or the folder cannot be written. The rows are all there; "
         "make room, start the run again, and it goes on from its last checkpoint to the end.",
+    ),
+    "R0509": Message(
+        "Weights & Biases without a key",
+        "The run is to be logged there, and nobody is logged in on this machine. `wandb login` stores "
+        "a key, WANDB_MODE=offline writes to the disk only. The rows of a run do not depend on it.",
     ),
 }
 

@@ -95,6 +95,25 @@ def outcome_line(outcome: Mapping[str, Any]) -> Text:
     return word + Text(f"{outcome['label']}  {printable(outcome['message']) or losses}")
 
 
+def at_work(working: int, tokens_per_second: float, mfu: float | None) -> str:
+    """The active runs and their speed: `2 at work, 117 k tokens/s, MFU 41 %`.
+
+    Args:
+        working: the number of active runs.
+        tokens_per_second: of all together; 0 where it is not known yet.
+        mfu: the mean over runs, 0 to 1; None where it is not known.
+
+    Returns:
+        The text.
+    """
+    parts = [f"{working} at work"]
+    if tokens_per_second:
+        parts.append(f"{size(tokens_per_second).rstrip()} tokens/s")
+    if mfu is not None:
+        parts.append(f"MFU {100 * mfu:.0f} %")
+    return ", ".join(parts)
+
+
 def _by_status(statuses: Iterable[str]) -> str:
     counts = Counter(statuses)
     return ", ".join(f"{number} {status}" for status, number in counts.items()) or "no run"

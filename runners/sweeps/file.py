@@ -36,6 +36,7 @@ schedule = "dense"
 every = 40
 [run]                                    # fields of `spec.ExecutionConfig`, no part of a run's identity
 checkpoint_every = 100
+# log = ["tensorboard", "wandb"]         # where curves go; TensorBoard, if it is installed, by default
 
 [table]                                  # none of it is part of a run's identity
 domain = "code"                          # the table's column `domain`

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..run.exit_status import WRONG, stopped
+from ..run.live import LIVE, LiveProgress, read_live
 from ..run.metrics_log import POINTS
 from .plan import PlannedRun
 from .run_folders import append_to_log, fail, last_row, prepare, read_state
@@ -109,6 +110,22 @@ class Policy:
     steal: bool = False
 
 
+@dataclass(frozen=True)
+class Speed:
+    """The speed of the active runs of a sweep.
+
+    Attributes:
+        tokens_per_second: of all together; 0 where none is known yet.
+        mfu: the mean over runs of the utilisation of the peak, 0 to 1; None where none is known.
+    """
+
+    tokens_per_second: float = 0.0
+    mfu: float | None = None
+
+
+Progress = Callable[[int, int, Speed], None]
+
+
 @dataclass
 class Job:
     """A run that is to be done.
@@ -125,14 +142,22 @@ class Job:
     signals_sent: int = 0
     tokens: int = 0
     rows: int = -1  # bytes of its rows when they were last read
+    live: LiveProgress | None = None
+    live_time: int = -1  # when its live progress was written, in ns
 
     def read_progress(self) -> None:
-        """Read how many tokens it has been trained on, if its rows have grown."""
+        """Read how many tokens it has been trained on, if its rows or live progress have changed."""
         with suppress(OSError):
             size = (self.run.folder / POINTS).stat().st_size
             if size != self.rows:
                 self.rows = size
                 self.tokens = int(last_row(self.run.folder).get("tokens", 0))
+        with suppress(OSError):
+            written = (self.run.folder / LIVE).stat().st_mtime_ns
+            if written != self.live_time:
+                self.live_time, self.live = written, read_live(self.run.folder)
+        if self.live is not None:
+            self.tokens = max(self.tokens, self.live.tokens)
 
 
 class Engine(Protocol):
@@ -206,7 +231,7 @@ def run_jobs(
     runs: Sequence[PlannedRun],
     stop: StopRequest,
     ended: Callable[[Outcome], None] = lambda outcome: None,
-    progress: Callable[[int, int], None] = lambda tokens, at_work: None,
+    progress: Progress = lambda tokens, at_work, speed: None,
 ) -> list[Outcome]:
     """Execute runs, in the order given where resources permit.
 
@@ -215,8 +240,8 @@ def run_jobs(
         runs: the runs.
         stop: says when to end.
         ended: called with the outcome of each run as it ends.
-        progress: called with the tokens that the runs have been trained on so far, and the number
-            of active runs.
+        progress: called with the tokens that the runs have been trained on so far, the number of
+            active runs, and their speed.
 
     Returns:
         The outcomes, in the order in which the runs ended, then those of runs that never started.
@@ -264,7 +289,8 @@ def run_jobs(
                     waiting.insert(0, job)
                 else:
                     end(job, outcome)
-            progress(trained + sum(j.tokens for j in (*working, *waiting)), len(working))
+            tokens = trained + sum(j.tokens for j in (*working, *waiting))
+            progress(tokens, len(working), _speed_of(working))
             time.sleep(POLL)
             why = engine.why_blocked(waiting)
     finally:
@@ -272,6 +298,14 @@ def run_jobs(
             # also after an error here: no worker outlives its sweep unsaved
             engine.send_signal(job, signal.SIGTERM)
     return outcomes + [Outcome(job.run, "left", why) for job in waiting]
+
+
+def _speed_of(working: Sequence[Job]) -> Speed:
+    """The speed of the active runs, as far as they have written it."""
+    live = [job.live for job in working if job.live is not None]
+    known = [progress.mfu for progress in live if progress.mfu is not None]
+    mfu = sum(known) / len(known) if known else None
+    return Speed(sum(progress.tokens_per_second for progress in live), mfu)
 
 
 def _start_run(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..run import costs, streams
+from ..run import streams
 from ..run.schedules import learning_rate, schedule_areas
 from .distributed import all_gather, peak_memory
 from .evaluation import ValidationLoss, measure
@@ -37,17 +37,26 @@ def record(task: TrainingTask, state: TrainState, exit_requested: Callable[[], i
     if losses is None:
         return None
     rate = state.clock.rate(task.tokens)
-    train_loss = sum(all_gather(task.parallel, float(state.losses))) / max(
-        state.step - max(state.measured, 0), 1
-    )
+    steps = max(state.step - max(state.measured, 0), 1)
+    train_losses = [
+        sum(all_gather(task.parallel, float(part))) / steps if state.step else None
+        for part in state.losses
+    ]
     state.measured = state.step
     state.losses.zero_()
+    if state.step_log is not None:
+        state.step_log.validation(
+            state.step, {name: of_set.loss for name, of_set in losses.items()}
+        )
     if state.points is not None:
         progress = _progress(task, state.step)
-        losses_row = {
+        losses_row: dict[str, Any] = {
             "losses": {name: asdict(of_set) for name, of_set in losses.items()},
-            "train_loss": train_loss if state.step else None,
+            "train_loss": train_losses[0],
         }
+        for weighted in train_losses[1:]:
+            coefficient = task.training.router_loss
+            losses_row["router_loss"] = None if weighted is None else weighted / coefficient
         state.points.append(
             progress | losses_row | _speed(task, rate) | {"seconds": state.clock.seconds}
         )
@@ -87,14 +96,9 @@ def _progress(task: TrainingTask, step: int) -> dict[str, Any]:
 
 def _speed(task: TrainingTask, rate: float | None) -> dict[str, Any]:
     """Throughput in tokens/s, model FLOP utilisation and peak memory of the device."""
-    parallel, flops = task.parallel, task.inputs.facts.flops_per_token(task.training.sequence)
     return {
         "tokens_per_second": rate,
-        "mfu": costs.model_flops_utilisation(
-            rate, flops, costs.peak_flops(parallel.name), parallel.world
-        )
-        if rate
-        else None,
-        "peak_memory_bytes": peak_memory(parallel),
-        "device": parallel.name,
+        "mfu": task.utilisation(rate) if rate else None,
+        "peak_memory_bytes": peak_memory(task.parallel),
+        "device": task.parallel.name,
     }

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
+from ..run import costs
 from ..spec import RunOrder, Training
 from . import models
 from .distributed import ParallelContext
@@ -55,6 +56,12 @@ class TrainingTask:
         """The tokens of a step, over all processes."""
         return self.training.batch * self.training.sequence
 
+    def utilisation(self, rate: float) -> float | None:
+        """Model FLOP utilisation at a rate in tokens a second; None where no peak is known."""
+        flops = self.inputs.facts.flops_per_token(self.training.sequence)
+        peak = costs.peak_flops(self.parallel.name)
+        return costs.model_flops_utilisation(rate, flops, peak, self.parallel.world)
+
     def autocast(self) -> torch.autocast:
         """The context of products in bfloat16, if the run is of that precision."""
         low = self.training.precision == "bfloat16"
@@ -82,9 +89,11 @@ def task_of(folder: Path, order: RunOrder, parallel: ParallelContext) -> Trainin
         order.run.model.initialization,
         order.run.seed,
         dropout=training.dropout,
+        router_loss=training.router_loss,
     )
     model.to(parallel.device).train()
-    loss, synced = placed(models.LanguageModelLoss(model), parallel, order.how)
+    whole = models.LanguageModelLoss(model, router_loss=training.router_loss)
+    loss, synced = placed(whole, parallel, order.how)
     optimizer = _optimizer(model, training)
     task = TrainingTask(folder, order, parallel, inputs, model, loss, synced, optimizer)
     with task.autocast():

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lawdsl.core.diagnostics import render
 
+from ..run.event_files import Position
 from ..run.exit_status import CHECKPOINTS, reopen
 from ..run.metrics_log import POINTS, MetricsLog, cut, open_points
 from . import checkpoints
@@ -20,6 +21,9 @@ from .distributed import ParallelContext, all_gather, meet, of_first, say
 from .inputs import check_same
 from .setup import TrainingTask
 from .sharding import gathered, restore
+from .step_log import StepLog, open_step_log
+
+RUNNING = ("running", "running_router")  # names of the parts of `TrainState.losses` in a checkpoint
 
 
 class TrainingClock:
@@ -51,6 +55,11 @@ class TrainingClock:
             self.since = self.since[0] + time.monotonic() - self._begun, self.since[1]
             self._begun = None
 
+    def elapsed(self) -> float:
+        """The seconds spent on updates so far; the clock goes on."""
+        running = 0.0 if self._begun is None else time.monotonic() - self._begun
+        return self.seconds + self.since[0] + running
+
     def rate(self, tokens: int) -> float | None:
         """Pause the clock of updates: their tokens a second since the last call.
 
@@ -73,12 +82,14 @@ class TrainState:
 
     Attributes:
         losses: of its training rows since the newest row was written: the sum, in nats a token of
-            all processes' steps; shape (1,), float64.
+            all processes' steps; shape (1,), float64. With a router loss shape (2,): the second is
+            that loss, times its coefficient.
         clock: the time it has taken.
         step: how many updates are done.
         measured: after which of them the newest row was written; -1 before the first.
         saved: the step of the newest checkpoint; 0 where there is none.
         points: the rows of the run; None but in the process that writes.
+        step_log: the curves of the run, which nothing depends on.
     """
 
     losses: Tensor
@@ -87,6 +98,7 @@ class TrainState:
     measured: int = -1
     saved: int = 0
     points: MetricsLog | None = None
+    step_log: StepLog | None = None
 
 
 def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
@@ -104,8 +116,12 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
             `metrics_log.cut` and `metrics_log.open_points`; a checkpoint of another run (R0503).
     """
     parallel, folder, size = task.parallel, task.folder, 0
+    events: Position | None = None
     state = TrainState(
-        torch.zeros(1, dtype=torch.float64, device=parallel.device), TrainingClock(parallel)
+        torch.zeros(
+            2 if task.training.router_loss else 1, dtype=torch.float64, device=parallel.device
+        ),
+        TrainingClock(parallel),
     )
     checkpoint = _latest(folder / CHECKPOINTS, parallel)
     if checkpoint is not None:
@@ -115,13 +131,19 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
         state.measured = checkpoint.state["measured"]
         state.clock.seconds, size = checkpoint.state["seconds"], checkpoint.state["points"]
         state.clock.since = tuple(checkpoint.state["since"])
-        parts = checkpoint.state["running"]  # of each process, as many as there were
-        state.losses[0] = (
-            parts[parallel.rank] if len(parts) == parallel.world else sum(parts) / parallel.world
-        )
+        if written := checkpoint.state.get("events"):
+            events = (written[0], written[1])
+        for number, name in enumerate(RUNNING[: len(state.losses)]):
+            parts = checkpoint.state[name]  # of each process, as many as there were
+            state.losses[number] = (
+                parts[parallel.rank]
+                if len(parts) == parallel.world
+                else sum(parts) / parallel.world
+            )
     if parallel.first:
         reopen(folder)
         state.points = exit_stack.enter_context(_rows(folder / POINTS, size, parallel))
+    state.step_log = open_step_log(task, state.step, events, state.clock.elapsed, exit_stack)
     meet(parallel)
     return state
 
@@ -161,16 +183,19 @@ def save(task: TrainingTask, state: TrainState) -> None:
         LawdslError: see `checkpoints.save`.
     """
     state.clock.pause()
+    if state.step_log is not None:
+        state.step_log.flush()
     tensors = gathered(task.loss, task.model, task.optimizer)
-    losses = all_gather(task.parallel, float(state.losses))
+    losses = [all_gather(task.parallel, float(part)) for part in state.losses]
     if state.points is not None:
         contents = {
             "run": task.order.run.identity(),
             "seconds": state.clock.seconds,
             "since": state.clock.since,
             "points": state.points.size,
-            "running": losses,
             "measured": state.measured,
+            "events": state.step_log and state.step_log.position,
+            **dict(zip(RUNNING, losses, strict=False)),
         }
         checkpoints.save(task.folder / CHECKPOINTS, state.step, tensors, contents)
     state.saved = state.step
@@ -187,4 +212,4 @@ def finite(task: TrainingTask, state: TrainState) -> bool:
     Returns:
         Whether they are; equal in all processes.
     """
-    return math.isfinite(sum(all_gather(task.parallel, float(state.losses))))
+    return math.isfinite(sum(all_gather(task.parallel, float(state.losses.sum()))))

@@ -1,0 +1,59 @@
+"""The progress of an active run between its evaluations: `live.json` in its folder.
+
+It is no part of the run's results: it may be missing or old, and is removed when the worker ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+LIVE = "live.json"
+
+
+@dataclass(frozen=True)
+class LiveProgress:
+    """How far an active run is, and how fast.
+
+    Attributes:
+        tokens: that it was trained on.
+        tokens_per_second: in the newest steps.
+        mfu: the utilisation of the devices' peak, 0 to 1; None where the peak is not known.
+    """
+
+    step: int
+    tokens: int
+    tokens_per_second: float
+    mfu: float | None = None
+
+
+def write_live(folder: Path, progress: LiveProgress) -> None:
+    """Write the progress; errors of the system are ignored.
+
+    Args:
+        folder: the folder of the run.
+        progress: its progress.
+    """
+    partial = folder / f".{LIVE}"
+    with suppress(OSError):
+        # not synced: after a crash it is of no use
+        partial.write_text(json.dumps(asdict(progress)), encoding="utf-8")
+        os.replace(partial, folder / LIVE)
+
+
+def read_live(folder: Path) -> LiveProgress | None:
+    """The progress of an active run; None where it is not known."""
+    try:
+        return LiveProgress(**json.loads((folder / LIVE).read_bytes()))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+
+
+def remove_live(folder: Path) -> None:
+    """Remove the progress of a run whose worker ends."""
+    for name in (LIVE, f".{LIVE}"):
+        with suppress(OSError):
+            (folder / name).unlink(missing_ok=True)
