@@ -14,6 +14,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import write
 
 from .disk import room_text
+from .live import remove_live
 
 DONE, DIVERGED, WRONG, MEMORY, LOST, STOPPED, INTERRUPTED = 0, 1, 3, 4, 5, 75, 130
 """Exit codes of a run; 3 for wrong input, which would be wrong again, 5 for one of several
@@ -121,8 +122,9 @@ def _record(folder: Path, done: dict[str, Any]) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Remove the checkpoints of a run that has ended."""
+    """Remove the checkpoints of a run that has ended, and what says how fast it is."""
     shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    remove_live(folder)
 
 
 def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[Diagnostic]:
