@@ -146,6 +146,7 @@ def renewed(cluster: Cluster, raylet: int) -> None:
 # --- runs on two nodes
 
 
+@pytest.mark.slow
 def test_runs_of_a_node_that_dies_go_on_on_the_other(cluster: Cluster, tmp_path: Path):
     path = made(tmp_path)
     killed: list[int] = []

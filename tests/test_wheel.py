@@ -81,7 +81,9 @@ def install(python: Path, *what: object, cwd: Path) -> None:
     run(sys.executable, "-m", "pip", "--python", python, "install", *flags, *what, cwd=cwd)
 
 
-@pytest.mark.parametrize("kind", ["wheel", "sdist", "editable"])
+@pytest.mark.parametrize(
+    "kind", ["wheel", *(pytest.param(k, marks=pytest.mark.slow) for k in ("sdist", "editable"))]
+)
 def test_an_install_carries_laws_and_grammar(
     kind: str, built: dict[str, Path], source: Path, tmp_path: Path
 ):
