@@ -108,7 +108,7 @@ def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: 
     if status := exit_status.finished(folder):
         say(parallel, f"{order.label} is {status}")
         if parallel.first:
-            exit_status.forget(folder)
+            exit_status.forget(folder, order.branch_steps)
         return DONE if status == "done" else DIVERGED
     stop = ExitRequest(parallel.world)
     task = task_of(folder, order, parallel)
@@ -127,9 +127,12 @@ def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: 
         if measuring and record(task, state, asked) is False:
             return _finish_diverged(task, state)
         signalled, measured = asked(), state.step not in due or state.measured == state.step
+        branching = state.step in order.branch_steps
         if state.step == steps and measured:
+            if branching and state.saved != state.step:
+                save(task, state)  # its losses are finite, as was just checked
             return _finish_done(task, state)
-        due_to_save = signalled or state.step % order.how.checkpoint_every == 0
+        due_to_save = signalled or branching or state.step % order.how.checkpoint_every == 0
         if due_to_save and state.saved != state.step:
             # a checkpoint must never hold weights after a loss that is not finite
             if not finite(task, state):
@@ -233,7 +236,7 @@ def _record_end(
             "seconds": state.clock.seconds + state.clock.since[0],
             "peak_memory_bytes": peak_memory(task.parallel),
         }
-        exit_status.finish(task.folder, done)
+        exit_status.finish(task.folder, done, task.order.branch_steps)
 
 
 if __name__ == "__main__":

@@ -182,6 +182,17 @@ class Paths(Record):
     validation: dict[str, str]
 
 
+class Prefix(Record):
+    """The stable run whose first steps are also the first steps of this run.
+
+    `folder` is the name of its folder, beside that of this run; `step` is the last one that both
+    have. The run may begin from the checkpoint there, and gives the same losses without it.
+    """
+
+    folder: str
+    step: Positive
+
+
 class RunOrder(Record):
     """What is written into a run's folder before it begins: `spec.json`."""
 
@@ -192,6 +203,10 @@ class RunOrder(Record):
     how: ExecutionConfig = ExecutionConfig()
     columns: dict[str, str | int | float | None] = {}
     """Further columns of the table that are known beforehand."""
+    prefix: Prefix | None = None
+    """Of a decay branch."""
+    branch_steps: tuple[Positive, ...] = ()
+    """Of a stable run: the steps whose checkpoints are kept, for the branches that begin there."""
 
 
 def canonical_json(value: Any) -> str:

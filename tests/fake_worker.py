@@ -71,6 +71,8 @@ def work(folder: Path, order: dict[str, Any], does: dict[str, Any]) -> int:
     if micro >= does.get("memory", 10**9):
         return end(folder, "oom", None, 4, f"a micro-batch of {micro} rows is too much")
     step, size = resumed(folder)
+    if step == 0 and order.get("prefix"):
+        step, size = begun_from(folder, order["prefix"])
     rows = folder / "points.jsonl"
     rows.touch()
     os.truncate(rows, size)
@@ -88,6 +90,8 @@ def work(folder: Path, order: dict[str, Any], does: dict[str, Any]) -> int:
             return end(folder, "diverged", step, 1, f"the loss is not finite after step {step}")
         if step in run["evaluate"]:
             measure(folder, order, step)
+        if step in order.get("branch_steps", ()):
+            save_for_branches(folder, step)
         stopped = bool(signals) or orphaned()
         if stopped or step % order["how"]["checkpoint_every"] == 0:
             saved = {"step": step, "size": rows.stat().st_size}
@@ -117,6 +121,27 @@ def resumed(folder: Path) -> tuple[int, int]:
         saved = json.loads((folder / "checkpoint.json").read_text())
         return saved["step"], saved["size"]
     return 0, 0
+
+
+def save_for_branches(folder: Path, step: int) -> None:
+    """A checkpoint of a stable run, as far as branches of this worker need one."""
+    place = folder / "checkpoints" / f"step-{step:08d}"
+    temporary = place.with_name(f".tmp-{step}")
+    temporary.mkdir(parents=True, exist_ok=True)
+    (temporary / "state.json").write_text(str((folder / "points.jsonl").stat().st_size))
+    if not place.exists():
+        temporary.rename(place)
+
+
+def begun_from(folder: Path, prefix: dict[str, Any]) -> tuple[int, int]:
+    """The step and the rows of the stable run, taken over; 0 where it has no checkpoint."""
+    stable = folder.parent / prefix["folder"]
+    place = stable / "checkpoints" / f"step-{prefix['step']:08d}"
+    if not place.exists():
+        return 0, 0
+    size = int((place / "state.json").read_text())
+    (folder / "points.jsonl").write_bytes((stable / "points.jsonl").read_bytes()[:size])
+    return prefix["step"], size
 
 
 def measure(folder: Path, order: dict[str, Any], step: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,8 +132,10 @@ def _run_sweep(
     """Do the remaining runs of a sweep; their outcomes, and the request to stop, if a signal came."""
     from lawdsl.runners.corpora.corpus import open_corpus
     from lawdsl.runners.corpora.verification import verify
+    from lawdsl.runners.sweeps.branches import release
     from lawdsl.runners.sweeps.scheduler import StopRequest, run_jobs
 
+    release([(run.folder, run.order) for run in plan.runs])
     if plan.to_do:
         folders = [c.folder for c in sweep.corpora.values()] + list(sweep.validation.values())
         verify(open_corpus(folder) for folder in folders)
@@ -196,10 +199,10 @@ def _findings(outcomes: Sequence[Outcome]) -> Iterator[Diagnostic]:
         message += f": {outcome.message}" if outcome.message else ""
         folder = str(outcome.run.folder)
         yield Diagnostic(code, message, severity, place=folder, notes=outcome.log, help=help)
-    unstarted = [o.message for o in outcomes if o.status == "left" and o.message]
-    if unstarted:
-        message = f"{len(unstarted)} runs were not begun: {unstarted[0]}"
-        help = "run the sweep again when there is such a node"
+    unstarted = Counter(o.message for o in outcomes if o.status == "left" and o.message)
+    for why, number in unstarted.items():
+        message = f"{number} run{' was' if number == 1 else 's were'} not begun: {why}"
+        help = "run the sweep again when that has changed"
         yield Diagnostic("R0116", message, "warning", help=help)
 
 
@@ -227,7 +230,7 @@ def _sweep_progress(
             err.print(outcome_line(outcome.to_json()))
 
     total = sum(run.tokens for run in plan.to_do)
-    begun = sum(run.state.tokens for run in plan.to_do)
+    begun = sum(run.trained(run.state.tokens) for run in plan.to_do)
     if silent:
         yield say, lambda tokens, working, speed: None
         return

@@ -93,8 +93,9 @@ SWEEPS: dict[str, Message] = {
     ),
     "R0116": Message(
         "runs that were not begun",
-        "The last node that they fit on was lost, and none came in its place for a while. The "
-        "folders say how far they are: the next `lawdsl run` goes on from there.",
+        "The last node that they fit on was lost, and none came in its place for a while; or they "
+        "are branches of a stable run that failed or that another process holds. The folders say "
+        "how far they are: the next `lawdsl run` goes on from there.",
     ),
     "R0117": Message(
         "a model that is trained without its dropout",
@@ -212,6 +213,12 @@ STORE: dict[str, Message] = {
         "The run's folder cannot be written or its file system has no locks. Runs are kept in a "
         "folder where a file can be locked, so that no two processes write to one.",
     ),
+    "R0412": Message(
+        "a branch that cannot begin from its stable run",
+        "The checkpoint at the branching point is missing or damaged, or the folder has another run "
+        "than the one that was planned. The branch begins from an earlier checkpoint of it, or at "
+        "step 0, and has the same losses and weights in the end: only the time is lost.",
+    ),
 }
 
 TRAINING: dict[str, Message] = {
@@ -298,10 +305,12 @@ TABLES: dict[str, Message] = {
         "different names.",
     ),
     "R0804": Message(
-        "schedules of different lengths",
-        "Where the learning rate falls over a run, the loss on the way is not the one that a shorter "
-        "run ends with, so that equal D of runs of different lengths mean different things. Fit runs "
-        "of one length, or a law that has the learning rate in it.",
+        "equal D that do not mean equal training",
+        "While the learning rate falls, the loss is not the one that a shorter run would end with; "
+        "and at a constant rate it is higher than at the end of a decay. A law of D takes rows of "
+        "one kind: those at the ends of runs, `phase = end`, or those at a constant rate, `phase = "
+        "stable`. The table [schedule] of a sweep has a decay for each D, at the cost of the longest "
+        "run and the decays. A law that has the learning rate in it, as S1 and S2, can use all rows.",
     ),
     "R0805": Message(
         "a table that cannot be written",

@@ -33,6 +33,14 @@ def show_plan(plan: Mapping[str, Any], out: Console) -> None:
         out.print(f"  {duration(plan['seconds'])} for {flop}FLOP ({plan['rate']})", soft_wrap=True)
         free = size(plan["free"])
         out.print(f"  {size(plan['disk'])}B of disk at most, {free}B are free", soft_wrap=True)
+    if any(run["begins"] for run in runs):
+        trained = sum(run["tokens"] for run in runs)
+        separate = sum(_separate_tokens(run) for run in runs)
+        out.print(
+            f"  branches begin from stable runs: {size(trained).strip()} tokens instead of"
+            f" {size(separate).strip()} ({trained / separate:.0%})",
+            soft_wrap=True,
+        )
     headers = ("model", "N", "runs", "to do", "tokens", "FLOP", "time on its own")
     show_rows(headers, (_of_model(name, runs) for name in _models(runs)), out)
     out.print()
@@ -42,6 +50,12 @@ def show_plan(plan: Mapping[str, Any], out: Console) -> None:
         names = ", ".join(printable(folder.rpartition("/")[2]) for folder in plan["others"])
         out.print()
         out.print(f"not of this sweep, and left alone: {names}", soft_wrap=True)
+
+
+def _separate_tokens(run: Mapping[str, Any]) -> float:
+    """The tokens of a run that begins at step 0; none of a stable run, made for its branches."""
+    trained = run["steps"] - run["begins"]
+    return 0 if run["stable"] else run["tokens"] * run["steps"] / trained
 
 
 def _models(runs: Iterable[Mapping[str, Any]]) -> Iterable[str]:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
 import signal
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import write
 
-from .disk import room_text
+from .disk import discard, room_text
 from .live import remove_live
 
 DONE, DIVERGED, WRONG, MEMORY, LOST, STOPPED, INTERRUPTED = 0, 1, 3, 4, 5, 75, 130
@@ -83,18 +84,19 @@ def reopen(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def finish(folder: Path, done: dict[str, Any]) -> None:
+def finish(folder: Path, done: dict[str, Any], keep: Iterable[int] = ()) -> None:
     """Write how a run ended, and only then remove its checkpoints.
 
     Args:
         folder: the folder of the run.
         done: the content of done.json.
+        keep: steps whose checkpoints remain, for the branches that begin there.
 
     Raises:
         LawdslError: it cannot be written (R0508); the checkpoints remain.
     """
     _record(folder, done)
-    forget(folder)
+    forget(folder, keep)
 
 
 def write_end(folder: Path, done: dict[str, Any]) -> None:
@@ -121,10 +123,65 @@ def _record(folder: Path, done: dict[str, Any]) -> None:
         raise unwritten("how the run ended", folder, len(_text(done)), error) from None
 
 
-def forget(folder: Path) -> None:
-    """Remove the checkpoints of a run that has ended, and what says how fast it is."""
-    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+def forget(folder: Path, keep: Iterable[int] = ()) -> None:
+    """Remove the checkpoints of a run that has ended, and what says how fast it is.
+
+    Args:
+        folder: the folder of the run.
+        keep: steps whose checkpoints remain.
+    """
+    kept = {checkpoint_path(folder, step) for step in keep}
+    with contextlib.suppress(OSError):
+        for path in (folder / CHECKPOINTS).iterdir():
+            if path not in kept:
+                discard(path)
+        (folder / CHECKPOINTS).rmdir()  # fails unless it is empty
     remove_live(folder)
+
+
+def checkpoint_path(folder: Path, step: int) -> Path:
+    """Give the path of the checkpoint of a step: complete if it exists, see `checkpoints`.
+
+    Args:
+        folder: the folder of the run.
+        step: the number of updates done.
+
+    Returns:
+        The path.
+    """
+    return folder / CHECKPOINTS / f"step-{step:08d}"
+
+
+def newest_checkpoint(folder: Path) -> int:
+    """Give the step of the newest checkpoint of a run; 0 where it has none.
+
+    Args:
+        folder: the folder of the run.
+
+    Returns:
+        The number of updates done.
+    """
+    try:
+        names = os.listdir(folder / CHECKPOINTS)
+    except OSError:
+        return 0
+    steps = [name.removeprefix("step-").removesuffix("-old") for name in names]
+    return max((int(step) for step in steps if step.isdecimal()), default=0)
+
+
+def forget_checkpoint(folder: Path, step: int) -> None:
+    """Remove the checkpoint of a step; errors of the system are ignored.
+
+    Args:
+        folder: the folder of the run, which may be active.
+        step: the number of updates done.
+    """
+    path = checkpoint_path(folder, step)
+    # renamed first, so that a partial one is never taken for a checkpoint
+    nameless = path.with_name(f".tmp-{path.name}")
+    with contextlib.suppress(OSError):
+        path.rename(nameless)
+        discard(nameless)
 
 
 def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[Diagnostic]:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import write_bytes
 
 from ..spec import canonical_json
 from .disk import room_text, sync
@@ -100,6 +101,41 @@ def open_points(path: Path) -> MetricsLog:
     return MetricsLog(path, file, size, content.count(b"\n"))
 
 
+def head(path: Path, size: int) -> tuple[bytes, list[dict[str, Any]]]:
+    """Read the first rows of a run, those that a checkpoint counts.
+
+    Args:
+        path: the path of the file.
+        size: the bytes of these rows.
+
+    Returns:
+        The bytes, and the rows in them.
+
+    Raises:
+        LawdslError: R0405, rows are missing or damaged; R0406, the file cannot be read.
+    """
+    content = _content(path) if size else b""
+    if size and content[size - 1 : size] != b"\n":
+        raise LawdslError(_missing(path, len(content), size))
+    return content[:size], _rows(path, content[:size])
+
+
+def begin_with(path: Path, rows: bytes) -> None:
+    """Replace the rows of a run by those of another, of which it is a continuation.
+
+    Args:
+        path: the path of the file.
+        rows: whole lines.
+
+    Raises:
+        LawdslError: R0407, the file cannot be written; the earlier rows are unchanged.
+    """
+    try:
+        write_bytes(path, rows)
+    except OSError as error:
+        raise LawdslError(_unwritten(path, len(rows), error)) from None
+
+
 def cut(path: Path, size: int) -> int:
     """Remove the rows that were appended after a checkpoint, so that each row is present once.
 
@@ -132,13 +168,21 @@ def read(path: Path) -> list[dict[str, Any]]:
     Raises:
         LawdslError: R0405, a line is damaged; R0406, the file cannot be read.
     """
+    return _rows(path, _content(path))
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file; none where it does not exist."""
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
-        return []
+        return b""
     except OSError as error:
         message = f"the rows cannot be read: {error.strerror}"
         raise LawdslError(Diagnostic("R0406", message, place=str(path))) from None
+
+
+def _rows(path: Path, content: bytes) -> list[dict[str, Any]]:
     return [_row(path, i, line) for i, line in enumerate(content.split(b"\n")[:-1], 1)]
 
 

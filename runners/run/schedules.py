@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from functools import lru_cache
+from typing import Literal
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
@@ -74,6 +75,23 @@ def _learning_rate_factor(training: Training, step: int) -> float:
         if steps_left < training.decay:
             return training.final + (1 - training.final) * steps_left / training.decay
     return 1.0
+
+
+def phase(training: Training, step: int) -> Literal["stable", "decay", "end"]:
+    """Give the phase of the schedule in which a run is after some updates.
+
+    Args:
+        training: the schedule and its numbers.
+        step: the number of updates done, 0 to training.steps.
+
+    Returns:
+        `stable` until the learning rate first falls; `end` after the last update of a rate that
+        has fallen, where the loss is that of a run of so many tokens; `decay` between them, where
+        it is not.
+    """
+    if step <= training.warmup or _learning_rate_factor(training, step - 1) == 1.0:
+        return "stable"
+    return "end" if step == training.steps else "decay"
 
 
 def schedule_areas(training: Training, step: int, decay: float = 0.999) -> tuple[float, float]:

@@ -25,9 +25,9 @@ def export_folder(sweep: Sweep, run: PlannedRun) -> Path | None:
         run: one of its runs.
 
     Returns:
-        The folder; None where the sweep exports no models.
+        The folder; None where the sweep exports no models, and of a stable run.
     """
-    if sweep.export is None:
+    if sweep.export is None or run.order.branch_steps:
         return None
     return Path(sweep.export.replace("{model}", run.order.run.model.name))
 

@@ -34,6 +34,11 @@ sequence = 256
 [evaluation]                             # after which steps; see `evaluation_steps`
 schedule = "dense"
 every = 40
+# [schedule]                             # in place of training.schedule: a stable run of each cell,
+# kind = "stable"                        # and from its checkpoints a decay for each D
+# branches = [0.25, 0.5, 1]              # where decays end, as parts of training.steps
+# decay = 0.1                            # how long a decay is, as a part of the steps until its end
+# constant_rows = false                  # true: evaluated at the constant rate too, by [evaluation]
 [run]                                    # fields of `spec.ExecutionConfig`, no part of a run's identity
 checkpoint_every = 100
 # log = ["tensorboard", "wandb"]         # where curves go; TensorBoard, if it is installed, by default
@@ -51,7 +56,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from ..run.evaluation_steps import Schedule
+from ..run.evaluation_steps import ListedSteps, Schedule
 from ..spec import Positive, Record, exact_share
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
@@ -76,12 +81,29 @@ def _share(value: object) -> object:
     return written
 
 
+def _end(value: object) -> object:
+    """The end of a branch: a part of the steps that is not 0."""
+    written = _share(value)
+    if not Fraction(str(written)):
+        raise ValueError('must be a number above 0 and up to 1, such as 0.25 or "1/3"')
+    return written
+
+
+def _decay_part(value: object) -> object:
+    """The length of a decay: a part of a branch that is neither none nor all of it."""
+    if Fraction(str(_end(value))) == 1:
+        raise ValueError('must be a number between 0 and 1, such as 0.1 or "1/8"')
+    return _share(value)
+
+
 def _corpus(value: object) -> object:
     return {"folder": value} if isinstance(value, str) else value
 
 
 Name = Annotated[str, BeforeValidator(_named)]
 Share = Annotated[str, BeforeValidator(_share)]
+End = Annotated[str, BeforeValidator(_end)]
+DecayPart = Annotated[str, BeforeValidator(_decay_part)]
 Shares = Annotated[dict[Name, Share], Field(min_length=1)]
 Mixtures = Annotated[tuple[Shares, ...], Field(min_length=1)]
 Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
@@ -121,6 +143,19 @@ class Also(Record):
     seeds: Seeds | None = None
 
 
+class Branching(Record):
+    """A stable run of each cell of the grid, and decays that branch off it; see `stages`.
+
+    `branches` are the ends of the decays as parts of `training.steps`, and `decay` the length of
+    each as a part of its steps. Without `constant_rows` runs are evaluated at their ends alone.
+    """
+
+    kind: Literal["stable"] = "stable"
+    branches: Annotated[tuple[End, ...], Field(min_length=1)]
+    decay: DecayPart = "1/10"
+    constant_rows: bool = False
+
+
 class Learnability(Record):
     """The run whose losses on the domain k1, k2 and k3 are of, and their unit in steps.
 
@@ -156,6 +191,8 @@ class File(Record):
     grid: Grid
     also: tuple[Also, ...] = ()
     training: dict[str, Any]
-    evaluation: Schedule
+    evaluation: Schedule = ListedSteps(steps=())
+    """May be left out where [schedule] has runs evaluated at their ends alone."""
+    schedule: Branching | None = None
     run: dict[str, Any] = {}
     table: Columns = Columns()

@@ -20,7 +20,7 @@ from lawdsl.language.keywords import did_you_mean
 
 from ..run.evaluation_steps import Dense, Exponential, ListedSteps, Sectional, Sparse
 from ..spec import ExecutionConfig, Training
-from .file import Also, Columns, CorpusEntry, File, Grid, Learnability, ModelEntry
+from .file import Also, Branching, Columns, CorpusEntry, File, Grid, Learnability, ModelEntry
 
 SYNTAX = re.compile(r"(?P<why>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
 TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {
@@ -28,6 +28,7 @@ TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {
     ("corpora", "*"): CorpusEntry,
     ("grid",): Grid,
     ("also", "*"): Also,
+    ("schedule",): Branching,
     ("table",): Columns,
     ("table", "dlc"): Learnability,
 }
@@ -119,6 +120,11 @@ def valid_sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
         File.model_validate_json(_json(raw), strict=True)
     except ValidationError as error:
         problems += (_mistake(e) for e in error.errors())
+    branching = raw.get("schedule")
+    ends_alone = isinstance(branching, dict) and not branching.get("constant_rows")
+    if "evaluation" not in raw and not ends_alone:
+        help = "write it; nothing was started"
+        problems.append(sweep_diagnostic("evaluation", "evaluation is missing", help))
     parsed = {}
     for name, section in File.model_fields.items():
         if name not in raw:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..run.model_facts import ModelFacts
-from ..spec import CorpusSpec, ModelSpec, Paths, Run, RunOrder, Training
+from ..spec import CorpusSpec, ModelSpec, Paths, Prefix, Run, RunOrder, Training
 from .inputs import SweepInputs
+from .stages import Stage
 from .sweep import GridRun, Sweep
 
 
@@ -23,8 +25,9 @@ def orders_of(sweep: Sweep, inputs: SweepInputs) -> list[RunOrder]:
     reference = None
     if sweep.dlc is not None:
         cell, unit = sweep.dlc
-        reference = (_run(sweep, inputs, cell).identity(), unit)
-    return [_order(sweep, inputs, cell, reference) for cell in sweep.cells]
+        # of a stable run and its branches the stable one, which has the rows at constant rate
+        reference = (_run(sweep, inputs, cell, sweep.stages[cell.model][0]).identity(), unit)
+    return [order for cell in sweep.cells for order in _orders(sweep, inputs, cell, reference)]
 
 
 def folder_of(sweep: Sweep, order: RunOrder) -> Path:
@@ -41,12 +44,12 @@ def folder_of(sweep: Sweep, order: RunOrder) -> Path:
 
 
 def label_of(cell: GridRun) -> str:
-    """What people call a run: `0.2M_code=0.3_seed=1`."""
+    """What people call the run of a cell: `0.2M_code=0.3_seed=1`."""
     shares = [f"{name}={float(share):.4g}" for name, share in cell.shares.items()]
     return "_".join((cell.model, *shares, f"seed={cell.seed}"))
 
 
-def _run(sweep: Sweep, inputs: SweepInputs, cell: GridRun) -> Run:
+def _run(sweep: Sweep, inputs: SweepInputs, cell: GridRun, stage: Stage) -> Run:
     model, facts = sweep.models[cell.model], inputs.models[cell.model]
     return Run(
         model=ModelSpec(
@@ -63,8 +66,8 @@ def _run(sweep: Sweep, inputs: SweepInputs, cell: GridRun) -> Run:
             for name, share in cell.mixture.items()
         },
         validation={name: facts.fingerprint for name, facts in inputs.validation.items()},
-        training=_training(sweep.training[cell.model], facts),
-        evaluate=sweep.evaluate[cell.model],
+        training=_training(stage.training, facts),
+        evaluate=stage.evaluate,
         seed=cell.seed,
     )
 
@@ -76,8 +79,27 @@ def _training(training: Training, facts: ModelFacts) -> Training:
     return training.model_copy(update={"router_loss": facts.experts.router_loss})
 
 
-def _order(
+def _orders(
     sweep: Sweep, inputs: SweepInputs, cell: GridRun, reference: tuple[str, int] | None
+) -> Iterator[RunOrder]:
+    """The order of each run of a cell; a branch names the folder of the stable run before it."""
+    stable_folder = ""
+    for stage in sweep.stages[cell.model]:
+        order = _order(sweep, inputs, cell, stage, reference)
+        if stage.branch_steps:
+            stable_folder = folder_of(sweep, order).name
+        elif stage.begins:
+            prefix = Prefix(folder=stable_folder, step=stage.begins)
+            order = order.model_copy(update={"prefix": prefix})
+        yield order
+
+
+def _order(
+    sweep: Sweep,
+    inputs: SweepInputs,
+    cell: GridRun,
+    stage: Stage,
+    reference: tuple[str, int] | None,
 ) -> RunOrder:
     model, facts = sweep.models[cell.model], inputs.models[cell.model]
     columns: dict[str, str | int | float | None] = {
@@ -93,14 +115,19 @@ def _order(
     if reference is not None:
         columns |= {"dlc_run": reference[0], "dlc_steps": reference[1]}
     columns |= {f"U_{name}": inputs.corpora[name].tokens for name in cell.mixture}
+    how = sweep.how[cell.model]
+    if stage.branch_steps:
+        # of a stable run the checkpoints are kept instead
+        how = how.model_copy(update={"save_final": False})
     return RunOrder(
-        label=label_of(cell),
-        run=_run(sweep, inputs, cell),
+        label=label_of(cell) + stage.suffix,
+        run=_run(sweep, inputs, cell, stage),
         paths=Paths(
             model=model.folder or model.config or {},
             corpora={name: inputs.corpora[name].folder for name in cell.mixture},
             validation=dict(sweep.validation),
         ),
-        how=sweep.how[cell.model],
+        how=how,
         columns=columns,
+        branch_steps=stage.branch_steps,
     )

@@ -1,7 +1,8 @@
 """A sweep and its inputs -> what it will cost: tokens, passes over the corpora, FLOP, time, disk.
 
 Time is that of list scheduling, the longest run first: each run starts on the slot that is free
-first (Graham (1969), SIAM Journal on Applied Mathematics 17).
+first (Graham (1969), SIAM Journal on Applied Mathematics 17), and a branch not before its stable
+run has the checkpoint.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from lawdsl.core.enumerations import abridged
 from ..run import costs, streams
 from ..run.disk import free_bytes
 from ..spec import RunOrder
+from .branches import first_step, stable_folder
 from .grid import folder_of
 from .inputs import SweepInputs
 from .machine import Machine
@@ -42,9 +44,10 @@ class PlannedRun:
         order: what is to be done.
         folder: where.
         state: its progress.
-        tokens: that it is trained on, in all.
+        tokens: that it is trained on, in all, without those of a stable run that it begins from.
         flops: the flops of training and evaluations.
         seconds: that remain, estimated; 0 for a run that is done.
+        begins: the last step that is not trained, since it is the stable run's; 0 without one.
     """
 
     order: RunOrder
@@ -53,11 +56,28 @@ class PlannedRun:
     tokens: int
     flops: float
     seconds: float
+    begins: int = 0
 
     @property
     def label(self) -> str:
         """The name of the run in messages."""
         return self.order.label
+
+    @property
+    def tokens_per_step(self) -> int:
+        """The tokens of a step."""
+        return self.order.run.training.batch * self.order.run.training.sequence
+
+    def trained(self, tokens: int) -> int:
+        """Give the number of tokens that the run was trained on until a row.
+
+        Args:
+            tokens: of the row, with those of its stable run.
+
+        Returns:
+            The number without them.
+        """
+        return max(0, tokens - self.begins * self.tokens_per_step)
 
 
 @dataclass(frozen=True)
@@ -113,7 +133,7 @@ class Plan:
     def to_do(self) -> list[PlannedRun]:
         """The runs that are not done, the longest first, which keeps the end of the sweep short."""
         unfinished = [run for run in self.runs if not run.state.final]
-        return sorted(unfinished, key=lambda run: (-run.seconds, run.label))
+        return sorted(unfinished, key=_longest_first)
 
     def to_json(self) -> dict[str, Any]:
         """The plan as plain data; the keys are stable."""
@@ -135,6 +155,8 @@ class Plan:
                     "status": run.state.status,
                     "step": run.state.step,
                     "steps": run.order.run.training.steps,
+                    "begins": run.begins,
+                    "stable": bool(run.order.branch_steps),
                     "held": run.state.held_by or None,
                     "tokens": run.tokens,
                     "flop": run.flops,
@@ -174,6 +196,7 @@ def plan_of(
         for order, folder, run_state in zip(orders, folders, states, strict=True)
     )
     unfinished = [run for run in runs if not run.state.final]
+    queue = sorted(unfinished, key=_longest_first)
     needed, available = _estimated_bytes(unfinished, inputs, jobs), free_bytes(sweep.folder)
     room = disk_space_problems(
         needed, _certain_bytes(unfinished, inputs), available, str(sweep.folder)
@@ -189,11 +212,15 @@ def plan_of(
         others=tuple(unexpected_folders(sweep.folder, folders)),
         jobs=jobs,
         rate=rate,
-        seconds=_makespan(sorted((run.seconds for run in unfinished), reverse=True), jobs),
+        seconds=_makespan([run.seconds for run in queue], jobs, _precedence(queue)),
         disk=needed,
         free=available,
         warnings=(*model_warnings(sweep, inputs), *([room] if room else [])),
     )
+
+
+def _longest_first(run: PlannedRun) -> tuple[float, str]:
+    return -run.seconds, run.label
 
 
 def _plan_run(
@@ -204,16 +231,20 @@ def _plan_run(
     speeds: Mapping[str, float],
 ) -> PlannedRun:
     training, model = order.run.training, order.run.model.name
+    begins = first_step(folder, order, run_state.final)
     a_step = training.batch * training.sequence
     per_token = inputs.models[model].flops_per_token(training.sequence)
     validation = sum(
         set_.windows(training.sequence) * training.sequence for set_ in inputs.validation.values()
     )
-    trained, measured = training.steps * a_step, len(order.run.evaluate) * validation
+    evaluations = sum(step > begins or not begins for step in order.run.evaluate)
+    trained, measured = (training.steps - begins) * a_step, evaluations * validation
     flops = per_token * (trained + measured / 3)  # a forward pass is a third of an update
-    fraction_left = 0.0 if run_state.final else 1 - run_state.step / training.steps
+    step = max(run_state.step, begins)
+    steps_left = 0 if run_state.final else training.steps - step
+    fraction_left = steps_left / (training.steps - begins)
     seconds = fraction_left * flops / speeds[model] + START * (fraction_left > 0)
-    return PlannedRun(order, folder, run_state, trained, flops, seconds)
+    return PlannedRun(order, folder, run_state, trained, flops, seconds, begins)
 
 
 def _estimated_speeds(
@@ -296,22 +327,66 @@ def _too_small(sweep: Sweep, supply: CorpusDemand, orders: Sequence[RunOrder]) -
     )
 
 
-def _makespan(seconds: Iterable[float], jobs: int) -> float:
-    """The time at which the last run ends, with `jobs` at once, started in the given order."""
-    busy = [0.0] * jobs
-    for one in seconds:
-        heapq.heappush(busy, heapq.heappop(busy) + one)
-    return max(busy)
+def _makespan(
+    seconds: Sequence[float], jobs: int, after: Mapping[int, tuple[int, float]] | None = None
+) -> float:
+    """The time at which the last run ends, with `jobs` at once, started in the given order.
+
+    `after` maps the number of a branch to that of its stable run, and the time that this takes
+    until the branch can start.
+    """
+    precedence = after or {}
+    waiting, started = list(range(len(seconds))), dict[int, float]()
+
+    def ready(number: int) -> float:
+        """The time from which on a run can start; infinite while its stable run has not."""
+        if number not in precedence:
+            return 0.0
+        stable, delay = precedence[number]
+        return started.get(stable, math.inf) + delay
+
+    busy, last = [0.0] * jobs, 0.0
+    while waiting:
+        now = max(heapq.heappop(busy), min(map(ready, waiting)))
+        number = next(number for number in waiting if ready(number) <= now)
+        waiting.remove(number)
+        started[number] = now
+        heapq.heappush(busy, now + seconds[number])
+        last = max(last, now + seconds[number])
+    return last
+
+
+def _precedence(runs: Sequence[PlannedRun]) -> dict[int, tuple[int, float]]:
+    """Number of a branch -> number of its stable run, and seconds until that has its checkpoint.
+
+    Branches whose stable run is not among the runs can start at once.
+    """
+    numbers = {run.folder: number for number, run in enumerate(runs)}
+    after = {}
+    for number, run in enumerate(runs):
+        folder = stable_folder(run.folder, run.order)
+        if folder in numbers and run.begins:
+            stable = runs[numbers[folder]]
+            step, steps = stable.state.step, stable.order.run.training.steps
+            part = (run.begins - step) / (steps - step) if steps > step else 0.0
+            after[number] = (numbers[folder], max(0.0, part) * stable.seconds)
+    return after
 
 
 def _estimated_bytes(unfinished: Sequence[PlannedRun], inputs: SweepInputs, jobs: int) -> int:
-    """Bytes: three checkpoints of every active run, and the model of each that is done."""
+    """Bytes: three checkpoints of every active run, those that stable runs keep for branches, and
+    the model of each run that is done."""
+    kept = sum(
+        len(run.order.branch_steps)
+        * costs.checkpoint_bytes(inputs.models[run.order.run.model.name].parameters)
+        for run in unfinished
+    )
     sizes = [inputs.models[run.order.run.model.name].parameters for run in unfinished]
     working = sum(sorted(sizes, reverse=True)[:jobs])
     final_models = sum(
         n for n, run in zip(sizes, unfinished, strict=True) if run.order.how.save_final
     )
-    return 3 * costs.checkpoint_bytes(working) + 4 * final_models
+    return 3 * costs.checkpoint_bytes(working) + kept + 4 * final_models
 
 
 def _certain_bytes(unfinished: Sequence[PlannedRun], inputs: SweepInputs) -> int:
@@ -321,9 +396,9 @@ def _certain_bytes(unfinished: Sequence[PlannedRun], inputs: SweepInputs) -> int
     for run in unfinished:
         parameters = inputs.models[run.order.run.model.name].parameters
         # a resumed run replaces its earlier checkpoints
-        saves = (
-            not run.state.step and run.order.how.checkpoint_every <= run.order.run.training.steps
-        )
+        every, steps = run.order.how.checkpoint_every, run.order.run.training.steps
+        reached = steps // every > run.begins // every or bool(run.order.branch_steps)
+        saves = not run.state.step and reached
         saved.append(costs.checkpoint_bytes(parameters) if saves else 0)
         final_models += 4 * parameters if run.order.how.save_final else 0
     return max(max(saved, default=0), final_models + min(saved, default=0))

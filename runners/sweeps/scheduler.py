@@ -11,14 +11,17 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..run.exit_status import WRONG, stopped
+from ..run.exit_status import FINAL, WRONG, stopped
 from ..run.live import LIVE, LiveProgress, read_live
 from ..run.metrics_log import POINTS
+from ..spec import RunOrder
+from .branches import can_begin, release, stable_folder
 from .plan import PlannedRun
 from .run_folders import append_to_log, fail, last_row, prepare, read_state
 from .workers import WorkerExit
@@ -126,7 +129,7 @@ class Speed:
 Progress = Callable[[int, int, Speed], None]
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     """A run that is to be done.
 
@@ -151,13 +154,14 @@ class Job:
             size = (self.run.folder / POINTS).stat().st_size
             if size != self.rows:
                 self.rows = size
-                self.tokens = int(last_row(self.run.folder).get("tokens", 0))
+                row_tokens = int(last_row(self.run.folder).get("tokens", 0))
+                self.tokens = max(self.tokens, self.run.trained(row_tokens))
         with suppress(OSError):
             written = (self.run.folder / LIVE).stat().st_mtime_ns
             if written != self.live_time:
                 self.live_time, self.live = written, read_live(self.run.folder)
         if self.live is not None:
-            self.tokens = max(self.tokens, self.live.tokens)
+            self.tokens = max(self.tokens, self.run.trained(self.live.tokens))
 
 
 class Engine(Protocol):
@@ -253,22 +257,36 @@ def run_jobs(
     if not runs:
         return []
     engine = machines.engine(runs)
-    waiting = [Job(run, tokens=run.state.tokens) for run in runs]
+    waiting = [Job(run, tokens=run.trained(run.state.tokens)) for run in runs]
     working: list[Job] = []
     outcomes: list[Outcome] = []
     trained, why = 0, ""
+    branches: dict[Path, list[tuple[Path, RunOrder]]] = {}
+    for run in runs:
+        if stable := stable_folder(run.folder, run.order):
+            branches.setdefault(stable, []).append((run.folder, run.order))
 
     def end(job: Job, outcome: Outcome) -> None:
         nonlocal trained
         trained += job.tokens
         outcomes.append(outcome)
         ended(outcome)
+        release(branches.get(stable_folder(job.run.folder, job.run.order) or job.run.folder, ()))
+        if job.run.order.branch_steps and outcome.status not in FINAL and not stop.count:
+            for branch in [j for j in waiting if _waits_for(j, job)]:
+                waiting.remove(branch)
+                why = f"their stable run {job.run.label} is not done"
+                end(branch, Outcome(branch.run, "left", why))
 
     try:
         while working or (waiting and not stop.count and not why):
+            unfinished = {job.run.folder for job in (*working, *waiting)}
             # a copy, as jobs are removed from the list meanwhile
             for job in list(waiting):
-                if stop.count or not engine.ready(job, working):
+                # one that has ended may have taken its branches with it
+                if stop.count or job not in waiting or not engine.ready(job, working):
+                    continue
+                if not can_begin(job.run.folder, job.run.order, unfinished):
                     continue
                 waiting.remove(job)
                 outcome = _start_run(engine, job, working)
@@ -326,6 +344,11 @@ def _start_run(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | No
         help = "make room on the disk or in memory; the same command goes on from here"
         raise LawdslError(Diagnostic("R0107", message, place=str(run.folder), help=help)) from None
     return None
+
+
+def _waits_for(branch: Job, stable: Job) -> bool:
+    """Whether a run is a branch that has to wait for a stable run."""
+    return not can_begin(branch.run.folder, branch.run.order, {stable.run.folder})
 
 
 def _forward_signals(engine: Engine, working: Sequence[Job], stop: StopRequest) -> None:

@@ -9,11 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from lawdsl.core.diagnostics import LawdslError
 from lawdsl.language.keywords import did_you_mean
 
-from ..run import schedules
-from ..run.evaluation_steps import Schedule, steps
+from ..run.evaluation_steps import ListedSteps
 from ..spec import ExecutionConfig, Training
 from .file import Also, Columns, CorpusEntry, Grid, ModelEntry
 from .file_errors import (
@@ -24,6 +22,7 @@ from .file_errors import (
     sweep_diagnostic,
     valid_sections,
 )
+from .stages import Stage, doubly_specified, stages_of
 
 Shares = Mapping[str, Fraction]
 Written = Mapping[str, str]  # shares before they are numbers
@@ -57,7 +56,8 @@ class Sweep:
         folder: of its runs.
         corpora, validation, models: by name, with folders that are absolute.
         cells: the runs, each once, in the order of the file.
-        training, how, evaluate: model -> the settings of its runs.
+        training, how: model -> the settings of its runs.
+        stages: model -> the runs of each of its cells, a stable run before its branches.
         domain, general: the corpora named in the table's columns `domain` and `general`.
         dlc: the run that k1, k2 and k3 are of, and their unit in steps.
         export: where trained models are put, with {model} for the name.
@@ -72,7 +72,7 @@ class Sweep:
     cells: tuple[GridRun, ...]
     training: Mapping[str, Training]
     how: Mapping[str, ExecutionConfig]
-    evaluate: Mapping[str, tuple[int, ...]]
+    stages: Mapping[str, tuple[Stage, ...]]
     domain: str | None
     general: str | None
     dlc: tuple[GridRun, int] | None
@@ -92,7 +92,8 @@ def read_sweep(path: Path) -> Sweep:
     problems += more
     problems += _models(file, how)
     problems += _names(raw)
-    evaluate, more = _evaluations(file.get("evaluation"), training)
+    problems += doubly_specified(raw)
+    stages, more = _stages(file, training)
     # a grid can be checked only where its names and tables are valid
     raise_mistakes(path, problems + more)
     cells, problems = _grid_runs(file)
@@ -100,7 +101,7 @@ def read_sweep(path: Path) -> Sweep:
     domain, general = _domains(file, table)
     dlc, more = _reference(table, file["grid"], cells)
     problems += more
-    problems += _exports(file["export"], cells, how)
+    problems += _exports(file["export"], cells, how, stages)
     raise_mistakes(path, problems)
     return Sweep(
         path=path,
@@ -120,7 +121,7 @@ def read_sweep(path: Path) -> Sweep:
         cells=cells,
         training=training,
         how=how,
-        evaluate=evaluate,
+        stages=stages,
         domain=domain,
         general=general,
         dlc=dlc,
@@ -188,21 +189,18 @@ def _tables(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _evaluations(
-    schedule: Schedule | None, training: Mapping[str, Training]
-) -> tuple[dict[str, tuple[int, ...]], Problems]:
-    """Model -> the steps after which its runs are evaluated; schedules must fit into the run."""
-    by_model: dict[str, tuple[int, ...]] = {}
+def _stages(
+    file: Mapping[str, Any], training: Mapping[str, Training]
+) -> tuple[dict[str, tuple[Stage, ...]], Problems]:
+    """Model -> the runs of each of its cells; none where the tables they follow from are wrong."""
+    by_model: dict[str, tuple[Stage, ...]] = {}
     problems: Problems = []
     for model, requested in training.items():
-        try:
-            schedules.check_schedule(requested)
-        except LawdslError as error:
-            problems += error.diagnostics
-        try:
-            by_model[model] = steps(schedule, requested.steps) if schedule is not None else ()
-        except LawdslError as error:
-            problems += error.diagnostics
+        # the schedule of [training] is checked even where another table is wrong
+        evaluation = file.get("evaluation", ListedSteps(steps=()))
+        branching = file.get("schedule") if "evaluation" in file else None
+        by_model[model], more = stages_of(requested, evaluation, branching)
+        problems += more
     return by_model, problems
 
 
@@ -289,14 +287,18 @@ def _reference(
 
 
 def _exports(
-    export: str | None, cells: Sequence[GridRun], how: Mapping[str, ExecutionConfig]
+    export: str | None,
+    cells: Sequence[GridRun],
+    how: Mapping[str, ExecutionConfig],
+    stages: Mapping[str, Sequence[Stage]],
 ) -> Problems:
     """Check that every exported model has a folder of its own."""
     if export is None:
         return []
     problems = []
-    models = [cell.model for cell in cells]
-    if len({export.replace("{model}", model) for model in models}) < len(cells):
+    # the model of a stable run, which is made for its branches, is not exported
+    models = [c.model for c in cells for stage in stages[c.model] if not stage.branch_steps]
+    if len({export.replace("{model}", model) for model in models}) < len(models):
         help = "export from a sweep with one run a model, to a folder with {model} in its name"
         problems.append(
             sweep_diagnostic("export", "several runs would put their models into one folder", help)

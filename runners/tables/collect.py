@@ -19,6 +19,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.formats import RUN_TABLE_SCHEMA
 
+from ..run.schedules import phase
 from .run_set import GatheredRun, gather_runs
 
 LOT = 0.2e9  # tokens: the unit of the CMR laws
@@ -80,7 +81,8 @@ def collect(
     corpus r_ its requested share, drawn_ its actual share until then, epochs_ the passes over
     it, U_ its tokens; for each validation set L_, its standard error se_, L0_ before training and
     dL_ = L_ - L0_; where the runs are of several domains, r_domain and L_domain of each's own; k1,
-    k2 and k3 where a sweep names the run they are of; learning_rate, S1, S2 and the rest.
+    k2 and k3 where a sweep names the run they are of; schedule, decay_steps and the phase of the
+    schedule (stable, decay, end); learning_rate, S1, S2 and the rest.
 
     Args:
         sources: folders of runs, folders that contain some, sweep.toml files.
@@ -158,6 +160,7 @@ def _row(run: GatheredRun, point: Mapping[str, Any], before: Mapping[str, Any]) 
             row[f"dL_{name}"] = measured["loss"] - before[name]["loss"]
     setting_names = ("schedule", "steps", "batch", "sequence", "precision")
     row |= {name: getattr(training, name) for name in setting_names}
+    row |= {"decay_steps": training.decay, "phase": phase(training, point["step"])}
     same = ("learning_rate", "S1", "S2", "train_loss", "router_loss", "tokens_per_second", "mfu")
     row |= {name: point.get(name) for name in (*same, "seconds", "device")}
     row["peak_memory"] = point.get("peak_memory_bytes")

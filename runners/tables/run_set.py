@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,8 +12,10 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import abridged
 
 from ..run.metrics_log import POINTS, read
+from ..run.schedules import phase
 from ..spec import ORDER, RunOrder, canonical_json, read_order
 from ..sweeps.run_folders import read_state
+from ..sweeps.stages import Stage
 from ..sweeps.sweep import GridRun, Sweep, read_sweep
 
 MAX_RUNS_LISTED = 5  # runs that are named in one message
@@ -72,7 +75,7 @@ def gather_runs(sources: Iterable[Path]) -> tuple[list[GatheredRun], list[Diagno
         else:
             runs = _below(source)
         gathered += runs
-    runs = _in_order(_each_once(gathered))
+    runs = _each_row_once(_in_order(_each_once(gathered)))
     _check_alike(runs)
     return runs, [*warnings, *_ends(runs), *_schedules(runs)]
 
@@ -109,7 +112,12 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     those of the runs cannot be seen from there, so two that answer to one description are refused.
     """
     sweep = read_sweep(path)
-    expected = {_described(sweep, cell) for cell in sweep.cells}
+    # a stable run that is evaluated nowhere is missed by no table
+    expected = {
+        _described(sweep, cell, stage): stage.has_rows
+        for cell in sweep.cells
+        for stage in sweep.stages[cell.model]
+    }
     gathered: dict[str, GatheredRun] = {}
     for run in _below(sweep.folder):
         what = _description(run.order)
@@ -123,18 +131,19 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     reference = None
     if sweep.dlc is not None:
         cell, unit = sweep.dlc
-        of = gathered.get(_described(sweep, cell))
+        of = gathered.get(_described(sweep, cell, sweep.stages[cell.model][0]))
         reference = None if of is None else (of.identity, unit)
     runs = [replace(run, domain=sweep.domain, reference=reference) for run in gathered.values()]
-    missing = len(expected) - len(gathered)
+    needed = [what for what, has_rows in expected.items() if has_rows]
+    missing = sum(what not in gathered for what in needed)
     if not missing:
         return runs, []
-    message = f"{missing} of {len(expected)} runs of {sweep.name} have not begun"
+    message = f"{missing} of {len(needed)} runs of {sweep.name} have not begun"
     help = f"lawdsl run {path}"
     return runs, [Diagnostic("R0802", message, "warning", place=str(path), help=help)]
 
 
-def _described(sweep: Sweep, cell: GridRun) -> str:
+def _described(sweep: Sweep, cell: GridRun, stage: Stage) -> str:
     """A run as a sweep describes it, without what its files hold."""
     model = sweep.models[cell.model]
     return canonical_json(
@@ -142,8 +151,8 @@ def _described(sweep: Sweep, cell: GridRun) -> str:
             "model": [cell.model, model.initialization or "loaded"],
             "mixture": {name: str(share) for name, share in cell.mixture.items()},
             "validation": sorted(sweep.validation),
-            "training": sweep.training[cell.model].model_dump(mode="json"),
-            "evaluate": sweep.evaluate[cell.model],
+            "training": stage.training.model_dump(mode="json"),
+            "evaluate": stage.evaluate,
             "seed": cell.seed,
         }
     )
@@ -175,6 +184,35 @@ def _each_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
         if key not in unique or len(run.points) > len(unique[key].points):
             unique[key] = run
     return list(unique.values())
+
+
+def _each_row_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
+    """Of the rows that branches share with their stable run, or with each other, keep one.
+
+    A fit that counted one measurement several times would be too certain.
+    """
+    seen = {
+        (run.folder, point["step"])
+        for run in runs
+        if run.order.branch_steps
+        for point in run.points
+    }
+    unique = []
+    for run in runs:
+        prefix = run.order.prefix
+        if prefix is None:
+            unique.append(run)
+            continue
+        stable = run.folder.parent / prefix.folder
+        points = tuple(
+            point
+            for point in run.points
+            # step 0 is what the changes of a loss are taken from, in each run
+            if not 0 < point["step"] <= prefix.step or (stable, point["step"]) not in seen
+        )
+        seen |= {(stable, point["step"]) for point in points if point["step"] <= prefix.step}
+        unique.append(replace(run, points=points))
+    return unique
 
 
 def _in_order(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
@@ -238,14 +276,36 @@ def _ends(runs: Sequence[GatheredRun]) -> list[Diagnostic]:
 
 
 def _schedules(runs: Sequence[GatheredRun]) -> list[Diagnostic]:
-    """A warning where learning rates fall over runs of different lengths.
+    """A warning where equal D do not mean equal training.
 
-    The loss on the way down a long schedule is not that of a shorter one at its end.
+    The loss while the learning rate falls is not that of a shorter run at its end, nor is the loss
+    at a constant rate that of a run with a decay: Hägele et al. (2024), arXiv:2405.18392.
     """
-    schedules = {(r.order.run.training.schedule, r.order.run.training.steps) for r in runs}
-    if len(schedules) < 2 or {schedule for schedule, _ in schedules} == {"constant"}:
-        return []
-    listed = ", ".join(f"{schedule} over {steps:,} steps" for schedule, steps in sorted(schedules))
-    message = "the learning rates of these runs fall over different lengths: equal D are not alike"
-    help = "fit those of one length: --where 'steps = …'"
-    return [Diagnostic("R0804", message, "warning", notes=(listed,), help=help)]
+    phases = Counter[str]()
+    falling = set[tuple[str, int]]()
+    for run in runs:
+        training = run.order.run.training
+        for point in run.points:
+            if point["step"]:
+                of = phase(training, point["step"])
+                phases[of] += 1
+                if of == "decay":
+                    falling.add((training.schedule, training.steps))
+    if phases["decay"]:
+        listed = ", ".join(
+            f"{schedule} over {steps:,} steps" for schedule, steps in sorted(falling)
+        )
+        message = (
+            f"{phases['decay']:,} evaluations lie where the learning rate falls: the losses are not"
+            " those of runs of that D"
+        )
+        help = "fit the ends of runs: --where 'phase = end'; [schedule] has a decay for each D"
+        return [Diagnostic("R0804", message, "warning", notes=(listed,), help=help)]
+    if phases["stable"] and phases["end"]:
+        message = (
+            f"{phases['stable']:,} evaluations are at a constant learning rate and"
+            f" {phases['end']:,} at the end of a decay: equal D are not alike"
+        )
+        help = "fit one kind: --where 'phase = end', or --where 'phase = stable'"
+        return [Diagnostic("R0804", message, "warning", help=help)]
+    return []

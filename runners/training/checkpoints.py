@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +56,7 @@ def save(
     tensors: Mapping[str, Mapping[str, torch.Tensor]],
     state: Mapping[str, Any],
     keep: int = 2,
+    kept_steps: Iterable[int] = (),
 ) -> Path:
     """Write the checkpoint of a step, then remove all but the newest `keep`.
 
@@ -70,6 +71,7 @@ def save(
             written as often as they are named.
         state: plain data in JSON; numbers are finite.
         keep: the number of checkpoints that remain.
+        kept_steps: earlier steps whose checkpoints remain besides.
 
     Returns:
         The folder of the checkpoint.
@@ -97,7 +99,7 @@ def save(
         discard(temporary)
         raise
     with contextlib.suppress(OSError):  # the next one tries again
-        _prune(folder, published, step, keep)
+        _prune(folder, published, step, keep, frozenset(kept_steps))
     return published
 
 
@@ -164,6 +166,27 @@ def of_step(folder: Path, step: int) -> Checkpoint:
             help="see that all processes see the same files, then start the run again",
         )
     )
+
+
+def until(folder: Path, step: int) -> Iterator[Checkpoint | str]:
+    """Examine the checkpoints of a step and of earlier ones, the newest first. Nothing is changed.
+
+    Args:
+        folder: the checkpoints of a run, which another process may be writing.
+        step: the number of updates done.
+
+    Returns:
+        An iterator over complete checkpoints, and the faults of those that are not.
+    """
+    try:
+        saved = _found(folder)
+    except OSError as error:
+        yield f"{folder.name}: {error.strerror}"
+        return
+    for path, of in saved:
+        if of <= step:
+            examined = _examine(path, of)
+            yield examined if isinstance(examined, Checkpoint) else f"{path.name}: {examined}"
 
 
 def load(checkpoint: Checkpoint) -> dict[str, dict[str, torch.Tensor]]:
@@ -242,10 +265,12 @@ def _publish(temporary: Path, target: Path) -> Path:
     return target
 
 
-def _prune(folder: Path, newest: Path, step: int, keep: int) -> None:
+def _prune(folder: Path, newest: Path, step: int, keep: int, kept_steps: frozenset[int]) -> None:
     saved = _found(folder)
     older = [path for path, of in saved if of < step]
-    retained = {newest, *older[: keep - 1]}
+    # reversed: of two of one step the first is the one that stays
+    kept = {of: path for path, of in reversed(saved) if of < step and of in kept_steps}
+    retained = {newest, *older[: keep - 1], *kept.values()}
     for path in (*(path for path, _ in saved if path not in retained), *_entries(folder, DAMAGED)):
         _remove(path)
 

@@ -15,8 +15,9 @@ from lawdsl.core.diagnostics import render
 
 from ..run.event_files import Position
 from ..run.exit_status import CHECKPOINTS, reopen
-from ..run.metrics_log import POINTS, MetricsLog, cut, open_points
-from . import checkpoints
+from ..run.metrics_log import POINTS, MetricsLog, begin_with, cut, open_points
+from ..spec import Prefix
+from . import branching, checkpoints
 from .distributed import ParallelContext, all_gather, meet, of_first, say
 from .inputs import check_same
 from .setup import TrainingTask
@@ -104,6 +105,8 @@ class TrainState:
 def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
     """Resume a run from its newest complete checkpoint, or start it.
 
+    A decay branch without checkpoints begins from that of its stable run, where it can be used.
+
     Args:
         task: the run.
         exit_stack: closes the rows at the end, whatever the end is.
@@ -124,8 +127,12 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
         TrainingClock(parallel),
     )
     checkpoint = _latest(folder / CHECKPOINTS, parallel)
+    prefix_rows = None
     if checkpoint is not None:
         check_same("the checkpoint", task.order.run.identity(), checkpoint.state["run"])
+    elif task.order.prefix is not None:
+        checkpoint, prefix_rows = _shared_steps(task, task.order.prefix)
+    if checkpoint is not None:
         restore(task.model, task.optimizer, checkpoints.load(checkpoint))
         state.step = state.saved = checkpoint.step
         state.measured = checkpoint.state["measured"]
@@ -142,6 +149,8 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
             )
     if parallel.first:
         reopen(folder)
+        if prefix_rows is not None:
+            begin_with(folder / POINTS, prefix_rows)
         state.points = exit_stack.enter_context(_rows(folder / POINTS, size, parallel))
     state.step_log = open_step_log(task, state.step, events, state.clock.elapsed, exit_stack)
     meet(parallel)
@@ -161,6 +170,28 @@ def _latest(folder: Path, parallel: ParallelContext) -> checkpoints.Checkpoint |
             say(parallel, render(warning))
     step = of_first(parallel, step)
     return checkpoint if parallel.first or step < 0 else checkpoints.of_step(folder, step)
+
+
+def _shared_steps(
+    task: TrainingTask, prefix: Prefix
+) -> tuple[checkpoints.Checkpoint | None, bytes | None]:
+    """The checkpoint of the stable run from which this one begins, and the rows until then.
+
+    None where there is none, and None for the rows but in the process that writes.
+    """
+    parallel, checkpoint, rows, step = task.parallel, None, None, -1
+    if parallel.first:
+        found, warning = branching.newest(task.folder, task.order, prefix)
+        if warning is not None:
+            say(parallel, render(warning))
+        if found is not None:
+            checkpoint, rows = found
+            step = checkpoint.step
+    step = of_first(parallel, step)
+    if not parallel.first and step >= 0:
+        stable = task.folder.parent / prefix.folder
+        checkpoint = checkpoints.of_step(stable / CHECKPOINTS, step)
+    return checkpoint, rows
 
 
 def _rows(path: Path, size: int, parallel: ParallelContext) -> MetricsLog:
@@ -197,7 +228,13 @@ def save(task: TrainingTask, state: TrainState) -> None:
             "events": state.step_log and state.step_log.position,
             **dict(zip(RUNNING, losses, strict=False)),
         }
-        checkpoints.save(task.folder / CHECKPOINTS, state.step, tensors, contents)
+        checkpoints.save(
+            task.folder / CHECKPOINTS,
+            state.step,
+            tensors,
+            contents,
+            kept_steps=task.order.branch_steps,
+        )
     state.saved = state.step
     meet(task.parallel)
 

@@ -1,0 +1,94 @@
+"""Stable runs and their branches in a sweep: when a branch can begin, and when checkpoints can go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from pathlib import Path
+
+from ..run.exit_status import checkpoint_path, forget, forget_checkpoint, newest_checkpoint
+from ..spec import RunOrder
+from .run_folders import read_state
+
+
+def stable_folder(folder: Path, order: RunOrder) -> Path | None:
+    """Give the folder of the stable run that a branch begins from.
+
+    Args:
+        folder: the folder of the branch.
+        order: its order.
+
+    Returns:
+        The path; None for a run that is no branch.
+    """
+    return None if order.prefix is None else folder.parent / order.prefix.folder
+
+
+def can_begin(folder: Path, order: RunOrder, unfinished: Set[Path]) -> bool:
+    """Decide whether a run has nothing to wait for.
+
+    Args:
+        folder: the folder of the run.
+        order: its order.
+        unfinished: the folders of the runs that wait or are active.
+
+    Returns:
+        Whether it is no branch, has begun before, or its stable run has reached the branching
+        point or will not: a branch trains the first steps itself then.
+    """
+    stable = stable_folder(folder, order)
+    if stable is None or order.prefix is None or stable not in unfinished:
+        return True
+    return checkpoint_path(stable, order.prefix.step).is_dir() or bool(newest_checkpoint(folder))
+
+
+def first_step(folder: Path, order: RunOrder, final: bool) -> int:
+    """Give the step after which a run is trained, of which the earlier ones are its stable run's.
+
+    Args:
+        folder: the folder of the run.
+        order: its order.
+        final: whether the run has ended.
+
+    Returns:
+        The step; 0 for a run that is no branch, and for a branch that cannot use the checkpoint of
+        its stable run any more.
+    """
+    stable = stable_folder(folder, order)
+    if stable is None or order.prefix is None:
+        return 0
+    lost = (
+        not final
+        and not newest_checkpoint(folder)
+        and read_state(stable).final
+        and not checkpoint_path(stable, order.prefix.step).is_dir()
+    )
+    return 0 if lost else order.prefix.step
+
+
+def release(runs: Iterable[tuple[Path, RunOrder]]) -> None:
+    """Remove checkpoints of stable runs from which no branch of a sweep will begin any more.
+
+    A branch needs that of its stable run until it has one of its own, or has ended.
+
+    Args:
+        runs: the folders and orders of all branches that may need any; others may be among them.
+    """
+    needs: dict[Path, dict[int, bool]] = {}
+    for folder, order in runs:
+        stable = stable_folder(folder, order)
+        if stable is not None and order.prefix is not None:
+            settled = bool(newest_checkpoint(folder)) or read_state(folder).final
+            steps = needs.setdefault(stable, {})
+            steps[order.prefix.step] = steps.get(order.prefix.step, False) or not settled
+    for stable, steps in needs.items():
+        newest = newest_checkpoint(stable)
+        if not newest:
+            continue
+        ended = read_state(stable).final
+        if ended and not any(steps.values()):
+            forget(stable)
+            continue
+        for step, needed in steps.items():
+            # the newest is what a stable run that is killed goes on from
+            if not needed and (ended or step < newest):
+                forget_checkpoint(stable, step)

@@ -1,0 +1,181 @@
+"""The settings of a model -> its runs in a cell of the grid: one run, or a stable run and branches.
+
+A stable run has a warm-up and then a constant learning rate; from its checkpoints branch runs with
+short decays, one for each number of tokens: Hu et al. (2024), arXiv:2404.06395, section 4; Hägele et
+al. (2024), arXiv:2405.18392. A branch is the run of the schedule warmup-stable-decay that it would
+be without a stable run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+
+from ..run.evaluation_steps import Schedule, steps
+from ..run.schedules import check_schedule
+from ..spec import Training
+from .file import Branching
+
+LOCATION = "schedule.branches"
+OWN_FIELDS = ("schedule", "decay")  # fields of [training] that [schedule] decides
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One of the runs of a cell.
+
+    Attributes:
+        training: its optimisation.
+        evaluate: the steps after which it is evaluated.
+        begins: the last step that it shares with the stable run of the cell; 0 without one.
+        branch_steps: of a stable run: where branches begin.
+        suffix: the end of its label.
+    """
+
+    training: Training
+    evaluate: tuple[int, ...]
+    begins: int = 0
+    branch_steps: tuple[int, ...] = ()
+    suffix: str = ""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it is evaluated after training, so that a table has rows of it."""
+        return self.evaluate[-1] > 0
+
+
+def stages_of(
+    training: Training, evaluation: Schedule, branching: Branching | None
+) -> tuple[tuple[Stage, ...], list[Diagnostic]]:
+    """Give the runs of each cell of a model, a stable run before its branches.
+
+    Args:
+        training: the settings of the model's runs.
+        evaluation: when they are evaluated; branches at constant rate only where they say so.
+        branching: the branches; None for one run a cell.
+
+    Returns:
+        The runs, and the mistakes: a schedule that does not fit (R0701, R0702), branches that do
+        not differ or have no steps before their decay (R0102).
+    """
+    if branching is not None:
+        return _branches(training, evaluation, branching)
+    problems = list(_schedule_problems(training))
+    try:
+        return (Stage(training, steps(evaluation, training.steps)),), problems
+    except LawdslError as error:
+        return (), [*problems, *error.diagnostics]
+
+
+def doubly_specified(raw: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    """Yield errors about fields of [training] or of a model that [schedule] decides.
+
+    Args:
+        raw: the tables of a sweep's file.
+
+    Returns:
+        An iterator over diagnostics, R0102.
+    """
+    if "schedule" not in raw:
+        return
+    models = raw.get("models")
+    tables = [("training", raw.get("training"))]
+    tables += [
+        (f"models[{number}]", model)
+        for number, model in enumerate(models if isinstance(models, list) else (), 1)
+    ]
+    for place, table in tables:
+        for name in OWN_FIELDS:
+            if isinstance(table, dict) and name in table:
+                location = f"{place}.{name}"
+                message = f"{location} and the table [schedule] both specify the learning rate"
+                help = "leave one of them out"
+                yield Diagnostic("R0102", message, place=location, help=help)
+
+
+def _branches(
+    training: Training, evaluation: Schedule, branching: Branching
+) -> tuple[tuple[Stage, ...], list[Diagnostic]]:
+    ends = sorted(_rounded(Fraction(part) * training.steps) for part in branching.branches)
+    runs = [_decaying(training, end, Fraction(branching.decay)) for end in ends if end]
+    problems = list(_distinct(ends, training.steps))
+    problems += (problem for run in runs for problem in _schedule_problems(run))
+    if problems:
+        return (), problems
+    begins = [run.steps - run.decay for run in runs]
+    if not begins[0]:
+        message = f"the branch of {ends[0]:,} steps has none before its decay"
+        return (), [_mistake(message, "train for more steps, or shorten schedule.decay")]
+    constant: Sequence[int] = (0,)
+    if branching.constant_rows:
+        try:
+            constant = steps(evaluation, training.steps)
+        except LawdslError as error:
+            return (), list(error.diagnostics)
+    several = len(runs) > 1
+    branches = [
+        Stage(
+            run,
+            (*_until(constant, begin), run.steps),
+            begins=begin if several else 0,
+            suffix=f"_steps={run.steps}",
+        )
+        for run, begin in zip(runs, begins, strict=True)
+    ]
+    if not several:  # nothing to share
+        return tuple(branches), []
+    stable = training.model_copy(
+        update={
+            "steps": begins[-1],
+            "schedule": "constant",
+            # without effect at a constant rate, and so not to be part of the run's identity
+            "decay": 0,
+            "final": Training.model_fields["final"].default,
+        }
+    )
+    stage = Stage(
+        stable, _until(constant, stable.steps), branch_steps=_unique(begins), suffix="_stable"
+    )
+    return (stage, *branches), list(_schedule_problems(stable))
+
+
+def _decaying(training: Training, end: int, decay: Fraction) -> Training:
+    """The training of a branch of `end` steps, of which it decays over a part."""
+    changes = {"steps": end, "schedule": "warmup-stable-decay"}
+    return training.model_copy(update=changes | {"decay": max(1, _rounded(decay * end))})
+
+
+def _distinct(ends: Sequence[int], total: int) -> Iterator[Diagnostic]:
+    if not ends[0]:
+        yield _mistake(f"a branch has no step, of {total:,}", "train for more steps")
+    for end in sorted({end for end in ends if end and ends.count(end) > 1}):
+        yield _mistake(f"two branches have {end:,} steps", "name each number of steps once")
+
+
+def _schedule_problems(training: Training) -> Iterator[Diagnostic]:
+    try:
+        check_schedule(training)
+    except LawdslError as error:
+        yield from (replace(problem, place="training") for problem in error.diagnostics)
+
+
+def _mistake(message: str, help: str) -> Diagnostic:
+    return Diagnostic("R0102", message, place=LOCATION, help=help)
+
+
+def _rounded(number: Fraction) -> int:
+    """The nearest whole number; halves go up."""
+    return math.floor(number + Fraction(1, 2))
+
+
+def _until(evaluated: Sequence[int], step: int) -> tuple[int, ...]:
+    return tuple(each for each in evaluated if each <= step)
+
+
+def _unique(values: Sequence[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(values))
