@@ -24,6 +24,7 @@ from lawdsl.runners.spec import (
     Run,
     RunOrder,
     Training,
+    read_order,
     write_order,
 )
 
@@ -252,7 +253,9 @@ def differences(folder: Path, wanted: Path) -> list[str]:
         found.append("the weights")
     if weights(folder) != weights(wanted):
         found.append("the files of the model")
-    found += [f"{name} is left" for name in os.listdir(folder) if name not in ENTRIES]
+    # a stable run keeps checkpoints for its branches
+    entries = (*ENTRIES, "checkpoints") if read_order(folder).branch_steps else ENTRIES
+    found += [f"{name} is left" for name in os.listdir(folder) if name not in entries]
     return found
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import sweeps
 from click.testing import CliRunner
-from sweeps import TEXT, made, planned
+from sweeps import made, planned
 
 import lawdsl
 from lawdsl.cli import cli
@@ -33,6 +33,8 @@ from lawdsl.runners.tables.collect import RunsTable, collect
 from lawdsl.runners.tables.files import write_table
 
 ROOT = Path(__file__).resolve().parent.parent
+# at a constant rate, where every row is that of a run of its D
+TEXT = sweeps.TEXT.replace("batch = 4", 'batch = 4\nschedule = "constant"')
 SHARES = ("0", "0.2", "0.5", "0.8", "1")
 WIDE = TEXT.replace(
     '{code = 0}, {code = "1/3"}, {code = 1}', ", ".join(f"{{code = {s}}}" for s in SHARES)
@@ -280,11 +282,48 @@ def test_domains_of_their_own_have_columns_in_common(ran, tmp_path: Path):
     assert of_run(table, "small_code=1_seed=1", "r_math") == [0.0] * 4
 
 
-def test_runs_of_different_lengths_are_said(ran):
-    text = TEXT.replace('name = "large"', 'name = "large"\nsteps = 10')
-    assert codes(collect([ran(text)])) == ["R0804"]
-    constant = text.replace("batch = 4", 'batch = 4\nschedule = "constant"')
-    assert codes(collect([ran(constant, folder=ran(text).parent / "other")])) == []
+COSINE = sweeps.TEXT
+ENDS = COSINE.replace("every = 5", "every = 20")
+
+
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        (COSINE, "18 evaluations"),  # of 6 runs, after steps 5, 10 and 15
+        (COSINE.replace('name = "large"', 'name = "large"\nsteps = 10'), "12 evaluations"),
+        (TEXT.replace('name = "large"', 'name = "large"\nschedule = "cosine"'), "9 evaluations"),
+        (ENDS, ""),
+        (ENDS.replace('name = "large"', 'name = "large"\nsteps = 40'), ""),
+        (TEXT, ""),
+        (TEXT.replace('name = "large"', 'name = "large"\nsteps = 10'), ""),
+        (COSINE.replace("batch = 4", "batch = 4\nfinal = 1"), ""),  # it does not fall
+    ],
+)
+def test_rows_where_the_rate_falls_are_said_and_ends_are_not(text: str, warned: str, ran):
+    path = ran(text)
+    found = [d for d in collect([path]).warnings if d.code == "R0804"]
+    assert bool(found) == bool(warned)
+    if warned:
+        assert warned in found[0].message and "phase = end" in found[0].help
+        assert "cosine over 20 steps" in found[0].notes[0]
+
+
+def test_rows_at_a_constant_rate_and_ends_of_decays_are_of_two_kinds(ran):
+    text = TEXT.replace(
+        'name = "large"', 'name = "large"\nschedule = "warmup-stable-decay"\ndecay = 5'
+    )
+    table = collect([ran(text)])
+    (found,) = table.warnings
+    assert (
+        found.code == "R0804" and "21 evaluations" in found.message and "3 at the" in found.message
+    )
+    by_step = {1_000_000: ["stable"] * 3 + ["end"], 100_000: ["stable"] * 4}
+    for n, phases in by_step.items():
+        own = [
+            p for p, of in zip(column(table, "phase"), column(table, "N"), strict=True) if of == n
+        ]
+        assert own == 3 * phases
+    assert set(column(table, "decay_steps")) == {0, 5}
 
 
 def test_the_same_runs_in_another_place_or_order_make_the_same_table(ran, tmp_path: Path):

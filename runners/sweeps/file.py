@@ -151,7 +151,7 @@ class Branching(Record):
     """
 
     kind: Literal["stable"] = "stable"
-    branches: Annotated[tuple[End, ...], Field(min_length=1)]
+    branches: tuple[End, ...]
     decay: DecayPart = "1/10"
     constant_rows: bool = False
 

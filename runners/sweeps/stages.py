@@ -151,7 +151,9 @@ def _decaying(training: Training, end: int, decay: Fraction) -> Training:
 
 
 def _distinct(ends: Sequence[int], total: int) -> Iterator[Diagnostic]:
-    if not ends[0]:
+    if not ends:
+        yield _mistake(f"{LOCATION} names no branch", "name the ends of decays: [0.25, 0.5, 1]")
+    elif not ends[0]:
         yield _mistake(f"a branch has no step, of {total:,}", "train for more steps")
     for end in sorted({end for end in ends if end and ends.count(end) > 1}):
         yield _mistake(f"two branches have {end:,} steps", "name each number of steps once")

@@ -1,0 +1,380 @@
+"""A stable run with decay branches: the runs it stands for, bit for bit, at a part of their cost."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sweeps
+from sweeps import engine, made, planned
+
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.runners.run import exit_status
+from lawdsl.runners.run.schedules import learning_rate, phase, schedule_areas
+from lawdsl.runners.spec import Prefix, Training
+from lawdsl.runners.sweeps import plan as planning
+from lawdsl.runners.sweeps import scheduler
+from lawdsl.runners.sweeps.plan import Plan
+from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, run_jobs
+from lawdsl.runners.tables.collect import RunsTable, collect
+from lawdsl.runners.training import branching
+
+BRANCHES = "[schedule]\nbranches = [0.25, 0.5, 1]\ndecay = 0.2\n"
+TEXT = sweeps.TEXT.replace("[run]\n", f"{BRANCHES}[run]\n")
+FIRST = "small_code=0.3333_seed=1"
+
+
+def branched(text: str, **changes: str) -> str:
+    """A sweep with other lines in its table [schedule]: decay="0.1"."""
+    for name, value in changes.items():
+        text = re.sub(rf"(?m)^{name} = .*\n", "", text)
+        text = text.replace("[schedule]\n", f"[schedule]\n{name} = {value}\n")
+    return text
+
+
+# --- what runs there are
+
+
+def test_a_branch_is_the_run_that_it_is_without_a_stable_run(tmp_path: Path):
+    """With its identity, so that a run made from the start is not made again, nor the branch."""
+    branches = {run.label: run.order.run for run in planned(made(tmp_path / "a", TEXT)).runs}
+    for end, decay in ((5, 1), (10, 2), (20, 4)):
+        text = sweeps.TEXT.replace("steps = 20", f"steps = {end}\ndecay = {decay}")
+        text = text.replace("batch = 4", 'batch = 4\nschedule = "warmup-stable-decay"')
+        text = text.replace('"dense"\nevery = 5', '"list"\nsteps = []')
+        (alone,) = (
+            run for run in planned(made(tmp_path / str(end), text)).runs if run.label == FIRST
+        )
+        branch = branches[f"{FIRST}_steps={end}"]
+        assert branch == alone.order.run and branch.identity() == alone.order.run.identity()
+        assert alone.order.prefix is None and alone.order.branch_steps == ()
+
+
+def test_a_stable_run_has_the_steps_of_the_longest_branch_and_says_where_all_begin(tmp_path: Path):
+    runs_of = {run.label: run for run in planned(made(tmp_path, TEXT)).runs}
+    stable = runs_of[f"{FIRST}_stable"]
+    assert stable.order.branch_steps == (4, 8, 16) and not stable.order.how.save_final
+    training = stable.order.run.training
+    assert (training.schedule, training.steps, training.decay) == ("constant", 16, 0)
+    for end, begins in ((5, 4), (10, 8), (20, 16)):
+        order = runs_of[f"{FIRST}_steps={end}"].order
+        assert order.prefix == Prefix(folder=stable.folder.name, step=begins)
+        assert branching.shares_steps(stable.order.run, order.run, begins)
+        assert not branching.shares_steps(stable.order.run, order.run, begins + 1)
+
+
+def test_the_last_learning_rate_of_branches_does_not_change_the_stable_run(tmp_path: Path):
+    both = [made(tmp_path / name, TEXT) for name in ("a", "b")]
+    both[1].write_text(TEXT.replace("batch = 4", "batch = 4\nfinal = 0"))
+    first, second = (planned(path).runs for path in both)
+    for one, other in zip(first, second, strict=True):
+        equal = one.order.run.identity() == other.order.run.identity()
+        assert equal == bool(one.order.branch_steps)
+
+
+def test_one_branch_needs_no_stable_run(tmp_path: Path):
+    found = planned(made(tmp_path, branched(TEXT, branches="[1]"))).runs
+    assert [run.label for run in found][:2] == ["small_code=0_seed=1_steps=20", f"{FIRST}_steps=20"]
+    assert all(run.order.prefix is None and run.tokens == 20 * 32 for run in found)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("branches = [0.25, 0.26]", "two branches have 5 steps"),
+        ("branches = [0.5, 0]", "above 0"),
+        ("branches = [2]", "from 0 to 1"),
+        ("branches = []", "names no branch"),
+        ("branches = [0.01]", "no step, of 20"),
+        ("branches = [0.05, 1]", "none before its decay"),
+        ("branches = [1]\ndecay = 1", "between 0 and 1"),
+        ("branches = [1]\ndecays = 0.1", "schedule.decays is not known here"),
+        ('branches = [1]\nkind = "cyclic"', "must be 'stable'"),
+        ("decay = 0.1", "schedule.branches is missing"),
+    ],
+)
+def test_mistakes_are_said(lines: str, said: str, tmp_path: Path):
+    text = sweeps.TEXT.replace("[run]\n", f"[schedule]\n{lines}\n[run]\n")
+    with pytest.raises(LawdslError) as error:
+        planned(made(tmp_path, text))
+    (found,) = error.value.diagnostics
+    assert found.code == "R0102" and "schedule." in found.place and said in found.message
+
+
+def test_a_learning_rate_is_specified_once(tmp_path: Path):
+    text = TEXT.replace("batch = 4", "batch = 4\ndecay = 3")
+    text = text.replace('name = "large"', 'name = "large"\nschedule = "constant"')
+    with pytest.raises(LawdslError) as error:
+        planned(made(tmp_path, text))
+    places = [found.place.partition(": ")[2] for found in error.value.diagnostics]
+    assert places == ["training.decay", "models[2].schedule"]
+
+
+def test_a_warm_up_must_end_before_the_first_decay(tmp_path: Path):
+    assert planned(made(tmp_path, TEXT.replace("batch = 4", "batch = 4\nwarmup = 4")))
+    with pytest.raises(LawdslError, match="R0702.*5 steps and a decay over 1, of 5"):
+        planned(made(tmp_path, TEXT.replace("batch = 4", "batch = 4\nwarmup = 5")))
+
+
+def test_evaluations_may_be_left_out_only_where_ends_are_evaluated(tmp_path: Path):
+    without = TEXT.replace('[evaluation]\nschedule = "dense"\nevery = 5\n', "")
+    assert planned(made(tmp_path, without))
+    for text in (without.replace(BRANCHES, ""), branched(without, constant_rows="true")):
+        with pytest.raises(LawdslError, match="evaluation is missing"):
+            planned(made(tmp_path, text))
+
+
+def test_models_are_exported_from_a_branch_and_not_from_its_stable_run(tmp_path: Path):
+    text = TEXT.replace('{code = 0}, {code = "1/3"}, ', "").replace(
+        'folder = "runs"', 'folder = "runs"\nexport = "models/{model}"'
+    )
+    with pytest.raises(LawdslError, match="several runs would put their models into one folder"):
+        planned(made(tmp_path, text))
+    assert planned(made(tmp_path, branched(text, branches="[1]")))
+
+
+# --- what they cost
+
+
+def test_a_grid_of_sizes_and_tokens_takes_less_than_two_fifths_of_separate_runs(tmp_path: Path):
+    """Six numbers of tokens: .9 of the longest run, and six decays of a tenth."""
+    steps = sweeps.TEXT.replace("steps = 20", "steps = 60")
+    ends = "[schedule]\nbranches = ['1/6', '1/3', '1/2', '2/3', '5/6', 1]\n[run]\n"
+    whole = planned(made(tmp_path, steps.replace("[run]\n", ends)))
+    a_step = 32
+    separate = sum(
+        run.order.run.training.steps * a_step for run in whole.runs if not run.order.branch_steps
+    )
+    assert separate == 6 * 3.5 * 60 * a_step
+    tokens = sum(run.tokens for run in whole.runs)
+    assert tokens == 6 * (54 + 1 + 2 + 3 + 4 + 5 + 6) * a_step
+    assert tokens < 0.4 * separate
+    shown = whole.to_json()["runs"]
+    assert sum(run["tokens"] for run in shown) == tokens
+    assert [run["begins"] for run in shown[:7]] == [0, 9, 18, 27, 36, 45, 54]
+    assert [run["stable"] for run in shown[:7]] == [True] + [False] * 6
+
+
+def test_flop_are_those_of_the_steps_and_evaluations_that_are_made(tmp_path: Path):
+    whole = planned(made(tmp_path, TEXT))
+    stable, first, *_ = whole.runs
+    a_set = 2 * 249 * 8  # tokens of both validation sets
+    per_token = first.flops / (1 * 32 + a_set / 3)
+    assert stable.flops == pytest.approx(per_token * (16 * 32 + a_set / 3))
+
+
+def test_checkpoints_for_branches_are_part_of_the_disk(tmp_path: Path):
+    parts = "[0.25, 0.5, 0.75, 1]"
+    few, more = (
+        planned(made(tmp_path / name, branched(TEXT, branches=branches)))
+        for name, branches in (("few", "[0.25, 0.5, 1]"), ("more", parts))
+    )
+    sizes = [3 * (100_000 + 5_000), 3 * (1_000_000 + 50_000)]
+    # a further checkpoint of each stable run, and a further model
+    assert more.disk - few.disk == sum(12 * n + 4 * n for n in sizes)
+
+
+def test_a_branch_waits_for_its_stable_run_in_the_estimated_time():
+    assert planning._makespan([4, 1, 1], 2) == 4
+    assert planning._makespan([4, 1, 1], 2, {1: (0, 2.0), 2: (0, 4.0)}) == 5
+    assert planning._makespan([4, 2, 1], 1, {1: (0, 1.0), 2: (0, 4.0)}) == 7
+    # a branch that is listed before its stable run, and a run that fills the time
+    assert planning._makespan([3, 2, 2], 2, {0: (1, 2.0)}) == 5
+
+
+# --- a sweep
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Tells the fake worker what to do: part of a label -> what."""
+    monkeypatch.setattr(scheduler, "POLL", 0.01)
+
+    def tell(**does: Any) -> None:
+        monkeypatch.setenv("FAKE", json.dumps(does))
+
+    return tell
+
+
+ONE = TEXT.replace('{code = 0}, {code = "1/3"}, {code = 1}', '{code = "1/3"}').replace(
+    '[[models]]\nname = "large"\nconfig = {hidden_size = 1000}\ninitialization = "width-scaled"\n',
+    "",
+)
+
+
+def carried_out(plan: Plan, **changes: Any) -> dict[str, Outcome]:
+    """End of a label -> what became of the run; only of those that were not done before."""
+    with StopRequest() as stop:
+        found = run_jobs(engine(**changes), plan.to_do, stop)
+    return {outcome.run.label.rpartition("_")[2]: outcome for outcome in found}
+
+
+def begun(plan: Plan) -> dict[str, list[str]]:
+    """End of a label -> the step at which each worker of the run began."""
+    return {
+        run.label.rpartition("_")[2]: re.findall(
+            r"begins at step (\d+)", (run.folder / "log.txt").read_text()
+        )
+        for run in plan.runs
+    }
+
+
+def test_branches_begin_where_the_stable_run_has_come_to(tmp_path: Path, fake):
+    plan = planned(made(tmp_path, ONE))
+    progress: list[int] = []
+    with StopRequest() as stop:
+        found = run_jobs(
+            engine(), plan.to_do, stop, progress=lambda tokens, n: progress.append(tokens)
+        )
+    assert {outcome.status for outcome in found} == {"done"}
+    assert begun(plan) == {"stable": ["0"], "steps=5": ["4"], "steps=10": ["8"], "steps=20": ["16"]}
+    assert progress == sorted(progress)
+    assert progress[-1] == sum(run.tokens for run in plan.runs) == (16 + 1 + 2 + 4) * 32
+    assert not list(plan.folder.glob("*/checkpoints/*"))  # all are used
+    again = planned(tmp_path / "sweep.toml")
+    assert again.to_do == [] and sum(run.tokens for run in again.runs) == progress[-1]
+
+
+def test_a_branch_begins_while_the_stable_run_goes_on(tmp_path: Path, fake):
+    fake(_stable={"seconds": 0.05})
+    order = list(carried_out(planned(made(tmp_path, ONE))))  # as they ended
+    assert order.index("steps=5") < order.index("stable") < order.index("steps=20")
+
+
+def test_a_stable_run_that_is_killed_goes_on_and_so_do_its_branches(tmp_path: Path, fake):
+    fake(_stable={"dies": [6, 15]}, **{"_steps=10": {"dies": [9]}})
+    plan = planned(made(tmp_path, ONE))
+    assert {outcome.status for outcome in carried_out(plan).values()} == {"done"}
+    assert begun(plan)["stable"] == ["0", "5", "10"] and begun(plan)["steps=10"] == ["8", "8"]
+
+
+def test_branches_of_a_stable_run_that_fails_are_left_and_done_later(tmp_path: Path, fake):
+    fake(_stable={"wrong": "error[R0503]: it has changed"})
+    path = made(tmp_path, ONE)
+    found = carried_out(planned(path))
+    assert found.pop("stable").status == "failed"
+    assert {outcome.status for outcome in found.values()} == {"left"}
+    assert all("_stable is not done" in outcome.message for outcome in found.values())
+    fake()
+    assert {outcome.status for outcome in carried_out(planned(path)).values()} == {"done"}
+
+
+def test_a_branch_that_could_begin_does_though_the_stable_run_fails(tmp_path: Path, fake):
+    fake(_stable={"dies": [6], "seconds": 0.03})
+    found = carried_out(planned(made(tmp_path, ONE)), policy=Policy(retries=0))
+    assert {name: outcome.status for name, outcome in found.items()} == {
+        "stable": "failed", "steps=5": "done", "steps=10": "left", "steps=20": "left",
+    }  # fmt: skip
+
+
+def test_a_branch_whose_checkpoint_is_gone_is_planned_and_begun_at_step_0(tmp_path: Path, fake):
+    path = made(tmp_path, ONE)
+    first = planned(path)
+    stable = [run for run in first.runs if run.order.branch_steps]
+    with StopRequest() as stop:
+        run_jobs(engine(), stable, stop)
+    assert planned(path).runs[2].begins == 8
+    shutil.rmtree(exit_status.checkpoint_path(stable[0].folder, 8))
+    plan = planned(path)
+    assert [run.begins for run in plan.runs] == [0, 4, 0, 16]
+    assert plan.runs[2].tokens == 10 * 32
+    assert {outcome.status for outcome in carried_out(plan).values()} == {"done"}
+    assert begun(plan)["steps=10"] == ["0"]
+
+
+def test_checkpoints_stay_while_a_branch_needs_them(tmp_path: Path, fake):
+    path = made(tmp_path, ONE)
+    fake(**{"_steps=10": {"wrong": "error[R0503]: it has changed"}})
+    plan = planned(path)
+    carried_out(plan)
+    kept = [place.name for place in plan.runs[0].folder.glob("checkpoints/*")]
+    assert kept == ["step-00000008"]
+    fake()
+    assert {outcome.status for outcome in carried_out(planned(path)).values()} == {"done"}
+    assert begun(plan)["steps=10"] == ["8"]
+    assert not (plan.runs[0].folder / "checkpoints").exists()
+
+
+# --- the table
+
+
+def column(table: RunsTable, name: str) -> list[Any]:
+    (header,) = (h for h in table.columns if h.partition(" ")[0] == name)
+    return list(table.columns[header])
+
+
+@pytest.mark.parametrize("source", ["sweep.toml", "runs"])
+def test_rows_are_the_ends_of_decays(source: str, tmp_path: Path, fake):
+    carried_out(planned(made(tmp_path, ONE)))
+    table = collect([tmp_path / source])
+    assert table.warnings == () and column(table, "D") == [5 * 32, 10 * 32, 20 * 32]
+    assert set(column(table, "schedule")) == {"warmup-stable-decay"}
+    assert column(table, "phase") == ["end"] * 3 and column(table, "decay_steps") == [1, 2, 4]
+    assert column(table, "steps") == [5, 10, 20]
+
+
+def test_rows_at_the_constant_rate_are_rows_once_where_a_sweep_says_so(tmp_path: Path, fake):
+    text = branched(ONE, constant_rows="true").replace("every = 5", "every = 2")
+    carried_out(planned(made(tmp_path, text)))
+    table = collect([tmp_path / "sweep.toml"])
+    found = sorted(zip(column(table, "step"), column(table, "phase"), strict=True))
+    stable = [(step, "stable") for step in range(2, 17, 2)]
+    assert found == sorted([*stable, (5, "end"), (10, "end"), (20, "end")])
+    (warning,) = table.warnings
+    assert warning.code == "R0804" and "8 evaluations are at a constant" in warning.message
+    shutil.rmtree(next((tmp_path / "runs").glob("*_stable-*")))
+    again = collect([tmp_path / "runs"])
+    assert sorted(column(again, "step")) == sorted(column(table, "step"))
+
+
+def test_a_stable_run_without_rows_is_missed_by_no_table(tmp_path: Path, fake):
+    carried_out(planned(made(tmp_path, ONE)))
+    folders = {path.name.rpartition("-")[0]: path for path in (tmp_path / "runs").iterdir()}
+    shutil.rmtree(folders[f"{FIRST}_stable"])
+    assert collect([tmp_path / "sweep.toml"]).warnings == ()
+    shutil.rmtree(folders[f"{FIRST}_steps=10"])
+    (warning,) = collect([tmp_path / "sweep.toml"]).warnings
+    assert warning.code == "R0802" and "1 of 3 runs" in warning.message
+
+
+def test_the_run_that_k1_to_k3_are_of_is_the_stable_one(tmp_path: Path, fake):
+    text = branched(ONE, constant_rows="true").replace("every = 5", "every = 1")
+    text += '[table]\ndlc = {steps = 1, model = "small", shares = {code = "1/3"}}\n'
+    carried_out(planned(made(tmp_path, text)))
+    table = collect([tmp_path / "sweep.toml"])
+    first = column(table, "L_code")[column(table, "step").index(1)]
+    assert set(column(table, "k1")) == {first} and None not in column(table, "k3")
+
+
+# --- phases
+
+
+@pytest.mark.parametrize(
+    ("fields", "phases"),
+    [
+        ({"schedule": "constant", "warmup": 2}, "ssssss"),
+        ({"schedule": "cosine"}, "ssddde"),
+        ({"schedule": "cosine", "warmup": 2}, "ssssde"),
+        ({"schedule": "cosine", "final": 1.0}, "ssssss"),
+        ({"schedule": "warmup-stable-decay", "decay": 2}, "ssssde"),
+        ({"schedule": "warmup-stable-decay", "decay": 1, "final": 0.0}, "ssssse"),
+    ],
+)
+def test_the_phase_of_a_step_is_that_of_its_last_update(fields: dict[str, Any], phases: str):
+    training = Training(steps=5, batch=1, sequence=1, learning_rate=1e-3, **fields)
+    assert "".join(phase(training, step)[0] for step in range(6)) == phases
+
+
+def test_a_branch_has_the_rates_and_areas_of_the_stable_run_until_it_begins():
+    common = {"batch": 1, "sequence": 1, "learning_rate": 3e-3, "warmup": 3}
+    stable = Training(steps=16, schedule="constant", **common)
+    branch = Training(steps=20, schedule="warmup-stable-decay", decay=4, **common)
+    for step in range(16):
+        assert learning_rate(stable, step) == learning_rate(branch, step)
+        assert schedule_areas(stable, step + 1) == schedule_areas(branch, step + 1)
+    assert learning_rate(branch, 16) < learning_rate(branch, 15)
