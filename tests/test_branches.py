@@ -300,6 +300,15 @@ def test_checkpoints_stay_while_a_branch_needs_them(tmp_path: Path, fake):
     assert not (plan.runs[0].folder / "checkpoints").exists()
 
 
+def test_a_branch_that_is_done_alone_leaves_the_checkpoints_of_the_others(tmp_path: Path, fake):
+    plan = planned(made(tmp_path, ONE))
+    for run in plan.runs[:2]:  # as tasks of a queue do them
+        with StopRequest() as stop:
+            run_jobs(engine(), [run], stop)
+    kept = sorted(place.name for place in plan.runs[0].folder.glob("checkpoints/*"))
+    assert kept == ["step-00000008", "step-00000016"]
+
+
 # --- the table
 
 

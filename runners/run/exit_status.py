@@ -182,6 +182,7 @@ def forget_checkpoint(folder: Path, step: int) -> None:
     with contextlib.suppress(OSError):
         path.rename(nameless)
         discard(nameless)
+        path.parent.rmdir()  # fails unless it is empty
 
 
 def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[Diagnostic]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from pathlib import Path
 
-from ..run.exit_status import checkpoint_path, forget, forget_checkpoint, newest_checkpoint
+from ..run.exit_status import checkpoint_path, forget_checkpoint, newest_checkpoint
 from ..spec import RunOrder
 from .run_folders import read_state
 
@@ -66,12 +66,13 @@ def first_step(folder: Path, order: RunOrder, final: bool) -> int:
 
 
 def release(runs: Iterable[tuple[Path, RunOrder]]) -> None:
-    """Remove checkpoints of stable runs from which no branch of a sweep will begin any more.
+    """Remove the checkpoints of stable runs that the branches that began there need no more.
 
-    A branch needs that of its stable run until it has one of its own, or has ended.
+    A branch needs that of its stable run until it has one of its own, or has ended. Checkpoints of
+    other branches remain.
 
     Args:
-        runs: the folders and orders of all branches that may need any; others may be among them.
+        runs: folders and orders of branches; other runs may be among them.
     """
     needs: dict[Path, dict[int, bool]] = {}
     for folder, order in runs:
@@ -81,13 +82,7 @@ def release(runs: Iterable[tuple[Path, RunOrder]]) -> None:
             steps = needs.setdefault(stable, {})
             steps[order.prefix.step] = steps.get(order.prefix.step, False) or not settled
     for stable, steps in needs.items():
-        newest = newest_checkpoint(stable)
-        if not newest:
-            continue
-        ended = read_state(stable).final
-        if ended and not any(steps.values()):
-            forget(stable)
-            continue
+        ended, newest = read_state(stable).final, newest_checkpoint(stable)
         for step, needed in steps.items():
             # the newest is what a stable run that is killed goes on from
             if not needed and (ended or step < newest):

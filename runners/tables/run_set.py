@@ -216,13 +216,20 @@ def _each_row_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
 
 
 def _in_order(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
-    """By size, mixture and seed, as people look for them."""
+    """By size, mixture, seed and number of steps, as people look for them."""
     corpora = sorted({name for run in runs for name in run.order.run.corpora})
 
     def place(run: GatheredRun) -> tuple[Any, ...]:
         of = run.order.run
         shares = [of.corpora[name].fraction if name in of.corpora else 0 for name in corpora]
-        return (run.order.columns.get("N") or 0, of.model.name, shares, of.seed, run.identity)
+        return (
+            run.order.columns.get("N") or 0,
+            of.model.name,
+            shares,
+            of.seed,
+            of.training.steps,
+            run.identity,
+        )
 
     return sorted(runs, key=place)
 
