@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 import sweeps
+from click.testing import CliRunner, Result
 from sweeps import engine, made, planned
 
+from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import exit_status
 from lawdsl.runners.run.schedules import learning_rate, phase, schedule_areas
 from lawdsl.runners.spec import Prefix, Training
+from lawdsl.runners.sweeps import inputs, scheduler, workers
 from lawdsl.runners.sweeps import plan as planning
-from lawdsl.runners.sweeps import scheduler
 from lawdsl.runners.sweeps.plan import Plan
 from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, run_jobs
 from lawdsl.runners.tables.collect import RunsTable, collect
@@ -307,6 +309,45 @@ def test_a_branch_that_is_done_alone_leaves_the_checkpoints_of_the_others(tmp_pa
             run_jobs(engine(), [run], stop)
     kept = sorted(place.name for place in plan.runs[0].folder.glob("checkpoints/*"))
     assert kept == ["step-00000008", "step-00000016"]
+
+
+# --- the command
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, fake) -> Callable[..., Result]:
+    """Invokes `lawdsl run` with the fake worker, and models that are only described."""
+    monkeypatch.setattr(inputs, "describe", sweeps.inspect)
+    monkeypatch.setattr(workers, "WORKER", sweeps.WORKER)
+
+    def invoke(path: Path, *options: str) -> Result:
+        return CliRunner().invoke(cli, ["run", str(path), *options], standalone_mode=False)
+
+    return invoke
+
+
+def test_the_plan_says_what_branches_save(tmp_path: Path, command):
+    said = command(made(tmp_path, ONE), "--dry-run").output
+    assert "branches begin from stable runs: 736 tokens instead of 1.12 k (66%)" in said
+    assert "branches begin" not in command(made(tmp_path / "b"), "--dry-run").output
+
+
+def test_a_sweep_with_branches_is_one_document(tmp_path: Path, command):
+    done = command(made(tmp_path, ONE), "--json")
+    document = json.loads(done.stdout)
+    assert done.return_value == 0 and document["ok"] and document["diagnostics"] == []
+    assert [outcome["status"] for outcome in document["result"]["outcomes"]] == ["done"] * 4
+    assert [run["begins"] for run in document["result"]["plan"]["runs"]] == [0, 4, 8, 16]
+
+
+def test_branches_that_are_left_are_said_with_the_reason(tmp_path: Path, command, fake):
+    fake(_stable={"wrong": "error[R0503]: it has changed"})
+    done = command(made(tmp_path, ONE), "--json")
+    found = json.loads(done.stdout)["diagnostics"]
+    assert done.return_value == 1 and [d["code"] for d in found] == ["R0108", "R0116"]
+    assert found[1]["message"] == (
+        f"3 runs were not begun: their stable run {FIRST}_stable is not done"
+    )
 
 
 # --- the table

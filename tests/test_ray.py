@@ -187,6 +187,18 @@ def test_a_run_whose_process_is_killed_goes_on_where_it_was(cluster: Cluster, tm
     assert "killed by SIGKILL" in log(path, FIRST)[1]
 
 
+def test_branches_begin_from_a_stable_run_wherever_that_is(cluster: Cluster, tmp_path: Path):
+    text = ONE.replace("[run]\n", "[schedule]\nbranches = [0.25, 0.5, 1]\ndecay = 0.2\n[run]\n")
+    path = made(tmp_path, text)
+    fake = worker(_stable={"seconds": 0.05, "dies": [6]})
+    found = carried_out(cluster, path, worker=fake)
+    assert {outcome.status for outcome in found.values()} == {"done"}
+    assert begun(path, f"{FIRST}_stable") == [0, 5]
+    for end, begins in ((5, 4), (10, 8), (20, 16)):
+        assert begun(path, f"{FIRST}_steps={end}") == [begins]
+        assert steps(path, f"{FIRST}_steps={end}") == [0, end]
+
+
 def test_a_signal_reaches_the_workers_and_they_save(cluster: Cluster, tmp_path: Path):
     path = made(tmp_path)
 
