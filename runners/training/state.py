@@ -138,7 +138,8 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
         state.measured = checkpoint.state["measured"]
         state.clock.seconds, size = checkpoint.state["seconds"], checkpoint.state["points"]
         state.clock.since = tuple(checkpoint.state["since"])
-        if written := checkpoint.state.get("events"):
+        # the curves of a branch begin where it does: those before it are its stable run's
+        if prefix_rows is None and (written := checkpoint.state.get("events")):
             events = (written[0], written[1])
         for number, name in enumerate(RUNNING[: len(state.losses)]):
             parts = checkpoint.state[name]  # of each process, as many as there were
