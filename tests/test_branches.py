@@ -231,7 +231,7 @@ def test_branches_begin_where_the_stable_run_has_come_to(tmp_path: Path, fake):
     progress: list[int] = []
     with StopRequest() as stop:
         found = run_jobs(
-            engine(), plan.to_do, stop, progress=lambda tokens, n: progress.append(tokens)
+            engine(), plan.to_do, stop, progress=lambda tokens, *_: progress.append(tokens)
         )
     assert {outcome.status for outcome in found} == {"done"}
     assert begun(plan) == {"stable": ["0"], "steps=5": ["4"], "steps=10": ["8"], "steps=20": ["16"]}
