@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 import runs
 from event_reading import curves
+from test_distributed import LIMIT, torchrun, until
+from test_experts import COEFFICIENT, MIXTRAL
 
 from lawdsl.reporting.runs import at_work
 from lawdsl.runners.run.live import LIVE, LiveProgress, read_live, remove_live, write_live
@@ -102,6 +106,30 @@ def test_a_resumed_run_continues_its_curves_without_duplicates(
     assert weights(folder) == weights(whole)
 
 
+def is_saved(folder: Path, step: int) -> bool:
+    """Whether a run has a checkpoint after a step."""
+    return any(int(path.name[5:13]) > step for path in folder.glob("checkpoints/step-*"))
+
+
+@pytest.mark.slow
+def test_curves_are_whole_after_kills(data: Path, tmp_path: Path):
+    """SIGKILL loses what is buffered, and may tear a record."""
+    order = runs.order(data, how=TENSORBOARD, steps=600, evaluate=(0, 200, 600), max_epochs=30.0)
+    assert runs.do(tmp_path / "whole", order) == 0
+    folder = tmp_path / "run"
+    runs.write_order(folder, order)
+    command = [sys.executable, "-m", "lawdsl.runners.cpt", str(folder)]
+    for step in (50, 250, 420):
+        process = subprocess.Popen(command, env=runs.environment(), text=True)
+        until(functools.partial(is_saved, folder, step), process)
+        process.kill()
+        process.wait()
+    assert runs.do(folder) == 0
+    found, expected = curves(folder), curves(tmp_path / "whole")
+    for name in TRAINING | VALIDATION:
+        assert found[name] == expected[name]
+
+
 @pytest.mark.slow
 def test_a_log_that_cannot_be_written_does_not_end_the_run(
     whole: Path,
@@ -139,6 +167,23 @@ def test_event_files_are_written_by_default_where_tensorboard_is_installed(
     order = runs.order(data, steps=2, evaluate=(0, 2))
     assert runs.do(tmp_path / "run", order) == 0
     assert bool(curves(tmp_path / "run")) == is_installed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sharded", [False, True], ids=["copied", "sharded"])
+def test_curves_of_two_processes_are_those_of_one(data: Path, tmp_path: Path, sharded: bool):
+    """Of a mixture of experts too, whose router loss is the mean over the rows of all processes."""
+    settings: dict[str, Any] = {"steps": 12, "evaluate": (0, 12), "router_loss": COEFFICIENT}
+    assert runs.do(tmp_path / "one", runs.order(data, MIXTRAL, how=TENSORBOARD, **settings)) == 0
+    how = {"processes": 2, "sharded": sharded, "micro_batch": 1, **TENSORBOARD}
+    runs.write_order(tmp_path / "two", runs.order(data, MIXTRAL, how=how, **settings))
+    assert torchrun(tmp_path / "two").wait(LIMIT) == 0, (tmp_path / "two" / "log.txt").read_text()
+    found, expected = curves(tmp_path / "two"), curves(tmp_path / "one")
+    assert found.keys() == expected.keys() == TRAINING | VALIDATION | SPEED | {"train/router_loss"}
+    for name in found.keys() - SPEED:
+        assert [step for step, _ in found[name]] == [step for step, _ in expected[name]]
+        values = [value for _, value in expected[name]]
+        assert [value for _, value in found[name]] == pytest.approx(values, rel=1e-4)
 
 
 # ---- Weights & Biases
