@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from lawdsl.cli import cli
 from lawdsl.core import files
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.read import read_table
+from lawdsl.runners.run.model_facts import Experts
 from lawdsl.runners.sweeps.run_folders import prepare
 from lawdsl.runners.tables import collect as collecting
 from lawdsl.runners.tables.collect import RunsTable, collect
@@ -242,6 +244,23 @@ def test_of_a_sweep_only_the_runs_are_collected_that_it_asks_for_now(ran):
     assert set(column(table, "r_code")) == {1 / 3, 1.0}
     assert codes(table) == ["R0802"] and "2 of 6 runs" in table.warnings[0].message
     assert collect([path.parent / "runs"]).runs == 6
+
+
+def test_runs_with_the_router_loss_of_their_model_are_those_of_the_sweep(
+    ran, monkeypatch: pytest.MonkeyPatch
+):
+    """The file does not state it; where it does, it must be that of the runs."""
+    plain, experts = sweeps.inspect, Experts(8, 2, 80, (), 0.02)
+    monkeypatch.setattr(
+        sweeps, "inspect", lambda sources: [replace(f, experts=experts) for f in plain(sources)]
+    )
+    path = ran()
+    assert collect([path]).runs == 6
+    path.write_text(TEXT.replace("[training]\n", "[training]\nrouter_loss = 0.02\n"))
+    assert collect([path]).runs == 6
+    path.write_text(TEXT.replace("[training]\n", "[training]\nrouter_loss = 0.5\n"))
+    with pytest.raises(LawdslError, match="R0801"):
+        collect([path])
 
 
 def test_two_runs_of_one_description_are_not_mixed_up(ran):

@@ -13,7 +13,7 @@ from lawdsl.core.enumerations import abridged
 
 from ..run.metrics_log import POINTS, read
 from ..run.schedules import phase
-from ..spec import ORDER, RunOrder, canonical_json, read_order
+from ..spec import ORDER, RunOrder, Training, canonical_json, read_order
 from ..sweeps.run_folders import read_state
 from ..sweeps.stages import Stage
 from ..sweeps.sweep import GridRun, Sweep, read_sweep
@@ -120,9 +120,9 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     }
     gathered: dict[str, GatheredRun] = {}
     for run in _below(sweep.folder):
-        what = _description(run.order)
+        what = _description(sweep, run.order)
         if what in gathered:
-            message = f"two runs are {run.label}: their corpora or weights differ"
+            message = f"two runs are {run.label}: their corpora, weights or router losses differ"
             notes = (str(gathered[what].folder), str(run.folder))
             help = "move the one away that is out of date"
             raise LawdslError(Diagnostic("R0803", message, place=str(path), notes=notes, help=help))
@@ -151,26 +151,33 @@ def _described(sweep: Sweep, cell: GridRun, stage: Stage) -> str:
             "model": [cell.model, model.initialization or "loaded"],
             "mixture": {name: str(share) for name, share in cell.mixture.items()},
             "validation": sorted(sweep.validation),
-            "training": stage.training.model_dump(mode="json"),
+            "training": _plain(sweep, cell.model, stage.training),
             "evaluate": stage.evaluate,
             "seed": cell.seed,
         }
     )
 
 
-def _description(order: RunOrder) -> str:
-    """The description of a run from its order."""
+def _description(sweep: Sweep, order: RunOrder) -> str:
+    """The description of a run from its order, of what a sweep can state."""
     run = order.run
     return canonical_json(
         {
             "model": [run.model.name, run.model.initialization],
             "mixture": {name: source.share for name, source in run.corpora.items()},
             "validation": sorted(run.validation),
-            "training": run.training.model_dump(mode="json"),
+            "training": _plain(sweep, run.model.name, run.training),
             "evaluate": run.evaluate,
             "seed": run.seed,
         }
     )
+
+
+def _plain(sweep: Sweep, model: str, training: Training) -> dict[str, Any]:
+    """An optimisation without what runs take from their model where the sweep does not state it."""
+    of_sweep = sweep.training.get(model)
+    stated = of_sweep is not None and "router_loss" in of_sweep.model_fields_set
+    return training.model_dump(mode="json", exclude=set() if stated else {"router_loss"})
 
 
 def _each_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
