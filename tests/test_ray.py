@@ -114,7 +114,7 @@ def when(path: Path, label: str, step: int, act: Callable[[], None]) -> Callable
     """What does something once, as soon as a run has measured something after a step."""
     done: list[bool] = []
 
-    def progress(tokens: int, at_work: int) -> None:
+    def progress(tokens: int, at_work: int, speed: object) -> None:
         found = [*(path.parent / "runs").glob(f"{label}-*")]
         if not done and found and last_row(found[0]).get("step", -1) >= step:
             done.append(True)
@@ -204,7 +204,7 @@ def test_a_signal_reaches_the_workers_and_they_save(cluster: Cluster, tmp_path: 
 
     told: list[bool] = []
 
-    def progress(tokens: int, at_work: int) -> None:
+    def progress(tokens: int, at_work: int, speed: object) -> None:
         steps = [last_row(f).get("step", 0) for f in (tmp_path / "runs").iterdir()]
         if not told and sum(step >= 5 for step in steps) == 2:
             told.append(True)
@@ -226,7 +226,7 @@ def test_a_second_signal_ends_the_runs_where_they_are(cluster: Cluster, tmp_path
     path = made(tmp_path, ONE)
     told: list[float] = []
 
-    def progress(tokens: int, at_work: int) -> None:
+    def progress(tokens: int, at_work: int, speed: object) -> None:
         begun = [f for f in (tmp_path / "runs").iterdir() if last_row(f)]
         if begun and (not told or (len(told) == 1 and time.monotonic() - told[0] > 0.5)):
             told.append(time.monotonic())
