@@ -122,10 +122,8 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
         "answer": tradeoff.answer.to_json(),
         "measured": {"r_d": tradeoff.measured, "between": list(tradeoff.between)},
     }
-    near = (
-        all(abs(row.relative_error) < MAX_PREDICTION_ERROR for row in rows) and tradeoff.answer.ok
-    )
-    return result, near
+    accurate = all(abs(row.relative_error) < MAX_PREDICTION_ERROR for row in rows)
+    return result, accurate and tradeoff.answer.ok
 
 
 def _columns(loss: str) -> dict[str, str]:

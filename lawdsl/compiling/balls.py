@@ -72,7 +72,7 @@ def slopes(tape: Tape, inputs: Sequence[Ball], count: int) -> list[Ball]:
         for k, partial, is_requested in zip(step.arguments, partials, requested, strict=True):
             if is_requested:
                 adjoints[k] = adjoints[k] + adjoints[i] * partial
-    # an infinite derivative, as that of sqrt at 0, is no number to compute with
+    # a derivative may be infinite, as that of sqrt at 0
     if not all(x.is_finite() for x in gradient):
         raise NoBall
     return gradient

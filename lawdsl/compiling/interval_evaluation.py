@@ -62,7 +62,7 @@ def interval_sign(tape: Tape, inputs: Sequence[Fraction]) -> int | None:
 
 
 def exact_value(tape: Tape, inputs: Sequence[Fraction]) -> Fraction | None:
-    """The first output at rational inputs as a fraction; None where it is no short one.
+    """The first output at rational inputs as a fraction; None if it is irrational, undefined or too long.
 
     Args:
         tape: what to compute.

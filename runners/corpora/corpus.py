@@ -214,7 +214,7 @@ def _facts(folder: Path) -> dict[str, Any]:
             f"the corpus is of schema {schema}; this version reads {CORPUS_SCHEMA}", path
         )
     for name, kind in KINDS.items():
-        # type, not isinstance: true is no number of tokens
+        # type, not isinstance: true is not a number of tokens
         if type(facts.get(name)) is not kind:
             raise _damaged(f"the fact {name} is missing or of the wrong kind", path)
     if facts["dtype"] not in ("uint16", "uint32") or facts["tokens"] < 1:

@@ -69,7 +69,7 @@ Array = NDArray[np.float64]
 Values = Mapping[sp.Symbol, float]
 Slopes = Mapping[sp.Symbol, tuple[Array, float]]
 
-# Relative gap of the least violation: with a larger gap that violation is no certain lower bound.
+# Relative gap of the least violation: with a larger gap that violation is not a certain lower bound.
 CLOSED_VIOLATION_GAP = 1e-3
 NO_DERIVATIVES = (
     "branches of max, min or abs meet at the answer, which has no derivatives by the givens: "
