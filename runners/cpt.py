@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
     parallel = None
     try:
         order = read_order(folder)
-        parallel = join(order.how)
+        parallel = join(order.how, order.run.training.precision)
         with ExitStack() as exit_stack:
             if parallel.first:
                 exit_stack.enter_context(hold(folder, order.label, steal))

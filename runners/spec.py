@@ -97,7 +97,9 @@ class Training(Record):
     beta2: float = Field(default=0.95, ge=0, lt=1)
     eps: float = Field(default=1e-8, gt=0)
     clip: float | None = Field(default=1.0, gt=0)
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "tf32", "bfloat16", "auto"] = "float32"
+    """Of matrix products: tf32 has 10 bits of mantissa and takes a GPU; bfloat16 is autocast.
+    Weights and optimizer are float32 in any case. A sweep replaces auto before it writes a run."""
     dropout: bool = False
     """Whether the dropout of the model's configuration acts; else it is 0, but for what a
     configuration in the sweep itself names."""
@@ -127,6 +129,8 @@ class Run(Record):
         total = sum(source.fraction for source in self.corpora.values())
         if total != 1 or any(s.fraction < 0 for s in self.corpora.values()):
             raise ValueError(f"the shares must lie in [0, 1] and add up to 1, not to {total}")
+        if self.training.precision == "auto":
+            raise ValueError("precision: a run names one; auto is for sweeps")
         if list(self.evaluate) != sorted(set(self.evaluate)) or self.evaluate[:1] != (0,):
             raise ValueError("the steps of the evaluations must increase, from 0")
         if self.evaluate[-1] > self.training.steps:
@@ -154,13 +158,17 @@ class ExecutionConfig(Record):
     device: str = "auto"
     """auto, cpu, cuda, cuda:1"""
     micro_batch: Positive | None = None
-    """Rows that go through the model at once; all of a process's rows if None."""
+    """Rows that go through the model at once. If None all of a process's rows on the CPU; on a GPU
+    as many as fit."""
     threads: int = Field(default=1, ge=1)
     """Of a process, on the CPU."""
     processes: Positive = 1
     """Data parallel; a sweep starts them, or torchrun."""
     sharded: bool = False
     """Parameters and optimizer shared out between the processes (FSDP2) instead of copied."""
+    checkpoint_activations: bool | Literal["auto"] = "auto"
+    """Whether layers store their inputs alone and are computed again in the backward pass. `auto`:
+    on a GPU where one row would not fit otherwise."""
     compile: bool | None = None
     """torch.compile; on a GPU if None."""
     deterministic: bool = False

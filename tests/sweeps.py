@@ -91,7 +91,7 @@ def made(folder: Path, text: str = TEXT) -> Path:
     return path
 
 
-def inspect(sources: Sequence[Any]) -> list[ModelFacts]:
+def inspect(sources: Sequence[Any], passes: object = None) -> list[ModelFacts]:
     """Facts of models without torch: of width 100 and 1,000 parameters a unit of width."""
     found = []
     for source in sources:

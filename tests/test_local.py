@@ -21,6 +21,8 @@ from sweeps import TEXT, engine, made, planned
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import locks
+from lawdsl.runners.run.memory import StepPlan
+from lawdsl.runners.run.step_plan import write_step_plan
 from lawdsl.runners.spec import ExecutionConfig
 from lawdsl.runners.sweeps import export, inputs, scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
@@ -180,14 +182,31 @@ def test_a_run_that_is_out_of_memory_is_recorded_and_tried_again_when_asked(tmp_
     assert statuses(path) == {FIRST: "done"}
 
 
-@pytest.mark.parametrize(("rows", "status"), [(3, "done"), (2, "oom")])
-def test_half_the_micro_batch_is_tried_once(rows: int, status: str, tmp_path: Path, fake):
+@pytest.mark.parametrize(
+    ("rows", "micro", "status"), [(3, 2, "done"), (2, 1, "done"), (1, 1, "oom")]
+)
+def test_half_the_micro_batch_is_tried_until_it_fits(
+    rows: int, micro: int, status: str, tmp_path: Path, fake
+):
     path = made(tmp_path)
     fake(**{FIRST: {"memory": rows}})
     assert carried_out(path, policy=Policy(halve=True))[FIRST].status == status
     order = json.loads((folder(path, FIRST) / "spec.json").read_text())
-    assert order["how"]["micro_batch"] == 2
+    assert order["how"]["micro_batch"] == micro
     assert order["run"]["training"]["batch"] == 4
+
+
+@pytest.mark.parametrize(("chosen", "status"), [(4, "done"), (None, "oom")])
+def test_a_micro_batch_that_the_run_chose_itself_is_halved_without_being_asked(
+    chosen: int | None, status: str, tmp_path: Path, fake
+):
+    path = made(tmp_path)
+    fake(**{FIRST: {"memory": 2}})
+    (run,) = (run.folder for run in planned(path).runs if run.label == FIRST)
+    if chosen:
+        run.mkdir(parents=True)
+        write_step_plan(run, StepPlan(chosen, False, 0))
+    assert carried_out(path)[FIRST].status == status
 
 
 def test_two_sweeps_at_once_do_every_run_once(tmp_path: Path):

@@ -61,7 +61,7 @@ FINDINGS = {
 @click.option(
     "--halve",
     is_flag=True,
-    help="Try a run that runs out of memory once more, with half the micro-batch.",
+    help="Try a run that runs out of memory again, with half the micro-batch, until it fits.",
 )
 @click.option(
     "--steal",
@@ -91,7 +91,7 @@ def run(
     """Train every model of a sweep on every mixture, and measure the losses.
 
     Runs that are done are not done again, one that was stopped goes on where it was; the grid may
-    grow. Says first what is left to do: tokens, passes over the corpora, FLOP, time, disk.
+    grow. Says first what is left to do: tokens, passes over the corpora, FLOP, time, memory, disk.
 
     SIGTERM and Ctrl-C let the runs save themselves; the exit code is 75 or 130 then, and the same
     command goes on. A second one ends them at once. Exits with 1 where a run failed, diverged or is
@@ -108,10 +108,11 @@ def run(
     from lawdsl.runners.sweeps.sweep import read_sweep
 
     read = read_sweep(Path(sweep))
-    inputs = inputs_of(read)
     policy = Policy(retries, halve, steal)
     with _machines(address, read, jobs, jobs_per_gpu, policy) as (cluster, at_once, engine):
-        plan = plan_of(read, inputs, orders_of(read, inputs), cluster, at_once)
+        inputs = inputs_of(read, machine=cluster)
+        orders = orders_of(read, inputs, cluster)
+        plan = plan_of(read, inputs, orders, cluster, at_once, jobs_per_gpu)
         export.refuse_overwriting(read, plan.runs)
         planned = plan.to_json()
         if not as_json:

@@ -61,7 +61,8 @@ SWEEPS: dict[str, Message] = {
         "a run that ran out of memory",
         "The model, its gradients and the activations of a micro-batch do not fit. A smaller "
         "micro_batch in [run] gives the same losses but for rounding; `lawdsl run` then goes on from "
-        "the last checkpoint. With --halve it tries half of it by itself, once.",
+        "the last checkpoint. With --halve it tries half of it by itself, until it fits; so does a run "
+        "on a GPU whose micro_batch was not given.",
     ),
     "R0111": Message(
         "a run that another process holds",
@@ -115,6 +116,14 @@ SWEEPS: dict[str, Message] = {
         "Checkpoints and trained models of the runs may not fit where their folder is, and a run "
         "that cannot save ends there. It is an error where even the least that they write does not "
         "fit. Make room, name another folder, or keep fewer models.",
+    ),
+    "R0125": Message(
+        "too little memory",
+        "The step of a run is estimated from the tensors that the model's own operations create: "
+        "weights, gradients, optimizer, activations and logits. It is an error where even 95 % of "
+        "that does not fit; for a compiled model, which stores less, where it would not fit with "
+        "checkpointed activations. A smaller micro_batch or checkpoint_activations = true in [run] "
+        "gives the same losses but for rounding.",
     ),
 }
 
@@ -224,8 +233,8 @@ STORE: dict[str, Message] = {
 TRAINING: dict[str, Message] = {
     "R0501": Message(
         "a device that is not there",
-        "The run asks for a device that torch does not see, or that there is no such kind of. On "
-        'the CPU everything runs too: device = "cpu".',
+        "The run asks for a device that torch does not see, or that there is no such kind of, or for "
+        'TF32, which CPUs lack. On the CPU all else runs too: device = "cpu".',
     ),
     "R0502": Message(
         "a number of processes that does not go",

@@ -41,7 +41,7 @@ def show_plan(plan: Mapping[str, Any], out: Console) -> None:
             f" {size(separate).strip()} ({trained / separate:.0%})",
             soft_wrap=True,
         )
-    headers = ("model", "N", "runs", "to do", "tokens", "FLOP", "time on its own")
+    headers = ("model", "N", "runs", "to do", "tokens", "FLOP", "time on its own", "memory")
     show_rows(headers, (_of_model(name, runs) for name in _models(runs)), out)
     out.print()
     of_corpora = ("corpus", "tokens", "needed at most", "passes", "allowed")
@@ -73,7 +73,17 @@ def _of_model(name: str, runs: Iterable[Mapping[str, Any]]) -> tuple[object, ...
         size(sum(run["tokens"] for run in model_runs)),
         size(sum(run["flop"] for run in model_runs)),
         duration(sum(run["seconds"] for run in unfinished)) if unfinished else "",
+        _memory(model_runs[0].get("memory")),
     )
+
+
+def _memory(memory: Mapping[str, Any] | None) -> str:
+    """`20.1 GB a GPU, 32 rows at once`."""
+    if memory is None:
+        return "unknown"
+    where = "a GPU" if memory["on"] == "gpu" else "a run"
+    text = f"{size(memory['bytes'])}B {where}, {memory['micro_batch']} rows at once"
+    return f"{text}, checkpointed" if memory["checkpoint_activations"] else text
 
 
 def _supply(corpus: Mapping[str, Any]) -> tuple[object, ...]:

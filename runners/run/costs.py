@@ -1,4 +1,4 @@
-"""A model and a device -> the cost of training: arithmetic, memory, and utilisation of the peak.
+"""A model and a device -> the cost of training: arithmetic, and utilisation of the peak.
 
 FLOP/token = 6 W + 12 layers hidden sequence, and MFU = tokens/s * FLOP/token / (peak * devices):
 Chowdhery et al. (2022), PaLM, arXiv:2204.02311, appendix B.
@@ -7,7 +7,6 @@ Chowdhery et al. (2022), PaLM, arXiv:2204.02311, appendix B.
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 PEAKS: dict[str, float] = {
     # NVIDIA's data sheets, where they print the rate with 2:4 sparsity (1,979 for the H100): half
@@ -41,6 +40,42 @@ PEAKS: dict[str, float] = {
 }
 """Dense bfloat16 FLOP/s by the name that the driver gives, less maker and memory."""
 
+FLOAT32_PEAKS: dict[str, float] = {
+    # of float32 outside of the matrix units, from the sources of PEAKS
+    "GB200": 80e12,
+    "B200": 75e12,
+    "H200": 67e12,
+    "H200 NVL": 60e12,
+    "GH200": 67e12,
+    "H100": 67e12,
+    "H100 NVL": 60e12,
+    "H100 PCIE": 51e12,
+    "A100 SXM4": 19.5e12,
+    "A100 PCIE": 19.5e12,
+    "A40": 37.4e12,
+    "A30": 10.3e12,
+    "A10": 31.2e12,
+    "L40S": 91.6e12,
+    "L40": 90.5e12,
+    "L4": 30.3e12,
+    "V100 SXM2": 15.7e12,
+    "V100 PCIE": 14e12,
+    "V100S PCIE": 16.4e12,
+    "T4": 8.1e12,
+    "RTX 5090": 104.8e12,
+    "RTX 4090": 82.6e12,
+    "RTX 3090": 35.6e12,
+    "MI300X": 163.4e12,
+}
+"""FLOP/s in float32 by the same names."""
+
+FLOAT16_ONLY = frozenset({"V100 SXM2", "V100 PCIE", "V100S PCIE", "T4"})
+"""Devices without bfloat16 and TF32."""
+
+_BFLOAT16 = re.compile(
+    r"\b(A(2|10G?|16|30|40|100|800)|H(20|100|200|800)|GH200|L(4|20|40S?)|G?B[23]00|RTX [345]0\d0"
+    r"|RTX A\d000|MI[23]\d\d[AX]?)\b"
+)
 _UNTOLD = re.compile(r"NVIDIA|AMD|TESLA|GEFORCE|INSTINCT|\d+GB|HBM3E?")
 
 
@@ -68,13 +103,37 @@ def flops_per_token(
     return 6 * multiplied + 12 * layers * hidden * sequence
 
 
-def peak_flops(device_name: str) -> float | None:
+def peak_flops(device_name: str, precision: str = "bfloat16") -> float | None:
     """Peak FLOP/s of a device by its name, as `torch.cuda.get_device_name` gives it.
 
-    None for a device that is not known: for a part of one (MIG), for laptops, for CPUs.
+    Args:
+        device_name: the name.
+        precision: of the products, float32, tf32 or bfloat16; TF32 is half as fast as bfloat16 on all devices that have both.
+
+    Returns:
+        FLOP/s; None for a device that is not known, a part of one (MIG), a laptop's or a CPU, and
+        for a precision that it lacks.
     """
+    kind = _kind(device_name)
+    if precision == "float32":
+        return FLOAT32_PEAKS.get(kind)
+    if precision == "tf32":
+        return PEAKS[kind] / 2 if kind in PEAKS and kind not in FLOAT16_ONLY else None
+    return PEAKS.get(kind)
+
+
+def has_bfloat16(device_name: str) -> bool:
+    """Whether the matrix units of a device are known to have bfloat16, by the name of the device.
+
+    Those of NVIDIA have it since Ampere, those of AMD since CDNA 2; names as the driver gives them,
+    or Ray.
+    """
+    return _BFLOAT16.search(device_name.upper()) is not None
+
+
+def _kind(device_name: str) -> str:
     words = re.split(r"[\s-]+", device_name.upper())
-    return PEAKS.get(" ".join(word for word in words if not _UNTOLD.fullmatch(word)))
+    return " ".join(word for word in words if not _UNTOLD.fullmatch(word))
 
 
 def model_flops_utilisation(
@@ -95,45 +154,6 @@ def model_flops_utilisation(
         The fraction, 0 to 1; None where the peak is not known.
     """
     return None if peak is None else tokens_per_second * flops_per_token / (peak * devices)
-
-
-def training_bytes(
-    parameters: int,
-    embedding: int,
-    layers: int,
-    hidden: int,
-    intermediate: int,
-    tokens: int,
-    *,
-    precision: Literal["float32", "bfloat16"] = "float32",
-    shards: int = 1,
-) -> int:
-    """Estimate from above the bytes that training takes on each device.
-
-    * 16 for each parameter, over the shards: weights, gradients and two moments in float32.
-    * Activations for the backward pass: 40 hidden + 16 intermediate bytes a token and layer;
-      under bfloat16 34 hidden + 8 intermediate, and 2 a parameter for the weights rounded to it.
-      That is what autograd stores of Llama and Qwen2 in transformers, attention never materialised
-      and nothing recomputed; torch.compile stores less.
-    * The head: a chunk of logits, of 1 GiB at most, and its gradient; the gradient of its weights,
-      scaled and not.
-
-    Args:
-        parameters, embedding, layers, hidden: see `flops_per_token`.
-        intermediate: the width of the feed-forward layers.
-        tokens: that go through the model at once, a micro-batch's rows times the sequence.
-        precision: the precision of the products.
-        shards: devices that share the parameters (FSDP).
-
-    Returns:
-        Bytes.
-    """
-    low = precision == "bfloat16"
-    state = 16 * parameters // shards
-    activation_bytes = 34 * hidden + 8 * intermediate if low else 40 * hidden + 16 * intermediate
-    activations = layers * tokens * activation_bytes + (2 * parameters if low else 0)
-    logits = min(2**30, 4 * tokens * (embedding // hidden))
-    return state + activations + 2 * logits + 8 * embedding
 
 
 def checkpoint_bytes(parameters: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from . import costs
+from .memory import MemoryProfile
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class ModelFacts:
         positions: how long its rows may be; None where nothing limits them.
         dropout: its rates by name, which are set to 0 unless the training enables dropout.
         experts: the experts of a mixture of experts.
+        memory: what its passes allocate, by whether activations are checkpointed; empty where that
+            was not counted, or cannot be.
     """
 
     fingerprint: str
@@ -62,6 +65,7 @@ class ModelFacts:
     positions: int | None
     dropout: Mapping[str, float] = field(default_factory=dict)
     experts: Experts | None = None
+    memory: Mapping[bool, MemoryProfile] = field(default_factory=dict)
 
     @property
     def tied(self) -> bool:

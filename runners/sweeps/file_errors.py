@@ -185,6 +185,8 @@ def _merged(
     general = raw.get(table, {})
     values = dict(general) if isinstance(general, dict) else {}
     values |= {key: overrides[key] for key in overrides if key in kind.model_fields}
+    if kind is Training:
+        values.setdefault("precision", "auto")
     if values.get("clip") is False:  # TOML has no null
         values["clip"] = None
     try:

@@ -3,31 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ..run.model_facts import ModelFacts
-from ..spec import CorpusSpec, ModelSpec, Paths, Prefix, Run, RunOrder, Training
+from ..spec import ORDER, CorpusSpec, ModelSpec, Paths, Prefix, Run, RunOrder, Training
 from .inputs import SweepInputs
+from .machine import Machine, resolved_precision
 from .stages import Stage
 from .sweep import GridRun, Sweep
 
 
-def orders_of(sweep: Sweep, inputs: SweepInputs) -> list[RunOrder]:
+def orders_of(sweep: Sweep, inputs: SweepInputs, machine: Machine | None = None) -> list[RunOrder]:
     """Give the orders of the runs, in the order of the sweep's file.
 
     Args:
         sweep: the sweep.
         inputs: the facts of its corpora and models.
+        machine: what the runs are done on, which decides their precision where the sweep does not;
+            None for one without GPUs.
 
     Returns:
         One order for each run.
     """
+    for model in sweep.training:
+        sweep = _with_known_precision(sweep, inputs, model, machine)
     reference = None
     if sweep.dlc is not None:
         cell, unit = sweep.dlc
         # of a stable run and its branches the stable one, which has the rows at constant rate
         reference = (_run(sweep, inputs, cell, sweep.stages[cell.model][0]).identity(), unit)
     return [order for cell in sweep.cells for order in _orders(sweep, inputs, cell, reference)]
+
+
+def _with_known_precision(
+    sweep: Sweep, inputs: SweepInputs, model: str, machine: Machine | None
+) -> Sweep:
+    """The sweep with one precision for a model: that of its runs, if some were begun.
+
+    A sweep that has begun thus goes on from any machine.
+    """
+    settings = sweep.training[model]
+    if settings.precision != "auto":
+        return sweep
+    cells = [cell for cell in sweep.cells if cell.model == model]
+    for precision in ("float32", "bfloat16"):
+        known = _with_precision(sweep, model, precision)
+        orders = (order for cell in cells for order in _orders(known, inputs, cell, None))
+        if any((folder_of(known, order) / ORDER).exists() for order in orders):
+            return known
+    chosen = resolved_precision(settings, sweep.how[model], machine)
+    return _with_precision(sweep, model, chosen.precision)
+
+
+def _with_precision(sweep: Sweep, model: str, precision: str) -> Sweep:
+    update = {"precision": precision}
+    training = sweep.training[model].model_copy(update=update)
+    stages = tuple(
+        replace(stage, training=stage.training.model_copy(update=update))
+        for stage in sweep.stages[model]
+    )
+    return replace(
+        sweep,
+        training={**sweep.training, model: training},
+        stages={**sweep.stages, model: stages},
+    )
 
 
 def folder_of(sweep: Sweep, order: RunOrder) -> Path:

@@ -16,7 +16,9 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
 
 from ..corpora.corpus import mixed_tokenizers, open_corpus
+from ..run.memory import MemoryProfile
 from ..run.model_facts import Experts, ModelFacts
+from .machine import Machine, resolved_precision
 from .sweep import Sweep
 
 INSPECT = (sys.executable, "-m", "lawdsl.runners.sweeps.inspecting")
@@ -57,13 +59,16 @@ class SweepInputs:
 
 
 def inputs_of(
-    sweep: Sweep, inspect: Callable[[Sequence[Source]], list[ModelFacts]] | None = None
+    sweep: Sweep,
+    inspect: Callable[[Sequence[Source]], list[ModelFacts]] | None = None,
+    machine: Machine | None = None,
 ) -> SweepInputs:
     """Inspect all corpora and models of a sweep.
 
     Args:
         sweep: the sweep.
         inspect: gives the facts of models; by default a process that loads torch.
+        machine: what the runs are done on; None if their memory need not be estimated.
 
     Returns:
         The facts.
@@ -78,7 +83,8 @@ def inputs_of(
     problems += _trained_on(sweep, corpora, validation)
     sources: list[Source] = [m.folder or m.config or {} for m in sweep.models.values()]
     try:
-        facts = (inspect or describe)(sources)
+        passes = [_passes(sweep, name, machine) for name in sweep.models]
+        facts = inspect(sources) if inspect else describe(sources, passes)
         models = dict(zip(sweep.models, facts, strict=True))
     except LawdslError as error:
         problems += (replace(d, place=f"{sweep.path}: {d.place}") for d in error.diagnostics)
@@ -93,15 +99,34 @@ def inputs_of(
     return SweepInputs(corpora, validation, models)
 
 
-def describe(sources: Sequence[Source]) -> list[ModelFacts]:
+def _passes(sweep: Sweep, model: str, machine: Machine | None) -> dict[str, Any] | None:
+    """What decides the memory of a model's passes; None where nobody asks for it."""
+    if machine is None:
+        return None
+    training = resolved_precision(sweep.training[model], sweep.how[model], machine)
+    return training.model_dump(include={"sequence", "precision", "dropout"})
+
+
+def describe(
+    sources: Sequence[Source], passes: Sequence[Mapping[str, Any] | None] | None = None
+) -> list[ModelFacts]:
     """Give the facts of models, from a process that loads torch and ends.
+
+    Args:
+        sources: folders and configurations.
+        passes: of each, the `sequence`, `precision` and `dropout` of its training, for which memory
+            is counted; None for none.
+
+    Returns:
+        The facts, in that order.
 
     Raises:
         LawdslError: packages are missing (R0101), or with why models cannot be used.
         RuntimeError: the process failed.
     """
     needs("torch", "transformers")
-    done = subprocess.run(INSPECT, input=json.dumps(list(sources)), capture_output=True, text=True)
+    requests = list(zip(sources, passes or [None] * len(sources), strict=True))
+    done = subprocess.run(INSPECT, input=json.dumps(requests), capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"models could not be looked at:\n{done.stderr}")
     # libraries may print too; the answer is the last line
@@ -119,14 +144,15 @@ def describe(sources: Sequence[Source]) -> list[ModelFacts]:
     ]
     if mistakes:
         raise LawdslError(mistakes)
-    return [_facts(answer["facts"]) for answer in answers]
+    return [_facts(answer["facts"], answer["memory"]) for answer in answers]
 
 
-def _facts(plain: dict[str, Any]) -> ModelFacts:
+def _facts(plain: dict[str, Any], memory: Sequence[Mapping[str, Any]] | None) -> ModelFacts:
     experts = plain.pop("experts")
     if experts is not None:
         experts = Experts(**experts | {"auxiliary": tuple(experts["auxiliary"])})
-    return ModelFacts(**plain, experts=experts)
+    profiles = {bool(i): MemoryProfile.from_json(each) for i, each in enumerate(memory or ())}
+    return ModelFacts(**plain | {"experts": experts, "memory": profiles})
 
 
 def _corpora(

@@ -77,11 +77,13 @@ class LocalEngine:
             job: the run.
             working: the active runs.
         """
-        run = job.run
-        gpus = self._gpus(run.order.how, [gpu for other in working for gpu in other.worker.gpus])
-        job.worker = _LocalSlot(
-            workers.start_worker(run.folder, run.order.how, self.worker, gpus or None), gpus
+        run, how = job.run, job.run.order.how
+        gpus = self._gpus(how, [gpu for other in working for gpu in other.worker.gpus])
+        sharing = -(-self.jobs * how.processes // max(1, len(self.machine.gpus)))
+        worker = workers.start_worker(
+            run.folder, how, self.worker, gpus or None, max(1, sharing) if gpus else 1
         )
+        job.worker = _LocalSlot(worker, gpus)
 
     def exit(self, job: Job) -> WorkerExit | None:
         """How the worker of a run ended; None while it is active."""

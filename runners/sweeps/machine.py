@@ -6,32 +6,69 @@ import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..spec import ExecutionConfig
+from ..run.costs import has_bfloat16
+from ..spec import ExecutionConfig, Training
 
 QUOTA = Path("/sys/fs/cgroup/cpu.max")  # quota of a container: microseconds in a period, or max
+MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container: bytes, or max
+BFLOAT16_CAPABILITY = 8.0  # compute capability from which NVIDIA's matrix units have bfloat16
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Cores that may be used, and GPUs: what CUDA calls each -> the name of its kind."""
+    """What runs may use.
+
+    Attributes:
+        cores: the number of cores.
+        gpus: what CUDA calls each -> the name of its kind.
+        gpu_bytes: the memory of each, where it is known.
+        capabilities: the compute capability of each, such as 8.0, where it is known.
+        host_bytes: the memory of the host; None where it is not known.
+    """
 
     cores: int
     gpus: dict[str, str]
+    gpu_bytes: Mapping[str, int] = field(default_factory=dict)
+    capabilities: Mapping[str, float] = field(default_factory=dict)
+    host_bytes: int | None = None
 
     def on_gpu(self, how: ExecutionConfig) -> bool:
         """Whether a run takes GPUs here."""
         return how.device.startswith("cuda") or (how.device == "auto" and bool(self.gpus))
 
+    def has_bfloat16(self, how: ExecutionConfig) -> bool:
+        """Whether a run takes GPUs here that are all known to compute in bfloat16."""
+        return self.on_gpu(how) and all(
+            self.capabilities[gpu] >= BFLOAT16_CAPABILITY
+            if gpu in self.capabilities
+            else has_bfloat16(kind)
+            for gpu, kind in self.gpus.items()
+        )
+
+    def bytes_of(self, how: ExecutionConfig) -> int | None:
+        """The memory of the GPU, or of the host, that a process of a run has; None if unknown."""
+        if not self.on_gpu(how):
+            return self.host_bytes
+        known = [self.gpu_bytes[gpu] for gpu in self.gpus if gpu in self.gpu_bytes]
+        return min(known, default=None) if len(known) == len(self.gpus) else None
+
 
 def this_machine() -> Machine:
     """What this process may use."""
-    return Machine(_cores(), _gpus())
+    gpus = _gpus()
+    return Machine(
+        cores=_cores(),
+        gpus={gpu: facts.kind for gpu, facts in gpus.items()},
+        gpu_bytes={gpu: facts.bytes for gpu, facts in gpus.items() if facts.bytes},
+        capabilities={gpu: facts.capability for gpu, facts in gpus.items() if facts.capability},
+        host_bytes=_host_bytes(),
+    )
 
 
 def at_once(
@@ -67,6 +104,25 @@ def at_once(
     return jobs or max(1, min(limits, default=1))
 
 
+def resolved_precision(
+    training: Training, how: ExecutionConfig, machine: Machine | None
+) -> Training:
+    """Replace the precision `auto`: bfloat16 on GPUs that have it, else float32.
+
+    Args:
+        training: the settings of a model's runs.
+        how: how they are run.
+        machine: what they are done on; None for one without GPUs.
+
+    Returns:
+        The settings with a precision that may be a run's.
+    """
+    if training.precision != "auto":
+        return training
+    low = machine is not None and machine.has_bfloat16(how)
+    return training.model_copy(update={"precision": "bfloat16" if low else "float32"})
+
+
 def _cores() -> int:
     # not cpu_count, which counts cores that a container or taskset has taken away
     cores = len(os.sched_getaffinity(0))
@@ -76,18 +132,62 @@ def _cores() -> int:
     return cores
 
 
-def _gpus() -> dict[str, str]:
+def _host_bytes() -> int | None:
+    """The memory of the host, or of the container."""
+    sizes = []
+    with contextlib.suppress(OSError, ValueError):
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with contextlib.suppress(OSError, ValueError):
+        sizes.append(int(MEMORY_LIMIT.read_text()))
+    return min(sizes, default=None)
+
+
+@dataclass(frozen=True)
+class _Gpu:
+    """A GPU as the driver lists it; 0 is what it does not say."""
+
+    kind: str = ""
+    bytes: int = 0
+    capability: float = 0.0
+
+
+def _gpus() -> dict[str, _Gpu]:
     """The GPUs that the driver lists, without those that CUDA_VISIBLE_DEVICES hides."""
-    listed: dict[str, str] = {}
-    if shutil.which("nvidia-smi"):
-        ask = ["nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader"]
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            done = subprocess.run(ask, capture_output=True, text=True, timeout=60)
-            if done.returncode == 0:
-                pairs = (line.partition(",") for line in done.stdout.splitlines())
-                listed = {index.strip(): name.strip() for index, _, name in pairs if name}
+    listed: dict[str, _Gpu] = {}
+    names: dict[str, _Gpu] = {}
+    # drivers before 2022 do not know compute_cap, and then say nothing at all
+    for query in ("index,name,uuid,memory.total,compute_cap", "index,name"):
+        for line in _driver_lines(query):
+            index, name, *rest = (entry.strip() for entry in line.split(","))
+            listed[index] = _Gpu(name, *_numbers(rest[1:]))
+            names |= {uuid: listed[index] for uuid in rest[:1]}
+        if listed:
+            break
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         return listed
     # -1 is the customary way to hide all GPUs
-    return {gpu: listed.get(gpu, "") for gpu in visible.split(",") if gpu and gpu != "-1"}
+    chosen = [gpu for gpu in visible.split(",") if gpu and gpu != "-1"]
+    return {gpu: (listed | names).get(gpu, _Gpu()) for gpu in chosen}
+
+
+def _driver_lines(query: str) -> list[str]:
+    if not shutil.which("nvidia-smi"):
+        return []
+    ask = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits"]
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(ask, capture_output=True, text=True, timeout=60)
+        if done.returncode == 0:
+            return [
+                line for line in done.stdout.splitlines() if line.count(",") == query.count(",")
+            ]
+    return []
+
+
+def _numbers(entries: list[str]) -> tuple[int, float]:
+    """Memory, which is listed in MiB, and compute capability; 0 for what is not a number."""
+    values = [0.0, 0.0]
+    for number, entry in enumerate(entries):
+        with contextlib.suppress(ValueError):
+            values[number] = float(entry)
+    return int(values[0]) * 2**20, values[1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from .branches import first_step, stable_folder
 from .grid import folder_of
 from .inputs import SweepInputs
 from .machine import Machine
+from .memory import RunMemory, memory_problems, run_memory
 from .run_folders import RunState, read_state, unexpected_folders
 from .sweep import Sweep
 from .warnings import disk_space_problems, model_warnings
@@ -48,6 +49,7 @@ class PlannedRun:
         flops: the flops of training and evaluations.
         seconds: that remain, estimated; 0 for a run that is done.
         begins: the last step that is not trained, since it is the stable run's; 0 without one.
+        memory: that it takes; None where it cannot be estimated.
     """
 
     order: RunOrder
@@ -57,6 +59,7 @@ class PlannedRun:
     flops: float
     seconds: float
     begins: int = 0
+    memory: RunMemory | None = None
 
     @property
     def label(self) -> str:
@@ -161,6 +164,7 @@ class Plan:
                     "tokens": run.tokens,
                     "flop": run.flops,
                     "seconds": run.seconds,
+                    "memory": run.memory and run.memory.to_json(),
                 }
                 for run in self.runs
             ],
@@ -170,7 +174,12 @@ class Plan:
 
 
 def plan_of(
-    sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder], machine: Machine, jobs: int
+    sweep: Sweep,
+    inputs: SweepInputs,
+    orders: Sequence[RunOrder],
+    machine: Machine,
+    jobs: int,
+    jobs_per_gpu: int = 1,
 ) -> Plan:
     """Plan what remains of a sweep, and estimate its cost.
 
@@ -180,19 +189,21 @@ def plan_of(
         orders: of its runs.
         machine: its cores and GPUs.
         jobs: the number of runs at once.
+        jobs_per_gpu: the number of them that share a GPU.
 
     Returns:
         The plan.
 
     Raises:
-        LawdslError: runs that would go through a corpus more often than is allowed (R0106), or that
-            certainly write more than the free space (R0119).
+        LawdslError: runs that would go through a corpus more often than is allowed (R0106), that
+            certainly write more than the free space (R0119) or need more memory than there is
+            (R0125), or of a precision that the CPU lacks (R0501).
     """
     folders = [folder_of(sweep, order) for order in orders]
     states = [read_state(folder) for folder in folders]
     speeds, rate = _estimated_speeds(inputs, orders, states, machine)
     runs = tuple(
-        _plan_run(order, folder, run_state, inputs, speeds)
+        _plan_run(order, folder, run_state, inputs, speeds, machine, jobs_per_gpu)
         for order, folder, run_state in zip(orders, folders, states, strict=True)
     )
     unfinished = [run for run in runs if not run.state.final]
@@ -202,8 +213,12 @@ def plan_of(
         needed, _certain_bytes(unfinished, inputs), available, str(sweep.folder)
     )
     supplies = _corpus_demands(sweep, inputs, orders)
-    if room and room.severity == "error":
-        raise LawdslError(room)
+    memory = memory_problems(
+        {run.order.run.model.name: run.memory for run in unfinished}, jobs, str(sweep.path)
+    )
+    problems = [*_lacking_precision(sweep, unfinished, machine), *([room] if room else []), *memory]
+    if errors := [problem for problem in problems if problem.severity == "error"]:
+        raise LawdslError(errors)
     return Plan(
         name=sweep.name,
         folder=sweep.folder,
@@ -215,7 +230,7 @@ def plan_of(
         seconds=_makespan([run.seconds for run in queue], jobs, _precedence(queue)),
         disk=needed,
         free=available,
-        warnings=(*model_warnings(sweep, inputs), *([room] if room else [])),
+        warnings=(*model_warnings(sweep, inputs), *problems),
     )
 
 
@@ -229,6 +244,8 @@ def _plan_run(
     run_state: RunState,
     inputs: SweepInputs,
     speeds: Mapping[str, float],
+    machine: Machine,
+    jobs_per_gpu: int,
 ) -> PlannedRun:
     training, model = order.run.training, order.run.model.name
     begins = first_step(folder, order, run_state.final)
@@ -244,7 +261,8 @@ def _plan_run(
     steps_left = 0 if run_state.final else training.steps - step
     fraction_left = steps_left / (training.steps - begins)
     seconds = fraction_left * flops / speeds[model] + START * (fraction_left > 0)
-    return PlannedRun(order, folder, run_state, trained, flops, seconds, begins)
+    memory = run_memory(inputs.models[model], training, order.how, machine, jobs_per_gpu)
+    return PlannedRun(order, folder, run_state, trained, flops, seconds, begins, memory)
 
 
 def _estimated_speeds(
@@ -263,7 +281,8 @@ def _estimated_speeds(
         if run_state.rate and (run_state.device != "cpu") == gpu:
             measured[name].append(run_state.rate * inputs.models[name].flops_per_token(sequence))
         if gpu:
-            peaks = [costs.peak_flops(kind) for kind in machine.gpus.values()]
+            precision = order.run.training.precision
+            peaks = [costs.peak_flops(kind, precision) for kind in machine.gpus.values()]
             one = min((PART * peak for peak in peaks if peak), default=GPU)
         else:
             one = CORE * order.how.threads
@@ -277,6 +296,17 @@ def _estimated_speeds(
         return medians, "measured on these models"
     fastest = max(rough.values(), default=CORE)
     return rough, f"a rough guess, {fastest:.2g} FLOP/s a run: no run has been measured here yet"
+
+
+def _lacking_precision(
+    sweep: Sweep, runs: Sequence[PlannedRun], machine: Machine
+) -> Iterator[Diagnostic]:
+    """An error for each model that is to be trained in TF32 on a CPU."""
+    for name, order in {run.order.run.model.name: run.order for run in runs}.items():
+        if order.run.training.precision == "tf32" and not machine.on_gpu(order.how):
+            place = f"{sweep.path}: models.{name}"
+            help = 'precision = "float32" in [training], or a GPU'
+            yield Diagnostic("R0501", "a CPU has no TF32", place=place, help=help)
 
 
 def _corpus_demands(

@@ -20,6 +20,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from ..run.exit_status import FINAL, WRONG, stopped
 from ..run.live import LIVE, LiveProgress, read_live
 from ..run.metrics_log import POINTS
+from ..run.step_plan import read_step_plan
 from ..spec import RunOrder
 from .branches import can_begin, release, stable_folder
 from .plan import PlannedRun
@@ -103,7 +104,8 @@ class Policy:
 
     Attributes:
         retries: how often a run whose worker or node is lost is taken up again, from where it was.
-        halve: whether a run that runs out of memory is tried once more with half the micro-batch.
+        halve: whether a run that runs out of memory is tried again with half the micro-batch, until
+            it fits. A run that has chosen its micro-batch itself always is.
         steal: whether to take runs that a host held when it was last heard of: another than this,
             and on a cluster none of it.
     """
@@ -134,13 +136,14 @@ class Job:
     """A run that is to be done.
 
     Attributes:
+        halving: whether its micro-batch has been halved.
         worker: what does it, as the engine knows it; of the last attempt where that has ended.
         signals_sent: the number of signals that its worker has received.
     """
 
     run: PlannedRun
     attempts: int = 0
-    halved: bool = False
+    halving: bool = False
     worker: Any = None
     signals_sent: int = 0
     tokens: int = 0
@@ -370,10 +373,10 @@ def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -
     if stop.count:
         return Outcome(run, "stopped")
     if status == "oom":
-        smaller = _half_micro_batch(job) if engine.policy.halve and not job.halved else None
+        smaller = _half_micro_batch(run, engine.policy.halve or job.halving)
         if smaller is None:
             return Outcome(run, status, message)
-        job.run, job.halved = smaller, True
+        job.run, job.halving = smaller, True
         return None
     wrong = exit.code == WRONG
     last_error = next((line for line in reversed(exit.log) if line.startswith("error[")), "")
@@ -390,11 +393,20 @@ def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -
     return Outcome(run, "failed", why, exit.log)
 
 
-def _half_micro_batch(job: Job) -> PlannedRun | None:
-    """The run with half the micro-batch and an equal batch; None where that is impossible."""
-    how, batch = job.run.order.how, job.run.order.run.training.batch
-    micro = min(how.micro_batch or batch, -(-batch // how.processes))
+def _half_micro_batch(run: PlannedRun, halve: bool) -> PlannedRun | None:
+    """The run with half the micro-batch and an equal batch; None where it stays as it is.
+
+    Args:
+        run: the run that was out of memory.
+        halve: whether micro-batches are halved that the run has not chosen itself.
+    """
+    how, batch = run.order.how, run.order.run.training.batch
+    # only runs on GPUs keep one
+    chosen = read_step_plan(run.folder) if how.micro_batch is None else None
+    if chosen is None and not halve:
+        return None
+    micro = min(how.micro_batch or (chosen.micro if chosen else batch), -(-batch // how.processes))
     if micro == 1:
         return None
     smaller = how.model_copy(update={"micro_batch": micro // 2})
-    return replace(job.run, order=job.run.order.model_copy(update={"how": smaller}))
+    return replace(run, order=run.order.model_copy(update={"how": smaller}))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..run.exit_status import LOST, SWEEP
+from ..run.memory import RUNS_PER_GPU
 from ..spec import ExecutionConfig
 from .run_folders import LOG, end_record, end_stamp, log_tail
 
@@ -91,7 +92,11 @@ class WorkerExit:
 
 
 def start_worker(
-    folder: Path, how: ExecutionConfig, command: Sequence[str], gpus: Sequence[str] | None = None
+    folder: Path,
+    how: ExecutionConfig,
+    command: Sequence[str],
+    gpus: Sequence[str] | None = None,
+    runs_per_gpu: int = 1,
 ) -> Worker:
     """Start the processes of a worker.
 
@@ -100,6 +105,7 @@ def start_worker(
         how: how it is run.
         command: an interpreter and what it runs; the folder is its last argument.
         gpus: that it may use, as CUDA calls them; None if the run names its own.
+        runs_per_gpu: the number of runs that share each of them.
 
     Returns:
         The worker.
@@ -119,7 +125,7 @@ def start_worker(
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env=_environment(how, gpus) | rank_variables,
+                    env=_environment(how, gpus, runs_per_gpu) | rank_variables,
                     start_new_session=True,  # what interrupts the sweep must not reach it twice
                 )
                 worker.processes.append(process)
@@ -151,7 +157,9 @@ def _rank(rank: int, world: int, port: socket.socket) -> dict[str, str]:
     }
 
 
-def _environment(how: ExecutionConfig, gpus: Sequence[str] | None) -> dict[str, str]:
+def _environment(
+    how: ExecutionConfig, gpus: Sequence[str] | None, runs_per_gpu: int
+) -> dict[str, str]:
     """What a worker sees: its threads and GPUs alone, and no network."""
     threads = str(how.threads)
     variables = {
@@ -163,6 +171,7 @@ def _environment(how: ExecutionConfig, gpus: Sequence[str] | None) -> dict[str, 
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONUNBUFFERED": "1",
         SWEEP: str(os.getpid()),
+        RUNS_PER_GPU: str(runs_per_gpu),
     }
     if gpus is not None:
         variables["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)

@@ -122,7 +122,7 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     for run in _below(sweep.folder):
         what = _description(sweep, run.order)
         if what in gathered:
-            message = f"two runs are {run.label}: their corpora, weights or router losses differ"
+            message = f"two runs are {run.label}: their corpora, weights, precision or router losses differ"
             notes = (str(gathered[what].folder), str(run.folder))
             help = "move the one away that is out of date"
             raise LawdslError(Diagnostic("R0803", message, place=str(path), notes=notes, help=help))
@@ -174,10 +174,13 @@ def _description(sweep: Sweep, order: RunOrder) -> str:
 
 
 def _plain(sweep: Sweep, model: str, training: Training) -> dict[str, Any]:
-    """An optimisation without what runs take from their model where the sweep does not state it."""
+    """An optimisation without what runs take from model and machine where the sweep does not state it."""
     of_sweep = sweep.training.get(model)
     stated = of_sweep is not None and "router_loss" in of_sweep.model_fields_set
-    return training.model_dump(mode="json", exclude=set() if stated else {"router_loss"})
+    excluded = set() if stated else {"router_loss"}
+    if of_sweep is not None and of_sweep.precision == "auto":
+        excluded.add("precision")
+    return training.model_dump(mode="json", exclude=excluded)
 
 
 def _each_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
@@ -76,6 +77,9 @@ def use_causal_attention(model: PreTrainedModel) -> None:
     Model families that compute attention in their own way are left unchanged.
     """
     if model.config._attn_implementation != "sdpa" or model.device.type == "meta":
+        return
+    if isinstance(next(model.parameters()), FakeTensor):  # has no numbers that could be compared
+        _set_attention(model, CAUSAL_ATTENTION)
         return
     tokens = probe_tokens(model)
     training = model.training

@@ -17,6 +17,17 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..spec import ExecutionConfig
 
+INDUCTOR_TUNING = (
+    "max_autotune",
+    "max_autotune_pointwise",
+    "max_autotune_gemm",
+    "coordinate_descent_tuning",
+    "benchmark_kernel",
+    "benchmark_fusion",
+    "benchmark_combo_kernel",
+    "benchmark_epilogue_fusion",
+)
+"""Settings of torch._inductor.config with which kernels are chosen by timing them."""
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # parameters of mallopt, from malloc.h
 
 
@@ -41,12 +52,19 @@ class ParallelContext:
         return self.rank == 0
 
 
-def join(how: ExecutionConfig) -> ParallelContext:
+def join(how: ExecutionConfig, precision: str = "float32") -> ParallelContext:
     """Join the processes of a run: set the device up and meet the others that torchrun started.
 
+    Args:
+        how: how the run is run.
+        precision: of its matrix products.
+
+    Returns:
+        This process and the others.
+
     Raises:
-        LawdslError: a device that is not there (R0501), or another number of processes than the
-            run was ordered with (R0502).
+        LawdslError: a device or a precision that is not there (R0501), or another number of
+            processes than the run was ordered with (R0502).
     """
     rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if world != how.processes:
@@ -61,19 +79,41 @@ def join(how: ExecutionConfig) -> ParallelContext:
     if device.type == "cuda":
         # before NCCL starts, which takes the current device of the process
         torch.cuda.set_device(device)
-        torch.backends.cuda.matmul.allow_tf32 = not how.deterministic
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
         name = torch.cuda.get_device_name(device)
     else:
+        if precision == "tf32":
+            help = 'order the run with precision = "float32", or on a GPU'
+            raise LawdslError(Diagnostic("R0501", "a CPU has no TF32", help=help))
         torch.set_num_threads(how.threads)
         _keep_memory()
         name = "cpu"
     if how.deterministic or device.type == "cpu":
         torch.use_deterministic_algorithms(True)
         torch.utils.deterministic.fill_uninitialized_memory = False
+    if how.deterministic:
+        _choose_kernels_without_timing()
     if world > 1:
         # gloo besides nccl: sums of float64 and agreements about signals go by the CPU
         dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
     return ParallelContext(rank, world, device, name)
+
+
+def _choose_kernels_without_timing() -> None:
+    """Let Inductor choose kernels by rules alone: by what it times, it may choose others next time.
+
+    Its own deterministic mode leaves out the timings that decide the order of sums; the settings
+    for tuning, which the environment may enable, are disabled besides.
+    """
+    # processes that compile kernels read the environment
+    os.environ["TORCHINDUCTOR_DETERMINISTIC"] = "1"
+    from torch._inductor import config
+
+    settings = {"deterministic": True, **dict.fromkeys(INDUCTOR_TUNING, False)}
+    for name, value in settings.items():
+        if hasattr(config, name):
+            setattr(config, name, value)
 
 
 def leave(parallel: ParallelContext) -> None:

@@ -22,6 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from ..run.memory import default_chunk
+
 IGNORED = -100
 """The target of a token that is not counted, as in torch."""
 
@@ -132,27 +134,6 @@ def transformed(logits: Tensor, transform: LogitTransform) -> Tensor:
     return logits if transform.cap is None else transform.cap * (logits / transform.cap).tanh()
 
 
-def default_chunk(tokens: int, vocabulary: int, device: str) -> int:
-    """Choose how many tokens go through the head at once: a multiple of 64, in nearly even chunks.
-
-    Their logits take up to 1 GiB on a GPU, and up to 2 MiB on a CPU, near its caches; those of
-    64 tokens in any case, because products of fewer rows are slow. The number depends on shapes
-    alone, never on free memory: the order in which gradients are summed decides their last bits.
-
-    Args:
-        tokens: the tokens of the batch.
-        vocabulary: the number of logits per token.
-        device: the type of the device, `cpu` or `cuda`.
-
-    Returns:
-        Tokens per chunk.
-    """
-    logits = 2**19 if device == "cpu" else 2**28
-    most = max(64, logits // vocabulary // 64 * 64)
-    chunks = max(1, -(-tokens // most))
-    return max(1, -(-tokens // (64 * chunks))) * 64
-
-
 def _high(hidden: Tensor) -> torch.dtype:
     """The type of logits, losses and sums of gradients."""
     return torch.promote_types(hidden.dtype, torch.float32)
@@ -213,6 +194,8 @@ def _gradients(
                 torch.addmm(by_weight, slopes.T, some, out_dtype=high, out=by_weight)
             if bias is not None:
                 by_bias += counted.to(high) @ slopes.to(high)
+            # else they would exist beside those of the next chunk
+            del logits, slopes
     # not a product with 0: an overflowed logit times 0 is nan
     losses.masked_fill_(targets == IGNORED, 0.0)
     kind = high if bias is None else bias.dtype

@@ -99,7 +99,7 @@ def inspect(source: Source) -> ModelFacts:
     random = without_randomness(config, source)
     # on the meta device no memory is taken for the weights
     with understood(source, "R0302"), torch.device("meta"):
-        model = _from_config(config)
+        model = from_config(config)
     embedding = model.get_input_embeddings().weight
     head = model.get_output_embeddings()
     if head is None:
@@ -163,7 +163,7 @@ def load(
         if initialization == "width-scaled":
             text.initializer_range = text.hidden_size**-0.5
         torch.manual_seed(seed)
-        model = _from_config(config)
+        model = from_config(config)
     _check(model, source)
     if router_loss:
         training = model.training
@@ -182,7 +182,8 @@ def fingerprint(source: Source) -> str:
     return _fingerprint(source, weights_of(source), random)
 
 
-def _from_config(config: Any) -> PreTrainedModel:
+def from_config(config: Any) -> PreTrainedModel:
+    """A model whose weights are drawn, in float32, on the default device."""
     return AutoModelForCausalLM.from_config(
         config, trust_remote_code=False, dtype=torch.float32, **attention_options(config)
     )
@@ -191,7 +192,7 @@ def _from_config(config: Any) -> PreTrainedModel:
 def _from_weights(source: Source, config: Any, weights: Weights) -> PreTrainedModel:
     """The model with its weights; transformers is given tensors, never the name of a file."""
     with understood(source, "R0303"), torch.device("meta"):
-        expected = _from_config(config)
+        expected = from_config(config)
     tensors = weights.tensors()
     with understood(source, "R0303"):
         model, loading_info = type(expected).from_pretrained(

@@ -5,7 +5,7 @@ The optimizer is AdamW: Loshchilov and Hutter (2019), arXiv:1711.05101.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -13,8 +13,10 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from ..run import costs
-from ..spec import RunOrder, Training
-from . import models
+from ..run.memory import StepPlan
+from ..spec import ExecutionConfig, RunOrder, Training
+from . import micro_batch, models
+from .activation_checkpointing import checkpoint_activations
 from .distributed import ParallelContext
 from .inputs import RunInputs, inputs_of
 from .sharding import Synced, placed, settle
@@ -59,7 +61,7 @@ class TrainingTask:
     def utilisation(self, rate: float) -> float | None:
         """Model FLOP utilisation at a rate in tokens a second; None where no peak is known."""
         flops = self.inputs.facts.flops_per_token(self.training.sequence)
-        peak = costs.peak_flops(self.parallel.name)
+        peak = costs.peak_flops(self.parallel.name, self.training.precision)
         return costs.model_flops_utilisation(rate, flops, peak, self.parallel.world)
 
     def autocast(self) -> torch.autocast:
@@ -83,6 +85,9 @@ def task_of(folder: Path, order: RunOrder, parallel: ParallelContext) -> Trainin
         LawdslError: see `inputs_of` and `models.load`.
     """
     inputs = inputs_of(order, parallel.world)
+    chosen = order.how
+    # before the model takes memory, for what is free is counted
+    order = micro_batch.with_plan(order, micro_batch.planned_step(folder, order, parallel))
     training = order.run.training
     model = models.load(
         order.paths.model,
@@ -96,10 +101,57 @@ def task_of(folder: Path, order: RunOrder, parallel: ParallelContext) -> Trainin
     loss, synced = placed(whole, parallel, order.how)
     optimizer = _optimizer(model, training)
     task = TrainingTask(folder, order, parallel, inputs, model, loss, synced, optimizer)
+    task = replace(task, order=_tried_out(task, chosen))
     with task.autocast():
         any_rows = torch.zeros((task.micro, task.training.sequence + 1), dtype=torch.long)
         settle(loss, any_rows, parallel)
     return task
+
+
+def _tried_out(task: TrainingTask, chosen: ExecutionConfig) -> RunOrder:
+    """The order with a micro-batch of which a step fits, and with checkpointed activations if need be.
+
+    On the CPU it stays as it is.
+
+    Args:
+        task: the run, of which the loss is changed where activations are checkpointed.
+        chosen: what the user has ordered.
+
+    Raises:
+        torch.OutOfMemoryError: no step fits.
+    """
+    order, parallel = task.order, task.parallel
+    if parallel.device.type == "cpu":
+        return order
+    current = micro_batch.plan_of(order)
+
+    def fits(attempt: StepPlan) -> bool:
+        nonlocal current
+        if attempt.checkpointed and not current.checkpointed:
+            checkpoint_activations(task.loss)
+            torch.compiler.reset()  # what is compiled stores activations
+        current = attempt
+        rows = torch.zeros((attempt.micro, task.training.sequence + 1), dtype=torch.long)
+        return micro_batch.step_fits(
+            task.loss,
+            task.synced,
+            task.optimizer,
+            task.autocast,
+            rows.to(parallel.device),
+            parallel,
+        )
+
+    fitted = micro_batch.fitted_step(
+        current,
+        task.training.batch // parallel.world,
+        fits,
+        fixed=chosen.micro_batch is not None,
+        auto=chosen.checkpoint_activations == "auto",
+    )
+    if fitted is None:
+        raise torch.OutOfMemoryError(f"a step with micro_batch = {current.micro} does not fit")
+    micro_batch.keep_step(task.folder, fitted, parallel)
+    return micro_batch.with_plan(order, fitted)
 
 
 def _optimizer(model: nn.Module, training: Training) -> torch.optim.AdamW:

@@ -18,6 +18,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from ..spec import ExecutionConfig
+from .activation_checkpointing import blocks_of, checkpoint_activations
 from .distributed import ParallelContext
 
 # buffers are alike everywhere and need not be sent; torch 2.12 has given the argument a new name
@@ -45,13 +46,15 @@ def placed(
         What is called in place of it, and a context for the pass over each micro-batch: gradients
         are reduced over the processes only with the last one of a step.
     """
+    if how.checkpoint_activations is True:
+        checkpoint_activations(loss)
     if how.compile or (how.compile is None and parallel.device.type == "cuda"):
         # shapes never change, so no recompilation for others is prepared
         loss.compile(dynamic=False)
     if parallel.world == 1:
         return loss, lambda last: nullcontext()
     if how.sharded:
-        for block in _blocks(loss):
+        for block in blocks_of(loss):
             fully_shard(block)
         sharded = fully_shard(loss)
 
@@ -124,13 +127,6 @@ def restore(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Tensors
         optimizer.state[p][what] = (
             value.to(p.device, copy=True) if alike is None else _like(value, p).clone()
         )
-
-
-def _blocks(loss: nn.Module) -> list[nn.Module]:
-    """The layers: members of module lists that are in no other module list."""
-    lists = [m for m in loss.modules() if isinstance(m, nn.ModuleList)]
-    inner = {id(m) for outer in lists for child in outer for m in child.modules()}
-    return [block for each in lists if id(each) not in inner for block in each]
 
 
 def _buffers(model: nn.Module, saved: bool = True) -> dict[str, Tensor]:

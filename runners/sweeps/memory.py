@@ -1,0 +1,142 @@
+"""The runs of a sweep and a machine -> the memory that each run takes, and what cannot fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lawdsl.core.diagnostics import Diagnostic
+
+from ..run.disk import bytes_text
+from ..run.memory import RESERVE, Placement, checkpoint_copy_bytes, plan_step, step_bytes
+from ..run.model_facts import ModelFacts
+from ..spec import ExecutionConfig, Training
+from .machine import Machine
+
+ESTIMATE_ERROR = 0.05  # by which an estimate may exceed what a model takes that is not compiled
+
+
+@dataclass(frozen=True)
+class RunMemory:
+    """What a run takes of each GPU, or on the CPU of the host.
+
+    Attributes:
+        bytes: estimated; that of the host for all processes of the run.
+        at_least: bytes without which it certainly fails.
+        available: of the GPU or the host; None where it is not known.
+        micro: rows that go through the model at once.
+        checkpointed: whether layers store their inputs alone.
+        on_gpu: whether it is a GPU's memory.
+    """
+
+    bytes: int
+    at_least: int
+    available: int | None
+    micro: int
+    checkpointed: bool
+    on_gpu: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The estimate as plain data; the keys are stable."""
+        return {
+            "bytes": self.bytes,
+            "available": self.available,
+            "micro_batch": self.micro,
+            "checkpoint_activations": self.checkpointed,
+            "on": "gpu" if self.on_gpu else "host",
+        }
+
+
+def run_memory(
+    facts: ModelFacts,
+    training: Training,
+    how: ExecutionConfig,
+    machine: Machine,
+    jobs_per_gpu: int = 1,
+) -> RunMemory | None:
+    """Estimate the memory of a run.
+
+    Args:
+        facts: of its model.
+        training: its optimisation, with a precision that a run may have.
+        how: how it is run.
+        machine: what it is done on.
+        jobs_per_gpu: the number of runs that share a GPU.
+
+    Returns:
+        The estimate; None where the model's passes cannot be counted, or where the micro-batch
+        follows from a memory that is not known.
+    """
+    on_gpu, available = machine.on_gpu(how), machine.bytes_of(how)
+    unsettled = on_gpu and available is None and how.micro_batch is None
+    if not facts.memory or training.precision == "auto" or unsettled:
+        return None
+    device = "cuda" if on_gpu else "cpu"
+    placement = Placement(device, training.precision, how.processes, how.sharded)
+    rows = max(1, training.batch // how.processes)
+    share = None
+    if available is not None and on_gpu:
+        available //= jobs_per_gpu
+        share = int((1 - RESERVE) * available)
+    step = plan_step(
+        facts.memory,
+        rows,
+        placement,
+        share,
+        micro=how.micro_batch,
+        checkpoint=how.checkpoint_activations,
+    )
+    # torch.compile stores less than the operations of the model: no more is certain than that
+    compiled = how.compile or (how.compile is None and on_gpu)
+    smallest = step_bytes(facts.memory[compiled or step.checkpointed], rows, step.micro, placement)
+    needed, certain = step.bytes, int((1 - ESTIMATE_ERROR) * min(smallest, step.bytes))
+    if not on_gpu:
+        copies = 2 * checkpoint_copy_bytes(facts.parameters)
+        needed, certain = (how.processes * each for each in (max(needed, copies), certain))
+    return RunMemory(needed, certain, available, step.micro, step.checkpointed, on_gpu)
+
+
+def memory_problems(
+    models: Mapping[str, RunMemory | None], jobs: int, location: str
+) -> Iterable[Diagnostic]:
+    """Check that the runs fit.
+
+    Args:
+        models: the memory of a run of each model.
+        jobs: the number of runs at once.
+        location: the path of the sweep.
+
+    Returns:
+        An error for each model of which no run can fit, and a warning for each that may not, alone
+        or on the CPU beside the others.
+    """
+    for name, memory in models.items():
+        if memory is None or memory.available is None:
+            continue
+        at_once = 1 if memory.on_gpu else jobs
+        if max(memory.at_least, memory.bytes * at_once) <= memory.available:
+            continue
+        fails = memory.at_least > memory.available
+        takes = memory.at_least if fails else memory.bytes
+        several = f", {at_once} at once" if not fails and at_once > 1 else ""
+        what = "a GPU" if memory.on_gpu else "the host"
+        rows = f"with micro_batch = {memory.micro}"
+        yield Diagnostic(
+            "R0125",
+            f"a run of {name} takes {'at least ' if fails else ''}{bytes_text(takes)} {rows}{several};"
+            f" {what} has {bytes_text(memory.available)}",
+            "error" if fails else "warning",
+            place=f"{location}: models.{name}",
+            help=_advice(memory, fails, at_once),
+        )
+
+
+def _advice(memory: RunMemory, fails: bool, jobs: int) -> str:
+    if not fails and jobs > 1:
+        return "lower --jobs, or micro_batch in [run]"
+    if memory.micro > 1:
+        return f"a smaller micro_batch in [run], such as {max(1, memory.micro // 2)}"
+    if not memory.checkpointed:
+        return "checkpoint_activations = true in [run], or shorter sequences"
+    return "more processes with sharded = true in [run], or shorter sequences"

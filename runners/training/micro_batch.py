@@ -1,0 +1,189 @@
+"""The micro-batch of a run: from the memory estimate, then halved until a step of it fits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from ..run.memory import RESERVE, RUNS_PER_GPU, Placement, StepPlan, even_micro_batch, plan_step
+from ..run.step_plan import read_step_plan, write_step_plan
+from ..spec import RunOrder
+from .distributed import ParallelContext, any_of, of_first, out_of_memory
+from .memory import profile
+from .sharding import Synced
+
+PROBE_PASSES = 2  # the second one has gradients of the first beside it
+
+
+def planned_step(folder: Path, order: RunOrder, parallel: ParallelContext) -> StepPlan:
+    """Plan the steps of a run.
+
+    On the CPU all rows of a process go through the model at once, unless the order says otherwise;
+    on a GPU as many as its folder says, or as are estimated to fit.
+
+    Args:
+        folder: the folder of the run.
+        order: its order.
+        parallel: this process and the others.
+
+    Returns:
+        The plan, equal in all processes.
+    """
+    how, rows = order.how, order.run.training.batch // parallel.world
+    micro, checkpointed = how.micro_batch, how.checkpoint_activations
+    if parallel.device.type == "cpu":
+        return StepPlan(micro or rows, checkpointed is True, 0)
+    plan = read_step_plan(folder) or (
+        StepPlan(micro, checkpointed, 0)
+        if micro is not None and checkpointed != "auto"
+        else _estimated_step(order, parallel)
+    )
+    # the first process decides: free memory and the folder may look different to the others
+    return StepPlan(
+        of_first(parallel, micro or plan.micro),
+        bool(of_first(parallel, plan.checkpointed if checkpointed == "auto" else checkpointed)),
+        of_first(parallel, plan.bytes),
+    )
+
+
+def with_plan(order: RunOrder, plan: StepPlan) -> RunOrder:
+    """The order of a run with the micro-batch and the checkpointing of a plan."""
+    update = {"micro_batch": plan.micro, "checkpoint_activations": plan.checkpointed}
+    return order.model_copy(update={"how": order.how.model_copy(update=update)})
+
+
+def plan_of(order: RunOrder) -> StepPlan:
+    """The plan that `with_plan` has put into an order; its bytes are not kept there."""
+    return StepPlan(order.how.micro_batch or 1, order.how.checkpoint_activations is True)
+
+
+def _estimated_step(order: RunOrder, parallel: ParallelContext) -> StepPlan:
+    """The plan by the memory estimate; all rows where the model's passes cannot be counted."""
+    how, training = order.how, order.run.training
+    rows = training.batch // parallel.world
+    try:
+        profiles = {
+            checkpointed: profile(
+                order.paths.model,
+                training.sequence,
+                training.precision,
+                checkpointed=checkpointed,
+                dropout=training.dropout,
+            )
+            for checkpointed in (False, True)
+        }
+    except Exception:  # a family whose shapes depend on its numbers fails in any way
+        return StepPlan(how.micro_batch or rows, how.checkpoint_activations is True, 0)
+    free, total = torch.cuda.mem_get_info(parallel.device)
+    available = min(free, total // int(os.environ.get(RUNS_PER_GPU, 1)))
+    return plan_step(
+        profiles,
+        rows,
+        Placement(parallel.device.type, training.precision, parallel.world, how.sharded),
+        int((1 - RESERVE) * available),
+        micro=how.micro_batch,
+        checkpoint=how.checkpoint_activations,
+    )
+
+
+def fitted_step(
+    plan: StepPlan, rows: int, fits: Callable[[StepPlan], bool], *, fixed: bool, auto: bool
+) -> StepPlan | None:
+    """Reduce a plan until a step of it fits: half the micro-batch, then checkpointed activations.
+
+    Args:
+        plan: where to begin.
+        rows: of one process, in a step.
+        fits: tries a plan out.
+        fixed: whether the user has chosen the micro-batch, which is not changed then.
+        auto: whether activations may be checkpointed.
+
+    Returns:
+        The first plan that fits; None if none does.
+    """
+    for checkpointed in (False, True) if auto and not plan.checkpointed else (plan.checkpointed,):
+        micro = plan.micro
+        while micro:
+            attempt = replace(plan, micro=micro, checkpointed=checkpointed)
+            if fits(attempt):
+                return attempt
+            micro = 0 if fixed or micro == 1 else even_micro_batch(rows, micro // 2)
+    return None
+
+
+def keep_step(folder: Path, plan: StepPlan, parallel: ParallelContext) -> None:
+    """Write the plan of a run on a GPU into its folder, from the first process.
+
+    Args:
+        folder: the folder of the run.
+        plan: the plan.
+        parallel: this process and the others.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if parallel.first and parallel.device.type != "cpu" and read_step_plan(folder) != plan:
+        write_step_plan(folder, plan)
+
+
+def step_fits(
+    loss: nn.Module,
+    synced: Synced,
+    optimizer: torch.optim.Optimizer,
+    autocast: Callable[[], torch.autocast],
+    rows: Tensor,
+    parallel: ParallelContext,
+) -> bool:
+    """Try out whether the passes over a micro-batch fit, with gradients and moments beside them.
+
+    The state of the run is as before. Processes that share the model's state cannot go on when one
+    is out of memory: the error ends them then.
+
+    Args:
+        loss: the loss of the model, as the processes compute it together.
+        synced: the context of each backward pass.
+        optimizer: its moments are allocated for the time being, if it has none yet.
+        autocast: gives the context of the products.
+        rows: a micro-batch, (rows, T + 1), on the device; which tokens does not matter.
+        parallel: this process and the others.
+
+    Returns:
+        Whether it fits in all processes.
+    """
+    sharded = isinstance(loss, torch.distributed.fsdp.FSDPModule)
+    full = False
+    try:
+        _passes(loss, synced, optimizer, autocast, rows, sync=sharded)
+    except (MemoryError, RuntimeError) as error:
+        if sharded or not out_of_memory(error):
+            raise
+        full = True
+    # only here is the error gone, with the tensors that its frames refer to
+    optimizer.zero_grad()
+    if full and parallel.device.type == "cuda":
+        torch.cuda.empty_cache()
+    return not any_of(parallel, int(full))
+
+
+def _passes(
+    loss: nn.Module,
+    synced: Synced,
+    optimizer: torch.optim.Optimizer,
+    autocast: Callable[[], torch.autocast],
+    rows: Tensor,
+    *,
+    sync: bool,
+) -> None:
+    weights = [p for group in optimizer.param_groups for p in group["params"]]
+    moments = [] if optimizer.state else [torch.empty_like(p) for p in weights for _ in range(2)]
+    for _ in range(PROBE_PASSES):
+        with synced(sync):
+            with autocast():
+                value = loss(rows)
+            value.sum().backward()
+    del moments
