@@ -113,7 +113,7 @@ def planned(path: Path, machine: Machine = MACHINE, jobs: int = 2) -> Plan:
     """The plan of a sweep whose file and corpora are there."""
     sweep = read_sweep(path)
     inputs = inputs_of(sweep, inspect)
-    return plan_of(sweep, inputs, orders_of(sweep, inputs), machine, jobs)
+    return plan_of(sweep, inputs, orders_of(sweep, inputs, machine), machine, jobs)
 
 
 def engine(**changes: Any) -> LocalEngine:

@@ -13,10 +13,10 @@ from test_attention import drawn
 from torch import nn
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners.run.memory import StepPlan
+from lawdsl.runners.run.memory import MemoryProfile, StepPlan
 from lawdsl.runners.run.step_plan import read_step_plan, write_step_plan
 from lawdsl.runners.spec import ExecutionConfig
-from lawdsl.runners.training import distributed, micro_batch, models
+from lawdsl.runners.training import distributed, memory, micro_batch, models
 from lawdsl.runners.training.activation_checkpointing import blocks_of, checkpoint_activations
 
 ROWS = (torch.arange(3 * 33).view(3, 33) * 7919 + 5) % runs.VOCABULARY
@@ -136,15 +136,26 @@ def test_on_a_gpu_the_rows_follow_from_its_memory_and_are_kept(
 ):
     order = runs.order(data, how={"device": "cuda"}, precision="bfloat16")
     gpu = distributed.ParallelContext(0, 1, torch.device("cuda", 0), "some GPU")
-    memory = {"free": 2**30}
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (memory["free"], 2**34))
+    small = {**order.paths.model, "num_hidden_layers": 1}
+    order = order.model_copy(update={"paths": order.paths.model_copy(update={"model": small})})
+    counted: dict[str, MemoryProfile] = {}
+
+    def profile(*what: Any, **how: Any) -> MemoryProfile:
+        key = str((what, how))
+        if key not in counted:
+            counted[key] = memory.profile(*what, **how)
+        return counted[key]
+
+    monkeypatch.setattr(micro_batch, "profile", profile)
+    gpu_memory = {"free": 2**30}
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (gpu_memory["free"], 2**34))
     plan = micro_batch.planned_step(tmp_path, order, gpu)
     assert (plan.micro, plan.checkpointed) == (4, False)
-    memory["free"] = int(0.9 * plan.bytes)
+    gpu_memory["free"] = int(0.9 * plan.bytes)
     smaller = micro_batch.planned_step(tmp_path, order, gpu)
     assert smaller.micro < 4 and smaller.bytes < plan.bytes
     micro_batch.keep_step(tmp_path, smaller, gpu)
-    memory["free"] = 2**30
+    gpu_memory["free"] = 2**30
     assert micro_batch.planned_step(tmp_path, order, gpu) == smaller
     given = runs.order(data, how={"device": "cuda", "micro_batch": 3})
     assert micro_batch.planned_step(tmp_path, given, gpu).micro == 3

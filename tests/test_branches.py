@@ -21,6 +21,7 @@ from lawdsl.runners.run.schedules import learning_rate, phase, schedule_areas
 from lawdsl.runners.spec import Prefix, Training
 from lawdsl.runners.sweeps import inputs, scheduler, workers
 from lawdsl.runners.sweeps import plan as planning
+from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import Plan
 from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, run_jobs
 from lawdsl.runners.tables.collect import RunsTable, collect
@@ -366,6 +367,17 @@ def test_rows_are_the_ends_of_decays(source: str, tmp_path: Path, fake):
     assert set(column(table, "schedule")) == {"warmup-stable-decay"}
     assert column(table, "phase") == ["end"] * 3 and column(table, "decay_steps") == [1, 2, 4]
     assert column(table, "steps") == [5, 10, 20]
+
+
+def test_rows_of_branches_are_those_of_the_precision_that_the_machine_chose(tmp_path: Path, fake):
+    path = made(tmp_path, ONE)
+    carried_out(planned(path, Machine(2, {"0": "NVIDIA H100"})))
+    table = collect([path])
+    assert table.warnings == () and column(table, "D") == [5 * 32, 10 * 32, 20 * 32]
+    assert set(column(table, "precision")) == {"bfloat16"}
+    path.write_text(sweeps.with_lines(ONE, training='precision = "float32"'))
+    with pytest.raises(LawdslError, match="R0801"):  # those are other runs
+        collect([path])
 
 
 def test_rows_at_the_constant_rate_are_rows_once_where_a_sweep_says_so(tmp_path: Path, fake):

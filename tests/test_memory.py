@@ -225,7 +225,7 @@ def test_the_estimate_is_within_a_twentieth_of_what_is_allocated(
 
 
 def test_the_estimate_of_a_llama_is_within_a_twentieth_of_what_is_allocated():
-    compare(configurations()["llama"], checkpointed=False, low=True)
+    compare(configurations()["llama"] | {"num_hidden_layers": 1}, checkpointed=False, low=True)
 
 
 def compare(plain: dict[str, Any], checkpointed: bool, low: bool) -> None:

@@ -114,6 +114,31 @@ def test_the_table_takes_the_runs_whatever_precision_the_machine_chose(tmp_path:
     assert gather_runs([path])[0] == []
 
 
+BRANCHED = TEXT.replace("[run]\n", "[schedule]\nbranches = [0.25, 1]\ndecay = 0.2\n[run]\n")
+STATED = sweeps.with_lines(BRANCHED, training='precision = "float32"')
+
+
+def test_decay_branches_have_the_identities_of_the_precision_that_the_machine_chose(tmp_path: Path):
+    path = made(tmp_path, STATED)
+    stated = {order.label: order.run.identity() for order in orders(path, CPU)}
+    path.write_text(BRANCHED)
+    assert {order.label: order.run.identity() for order in orders(path, CPU)} == stated
+    on_gpu = {order.label: order.run for order in orders(path, H100)}
+    assert {run.training.precision for run in on_gpu.values()} == {"bfloat16"}
+    path.write_text(STATED.replace('precision = "float32"', 'precision = "bfloat16"'))
+    low = {order.label: order.run.identity() for order in orders(path, CPU)}
+    assert {label: run.identity() for label, run in on_gpu.items()} == low
+    assert not set(low.values()) & set(stated.values())
+
+
+def test_decay_branches_that_have_begun_keep_their_precision(tmp_path: Path):
+    path = made(tmp_path, BRANCHED)
+    begun = [order for order in orders(path, CPU) if order.prefix][-1]
+    write_order(folder_of(read_sweep(path), begun), begun)
+    by_model = {(o.run.model.name, o.run.training.precision) for o in orders(path, H100)}
+    assert by_model == {("small", "bfloat16"), ("large", "float32")}
+
+
 def plan(path: Path, where: Machine, facts: dict[str, object] | None = None) -> Plan:
     sweep = read_sweep(path)
 
