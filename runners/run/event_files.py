@@ -1,47 +1,28 @@
-"""Scalars of a run -> event files of TensorBoard, without TensorFlow.
+"""Scalars of a run -> event files of TensorBoard, written by the package `tensorboard`.
 
-A file is a sequence of records of TFRecord: the length (uint64), its masked CRC-32C, the content and
-its masked CRC-32C, all little-endian; the mask rotates the sum to the right by 15 bits and adds
-0xa282ead8. The content is a message `Event` of protocol buffers (tensorboard/compat/proto/
-event.proto). The first event of a file names the version; in a run that is resumed, the second is a
-`SessionLog` with status START, which makes a TensorBoard that is open forget the steps from there
-on. Source: tensorflow/core/lib/io/record_writer.h.
+Its `RecordWriter` writes to a file of ours, not its `EventFileWriter`: that one writes from a thread,
+so a checkpoint could not tell how many bytes belong to the steps before it.
+
+The first event of a file names the version; in a run that is resumed, the second is a `SessionLog`
+with status START, which makes a TensorBoard that is open forget the steps from there on.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-import struct
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
+
+import numpy as np
 
 PATTERN = "events.out.tfevents.*"
-VERSION = b"brain.Event:2"
-CRC_POLYNOMIAL = 0x82F63B78  # of CRC-32C (Castagnoli), bits reversed: RFC 3720, section B.4
-CRC_MASK = 0xA282EAD8
-START = b"\x08\x01"  # SessionLog.status = START
-# tags of fields in protocol buffers: (number << 3) | kind, with kind 0 for variable-length integers,
-# 1 for doubles, 2 for messages and strings, 5 for floats
-WALL_TIME, STEP, FILE_VERSION, SUMMARY, SESSION_LOG = b"\x09", b"\x10", b"\x1a", b"\x2a", b"\x3a"
-VALUE, TAG, SIMPLE_VALUE = b"\x0a", b"\x0a", b"\x15"
+VERSION = "brain.Event:2"
 
 Position = tuple[str, int]
 """The name of a run's newest event file, and its bytes."""
-
-
-def _crc_table() -> tuple[int, ...]:
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (CRC_POLYNOMIAL if byte & 1 else 0)
-        table.append(byte)
-    return tuple(table)
-
-
-CRC_TABLE = _crc_table()
 
 
 class EventFile:
@@ -52,24 +33,29 @@ class EventFile:
         first_step: steps from here on in earlier files are no longer valid; None in a new run.
 
     Raises:
+        ImportError: `tensorboard` is not installed.
         OSError: it cannot be written.
     """
 
     def __init__(self, folder: Path, first_step: int | None = None) -> None:
+        # here, as a run without curves needs no tensorboard
+        from tensorboard.compat.proto.event_pb2 import SessionLog
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
         self.path = folder / _new_name(folder)
-        self.size = 0
-        self._file: BinaryIO = self.path.open("xb")
-        self._write(_event(0) + FILE_VERSION + _sized(VERSION))
+        self._file = self.path.open("xb")
+        self._records = RecordWriter(self._file)
+        self._write(file_version=VERSION)
         if first_step is not None:
-            self._write(_event(first_step) + SESSION_LOG + _sized(START))
+            self._write(step=first_step, session_log=SessionLog(status=SessionLog.START))
 
     @property
     def position(self) -> Position:
         """What a checkpoint keeps and `cut_events` takes."""
-        return self.path.name, self.size
+        return self.path.name, self._file.tell()
 
     def add(self, step: int, scalars: Mapping[str, float], wall_time: float | None = None) -> None:
-        """Append scalars.
+        """Append scalars, each rounded to a float of 32 bits: infinite beyond its range.
 
         Args:
             step: the number of updates.
@@ -79,14 +65,12 @@ class EventFile:
         Raises:
             OSError: they cannot be written.
         """
-        values = b"".join(
-            VALUE
-            + _sized(
-                TAG + _sized(name.encode()) + SIMPLE_VALUE + struct.pack("<f", _float32(value))
-            )
-            for name, value in scalars.items()
-        )
-        self._write(_event(step, wall_time) + SUMMARY + _sized(values))
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        with np.errstate(over="ignore"):
+            rounded = {name: float(np.float32(value)) for name, value in scalars.items()}
+        values = [Summary.Value(tag=name, simple_value=value) for name, value in rounded.items()]
+        self._write(wall_time, step=step, summary=Summary(value=values))
 
     def flush(self) -> None:
         """Hand what is buffered to the system.
@@ -94,7 +78,7 @@ class EventFile:
         Raises:
             OSError: it cannot be written.
         """
-        self._file.flush()
+        self._records.flush()
 
     def close(self) -> None:
         """Close the file.
@@ -102,13 +86,13 @@ class EventFile:
         Raises:
             OSError: what is buffered cannot be written.
         """
-        self._file.close()
+        self._records.close()
 
-    def _write(self, content: bytes) -> None:
-        length = struct.pack("<Q", len(content))
-        record = length + _masked_crc(length) + content + _masked_crc(content)
-        self._file.write(record)
-        self.size += len(record)
+    def _write(self, wall_time: float | None = None, **fields: Any) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        seconds = time.time() if wall_time is None else wall_time
+        self._records.write(Event(wall_time=seconds, **fields).SerializeToString())
 
 
 def cut_events(folder: Path, position: Position | None) -> None:
@@ -138,40 +122,3 @@ def _new_name(folder: Path) -> str:
 
 def _number(path: Path) -> bool:
     return path.name.split(".")[3].isdecimal()
-
-
-def _event(step: int, wall_time: float | None = None) -> bytes:
-    """The fields that every event has."""
-    seconds = time.time() if wall_time is None else wall_time
-    return WALL_TIME + struct.pack("<d", seconds) + STEP + _varint(step)
-
-
-def _sized(content: bytes) -> bytes:
-    return _varint(len(content)) + content
-
-
-def _varint(number: int) -> bytes:
-    """A number from 0 on in groups of 7 bits, the lowest first."""
-    groups = bytearray()
-    while number > 0x7F:
-        groups.append(number & 0x7F | 0x80)
-        number >>= 7
-    groups.append(number)
-    return bytes(groups)
-
-
-def _float32(value: float) -> float:
-    """A value that a float of 32 bits can hold: infinite beyond its range."""
-    try:
-        struct.pack("<f", value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-    return value
-
-
-def _masked_crc(content: bytes) -> bytes:
-    crc = 0xFFFFFFFF
-    for byte in content:
-        crc = CRC_TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
-    crc ^= 0xFFFFFFFF
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + CRC_MASK) & 0xFFFFFFFF)
