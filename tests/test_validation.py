@@ -24,7 +24,7 @@ pytest.importorskip("torch")
 
 from tiny_models import END, WIDTH, bigram_model, byte_tokenizer, unigram, word_tokenizer
 
-from lawdsl.cli.validation import validation
+from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.corpora.build import write_corpus
 from lawdsl.runners.corpora.corpus import open_corpus, paragraph_keys
@@ -86,7 +86,7 @@ def models(world: Path, *names: str) -> list[str]:
 def run(world: Path, output: Path, *more: str, inputs: tuple[str, ...] = ()) -> Any:
     given = inputs or (str(world / "text.jsonl"), "--tokenizer", str(world / "tokenizer.json"))
     arguments = [*given, "-o", str(output), "--keep", "20", *more]
-    return CliRunner().invoke(validation, arguments, standalone_mode=False)
+    return CliRunner().invoke(cli, ["validation", *arguments], standalone_mode=False)
 
 
 def make_selection(
@@ -580,7 +580,7 @@ def arguments(world: Path, output: Path) -> list[str]:
 
 def test_a_scoring_that_was_killed_goes_on_to_the_same_bytes(world: Path, tmp_path: Path):
     """Killed with a part of a line on the disk after it, too."""
-    whole = CliRunner().invoke(validation, arguments(world, tmp_path / "whole"))
+    whole = CliRunner().invoke(cli, ["validation", *arguments(world, tmp_path / "whole")])
     given = arguments(world, tmp_path / "set")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", KILLED, "3", "validation", *given]
@@ -590,7 +590,7 @@ def test_a_scoring_that_was_killed_goes_on_to_the_same_bytes(world: Path, tmp_pa
     with book.open("ab") as file:
         file.write(b'{"losses":[1.0,')
 
-    done = CliRunner().invoke(validation, given)
+    done = CliRunner().invoke(cli, ["validation", *given])
 
     assert died.returncode == -signal.SIGKILL and before.count(b"\n") == 1 + 3
     assert whole.exit_code == done.exit_code == 0
