@@ -99,7 +99,10 @@ def test_the_true_laws_have_the_true_answer(question: str):
     assert answer[s.unknown] == pytest.approx(s.truth, rel=1e-9)
 
 
-@pytest.mark.parametrize("question", SIMULATED)
+@pytest.mark.parametrize(
+    "question",
+    [pytest.param(q, marks=pytest.mark.slow if q != "dcpt.tradeoff" else ()) for q in SIMULATED],
+)
 def test_the_interval_of_an_answer_holds_the_true_one(question: str):
     assert covering(question, 8).sum() >= binom.ppf(1e-4, 8, 0.95)
 

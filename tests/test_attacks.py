@@ -443,7 +443,14 @@ def test_the_command_answers_a_generated_attack(name: str, tmp_path: Path):
     assert run_check(path, folder)[0] in ((3,) if codes != LEGAL else (0, 1))
 
 
-@pytest.mark.parametrize("kind", ["endless", "pipe", "folder", "missing", "latin", "link"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "endless",
+        "pipe",
+        *(pytest.param(k, marks=pytest.mark.slow) for k in ("folder", "missing", "latin", "link")),
+    ],
+)
 def test_the_command_reads_nothing_but_regular_files(kind: str, tmp_path: Path):
     path = tmp_path / "attack.law"
     if kind == "endless":

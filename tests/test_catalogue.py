@@ -101,6 +101,7 @@ def test_the_verdict_is_the_expected_one_and_stands_up_to_sampling(case: Case):
         assert contradiction(case, found) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", OPEN, ids=lambda path: path.stem)
 def test_claims_that_are_true_and_not_yet_proved(path: Path):
     """What the proofs cannot do yet; one that is decided belongs into the catalogue."""

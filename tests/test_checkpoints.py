@@ -206,6 +206,7 @@ def test_a_thousand_kills(tmp_path: Path, record_property: Callable[[str, object
     assert answer["partial"] > 100
 
 
+@pytest.mark.slow
 def test_every_operation_on_a_file_may_fail_or_be_the_last(quick: Path):
     """The disk is full at the first, the second, the third ... operation, or the process dies at
     it, or the power is cut and what is not synced is lost."""

@@ -176,6 +176,7 @@ def kill(tmp_path: Path, order: RunOrder, seed: int, count: int) -> dict[str, An
     return answer
 
 
+@pytest.mark.slow
 def test_a_branch_that_is_killed_equals_the_run_from_the_start(
     data: Path, stable: Path, separate: dict[int, Path], tmp_path: Path
 ):

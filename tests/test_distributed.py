@@ -61,7 +61,8 @@ def until(happened: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     "how",
     [
         {"micro_batch": 1, "checkpoint_every": 4},
-        {"sharded": True, "checkpoint_every": 5},  # saved just after an evaluation too
+        # saved just after an evaluation too
+        pytest.param({"sharded": True, "checkpoint_every": 5}, marks=pytest.mark.slow),
     ],
     ids=["copied", "sharded"],
 )

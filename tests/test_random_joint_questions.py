@@ -30,6 +30,7 @@ def judge(seed: int, count: int, folder: Path) -> Counter[str]:
     return told
 
 
+@pytest.mark.slow
 def test_a_few_random_questions_are_answered_rightly(tmp_path: Path):
     told = judge(1, 4, tmp_path)
 

@@ -578,6 +578,7 @@ def arguments(world: Path, output: Path) -> list[str]:
     return [text, "-o", str(output), *common, *models(world, "one", "two")]
 
 
+@pytest.mark.slow
 def test_a_scoring_that_was_killed_goes_on_to_the_same_bytes(world: Path, tmp_path: Path):
     """Killed with a part of a line on the disk after it, too."""
     whole = CliRunner().invoke(cli, ["validation", *arguments(world, tmp_path / "whole")])
