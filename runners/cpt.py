@@ -2,6 +2,7 @@
 
     python -m lawdsl.runners.cpt [--steal] FOLDER
     torchrun --nproc-per-node 2 -m lawdsl.runners.cpt FOLDER
+    python -m lawdsl.runners.cpt --serve
 
 begins the run, or goes on where it was stopped, by whatever: killed at any moment and resumed it
 has the same losses and the same weights, bit for bit, as if it had not been. On a GPU that takes
@@ -11,12 +12,18 @@ Exit codes: 0 done; 1 diverged, which is recorded; 3 wrong input; 4 out of memor
 5 another process of the run has ended; 75 stopped by SIGTERM or SIGUSR1, saved; 130 by SIGINT,
 saved. A second signal ends it at once.
 `--steal` takes a run that another machine held when it was last heard of, and that is not at work.
+`--serve` does run after run: {"folder": …, "log": …} is read from standard input, a line each, and
+the exit code written to standard output. Whatever the first run has loaded and compiled serves the
+others; each gives what it gives in a process of its own.
 """
 
 from __future__ import annotations
 
+import gc
 import hashlib
+import json
 import os
+import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -44,10 +51,12 @@ from .training.distributed import (
     lost,
     out_of_memory,
     peak_memory,
+    reset_peak_memory,
     say,
 )
 from .training.recording import record
-from .training.setup import TrainingTask, task_of
+from .training.setup import CompiledModel, TrainingTask, task_of
+from .training.sharded_weights import whole_tensors
 from .training.sharding import gathered
 from .training.state import TrainState, finite, resumed, save
 
@@ -55,13 +64,51 @@ FINITE_CHECK_STEPS = 50  # steps between checks that the loss is finite
 
 
 def main(arguments: list[str]) -> int:
-    """Do the run in a folder; the exit code."""
+    """Do the run in a folder, or run after run; the exit code."""
+    if arguments == ["--serve"]:
+        return serve()
     steal = "--steal" in arguments
     names = [argument for argument in arguments if argument != "--steal"]
     if len(names) != 1 or names[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
-    folder = Path(names[0])
+    return do(Path(names[0]), steal)
+
+
+def serve() -> int:
+    """Do the runs that standard input names; the exit code of the first that is not done."""
+    compiled = CompiledModel()
+    with os.fdopen(os.dup(1), "w") as replies:
+        for line in sys.stdin:
+            request = json.loads(line)
+            log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            for stream in (1, 2):
+                os.dup2(log, stream)
+            os.close(log)
+            reset_peak_memory()
+            code = do(Path(request["folder"]), compiled=compiled)
+            for number in ExitRequest.SIGNALS:
+                # a handler of the last run would swallow the signal that is meant for the next
+                signal.signal(number, signal.SIG_DFL)
+            gc.collect()
+            sys.stderr.flush()
+            print(code, file=replies, flush=True)
+            if code not in (DONE, DIVERGED):
+                return code
+    return DONE
+
+
+def do(folder: Path, steal: bool = False, compiled: CompiledModel | None = None) -> int:
+    """Do a run, or go on with it.
+
+    Args:
+        folder: the folder of the run.
+        steal: see above.
+        compiled: the model that this process has compiled for earlier runs; None if it does one.
+
+    Returns:
+        The exit code.
+    """
     parallel = None
     try:
         order = read_order(folder)
@@ -69,7 +116,7 @@ def main(arguments: list[str]) -> int:
         with ExitStack() as exit_stack:
             if parallel.first:
                 exit_stack.enter_context(hold(folder, order.label, steal))
-            return train(folder, order, parallel, exit_stack)
+            return train(folder, order, parallel, exit_stack, compiled)
     except LawdslError as error:
         for diagnostic in error.diagnostics:
             print(render(diagnostic), file=sys.stderr)
@@ -90,7 +137,13 @@ def main(arguments: list[str]) -> int:
             leave(parallel)
 
 
-def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: ExitStack) -> int:
+def train(
+    folder: Path,
+    order: RunOrder,
+    parallel: ParallelContext,
+    exit_stack: ExitStack,
+    compiled: CompiledModel | None = None,
+) -> int:
     """Start the run or resume it.
 
     Args:
@@ -98,6 +151,7 @@ def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: 
         order: what decides its numbers, and how it is run.
         parallel: this process and the others.
         exit_stack: closes what is open at the end, whatever the end is.
+        compiled: the model that this process has compiled for earlier runs.
 
     Returns:
         The exit code.
@@ -111,7 +165,7 @@ def train(folder: Path, order: RunOrder, parallel: ParallelContext, exit_stack: 
             exit_status.forget(folder, order.branch_steps)
         return DONE if status == "done" else DIVERGED
     stop = ExitRequest(parallel.world)
-    task = task_of(folder, order, parallel)
+    task = task_of(folder, order, parallel, compiled)
     state = resumed(task, exit_stack)
     steps, due = task.training.steps, frozenset(order.run.evaluate)
 
@@ -200,11 +254,22 @@ def _seed(seed: int, step: int, rank: int) -> int:
 def _finish_done(task: TrainingTask, state: TrainState) -> int:
     """Keep the trained model, and record that the run is done; the exit code."""
     state.clock.pause()
-    tensors = gathered(task.loss, task.model, None)["model"]
-    if task.parallel.first and task.order.how.save_final:
-        tokenizer = Path(next(iter(task.order.paths.corpora.values()))) / "tokenizer.json"
-        export.export(task.folder / "model", task.model, tensors, tokenizer)
-    _record_end(task, state, "done", weights=export.digest(tensors))
+    tokenizer = Path(next(iter(task.order.paths.corpora.values()))) / "tokenizer.json"
+    folder = task.folder / "model" if task.order.how.save_final else None
+    weights = None
+    if task.is_sharded:
+        pieces = whole_tensors(task.loss, task.model, task.parallel)
+        if task.parallel.first:
+            weights = export.export_stream(folder, task.model, pieces, tokenizer)
+        else:
+            for _ in pieces:  # sends the rows of this process
+                pass
+    elif task.parallel.first:
+        tensors = gathered(task.model, None)["model"]
+        weights = export.digest(tensors)
+        if folder is not None:
+            export.export(folder, task.model, tensors, tokenizer)
+    _record_end(task, state, "done", weights=weights)
     return DONE
 
 

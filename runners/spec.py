@@ -164,6 +164,8 @@ class ExecutionConfig(Record):
     """Of a process, on the CPU."""
     processes: Positive = 1
     """Data parallel; a sweep starts them, or torchrun."""
+    nodes: Positive = 1
+    """Machines that share the processes evenly; one command on each."""
     sharded: bool = False
     """Parameters and optimizer shared out between the processes (FSDP2) instead of copied."""
     checkpoint_activations: bool | Literal["auto"] = "auto"
@@ -180,6 +182,17 @@ class ExecutionConfig(Record):
     log: tuple[Literal["tensorboard", "wandb"], ...] | None = None
     """Where the loss of each step and the speed are written; TensorBoard, if it is installed, where
     None."""
+
+    @model_validator(mode="after")
+    def _evenly_shared(self) -> ExecutionConfig:
+        if self.processes % self.nodes:
+            raise ValueError(f"{self.nodes} nodes cannot share {self.processes} processes evenly")
+        return self
+
+    @property
+    def processes_per_node(self) -> int:
+        """Processes of the run on each of its machines."""
+        return self.processes // self.nodes
 
 
 class Paths(Record):

@@ -1,6 +1,7 @@
 """A worker that trains nothing and keeps the contract of a run's folder; it starts in no time.
 
     python tests/fake_worker.py FOLDER
+    python tests/fake_worker.py --serve
 
 Its losses are those of a law. What it does besides is said by the environment variable FAKE, JSON:
 part of a label -> {"seconds": a step takes, "dies": [at steps], "diverges": at a step,
@@ -36,6 +37,8 @@ def main(folder: Path) -> int:
     told = json.loads(os.environ.get("FAKE", "{}"))
     does = next((what for part, what in told.items() if part in order["label"]), {})
     if rank := int(os.environ.get("RANK", 0)):
+        names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR")
+        print(json.dumps({name: os.environ[name] for name in names}), file=sys.stderr)
         if does.get("loses") == rank and not (folder / "lost").exists():
             (folder / "lost").touch()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -183,5 +186,21 @@ def end(folder: Path, status: str, step: int | None, code: int, message: str = "
     return code
 
 
+def serve() -> int:
+    """Do run after run, as the true worker does with --serve."""
+    replies = os.fdopen(os.dup(1), "w")
+    for line in sys.stdin:
+        request = json.loads(line)
+        log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(log, 2)
+        os.close(log)
+        print(f"process {os.getpid()}", file=sys.stderr, flush=True)
+        code = main(Path(request["folder"]))
+        print(code, file=replies, flush=True)
+        if code not in (0, 1):
+            return code
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(serve() if sys.argv[1] == "--serve" else main(Path(sys.argv[1])))

@@ -7,6 +7,7 @@ folder has the order of a run, `ordered/spec.json`.
 from __future__ import annotations
 
 import atexit
+import errno
 import json
 import mmap
 import os
@@ -340,9 +341,9 @@ def apart(folder: Path, seed: int, count: int) -> dict[str, Any]:
     said["saved"] = runs.saved(place)
     examine = checkpoints._examine
 
-    def unseen(path: Path, step: int) -> Any:
+    def unseen(path: Path, *rest: Any) -> Any:
         last = os.environ["RANK"] == str(count - 1)
-        return "state.json is missing" if last else examine(path, step)
+        return "state.json is missing" if last else examine(path, *rest)
 
     with mock.patch.object(checkpoints, "_examine", unseen):
         said["unseen"] = codes(place)
@@ -360,13 +361,31 @@ def apart(folder: Path, seed: int, count: int) -> dict[str, Any]:
     return said | {"log": log, "wrong": runs.differences(place, whole)}
 
 
+def full(folder: Path, seed: int, count: int) -> dict[str, Any]:
+    """A sharded run on `count` processes, the disk of whose last one is full at its second save."""
+    import safetensors.torch
+
+    place, save_file = ordered(folder, "run"), safetensors.torch.save_file
+    saves = [0]
+
+    def failing(named: dict[str, Any], path: Path) -> None:
+        saves[0] += 1
+        if os.environ["RANK"] == str(count - 1) and saves[0] > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        save_file(named, path)
+
+    with mock.patch.object(safetensors.torch, "save_file", failing):
+        codes = [ended(process) for process in together(place, count, lambda: None)]
+    return {"codes": codes, "saved": runs.saved(place), "log": (place / "log.txt").read_text()}
+
+
 def last_one(world: int, number: signal.Signals = signal.SIGTERM) -> None:
     if os.environ["RANK"] == str(world - 1):
         os.kill(os.getpid(), number)
 
 
 if __name__ == "__main__":
-    known = (kills, every, signals, memory, shared, stopped, apart)
+    known = (kills, every, signals, memory, shared, stopped, apart, full)
     asked = {each.__name__: each for each in known}
     preload()
     for request in sys.stdin:

@@ -510,7 +510,7 @@ def test_a_pickle_is_refused_and_not_run(folder: Path, tmp_path: Path):
     path = folder / "step-00000200" / "model.safetensors"
     torch.save({"w": torch.ones(2), "canary": Canary(canary)}, path)
     manifest = json.loads((path.parent / MANIFEST).read_text())
-    manifest["files"][path.name] = checkpoints._described(path)
+    manifest["files"][path.name] = checkpoints.described(path)
     (path.parent / MANIFEST).write_text(json.dumps(manifest))
 
     found, warnings = checkpoints.latest(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import runs
 from sweeps import MACHINE
@@ -261,3 +263,59 @@ def test_a_full_and_a_read_only_disk_stop_a_sweep_with_a_message(
         "a sweep on a full disk: its run says the bytes it needs and that are free, and ends with"
         " room bit for bit as another; on a read-only disk one message, exit code 3",
     )
+
+
+# --- several nodes, here processes of one machine
+
+
+def node(path: Path, number: int, port: int) -> subprocess.Popen[str]:
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "NODE_RANK": str(number)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "lawdsl", "run", str(path)],
+        env=runs.environment() | place,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("sharded", ["false", "true"], ids=["copied", "sharded"])
+def test_two_nodes_do_a_run_as_one_does_and_go_on_where_they_were_stopped(
+    tmp_path: Path, data: Path, sharded: str
+):
+    alone = made(tmp_path / "alone", data, model("a"), steps=60)
+    assert ended(started(alone))[0] == 0
+    more = {"processes": 2, "nodes": 2, "sharded": sharded}
+    whole, broken = (
+        made(tmp_path / name, data, model("a", **more), steps=60) for name in ("whole", "broken")
+    )
+    with socket.socket() as some:
+        some.bind(("127.0.0.1", 0))
+        port = some.getsockname()[1]
+    both = [node(whole, number, port) for number in (0, 1)]
+    assert [ended(process)[0] for process in both] == [0, 0]
+    both = [node(broken, number, port) for number in (0, 1)]
+    until(lambda: any(broken.parent.glob("runs/*/checkpoints/step-*")), both[0])
+    both[0].send_signal(signal.SIGTERM)
+    assert [ended(process)[0] for process in both] == [75, 0]
+    both = [node(broken, number, port) for number in (0, 1)]
+    assert [ended(process)[0] for process in both] == [0, 0]
+    found = [folders(path)["a"] for path in (alone, whole, broken)]
+    assert runs.rows(found[1]) == runs.rows(found[2])
+    assert runs.done(found[1])["weights"] == runs.done(found[2])["weights"]
+    np.testing.assert_allclose(runs.losses(found[1]), runs.losses(found[0]), rtol=1e-5, atol=0)
+
+
+def test_a_job_array_does_the_runs_of_a_sweep(tmp_path: Path, data: Path):
+    path = made(tmp_path / "sweep", data, model("a"), model("b", learning_rate=1e-3), steps=20)
+    code, said = ended(started(path, "--slurm"))
+    assert code == 0 and "sbatch" in said
+    (script,) = (path.parent / "runs" / "slurm").glob("*.sh")
+    for number in range(2):
+        variables = {"SLURM_ARRAY_TASK_ID": str(number), "SLURM_ARRAY_JOB_ID": "1"}
+        done = subprocess.run(
+            ["bash", str(script)], env=runs.environment() | variables, timeout=LIMIT, check=False
+        )
+        assert done.returncode == 0
+    done = {name: read_state(folder).status for name, folder in folders(path).items()}
+    assert (done["a"], done["b"]) == ("done", "done")

@@ -13,11 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.options import as_json, finish, print_message
+from lawdsl.cli.run_places import (
+    all_nodes,
+    check_combination,
+    follow_first_node,
+    place_of,
+    slurm_machine,
+    submit_runs,
+)
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
-    from lawdsl.runners.sweeps import local, ray
+    from lawdsl.runners.sweeps import local, nodes, ray
     from lawdsl.runners.sweeps.machine import Machine
     from lawdsl.runners.sweeps.plan import Plan, PlannedRun
     from lawdsl.runners.sweeps.scheduler import Outcome, Policy, Progress, Speed, StopRequest
@@ -74,6 +82,19 @@ FINDINGS = {
     metavar="ADDRESS",
     help="Run on the Ray cluster there: auto, local, HOST:6379 or ray://HOST:10001.",
 )
+@click.option(
+    "--reuse-workers",
+    is_flag=True,
+    help="Let a process do run after run of a model: start-up and compilation happen once.",
+)
+@click.option("--slurm", is_flag=True, help="Submit the runs to Slurm, as job arrays.")
+@click.option(
+    "--sbatch",
+    "options",
+    metavar="OPTION",
+    multiple=True,
+    help="An option of sbatch for --slurm, such as --partition=gpu; repeatable.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no line a run.")
 @as_json
 def run(
@@ -85,6 +106,9 @@ def run(
     halve: bool,
     steal: bool,
     address: str | None,
+    reuse_workers: bool,
+    slurm: bool,
+    options: Sequence[str],
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -96,6 +120,9 @@ def run(
     SIGTERM and Ctrl-C let the runs save themselves; the exit code is 75 or 130 then, and the same
     command goes on. A second one ends them at once. Exits with 1 where a run failed, diverged or is
     held by another process.
+
+    With `nodes = 2` in [run] the same command is started on both machines, each with MASTER_ADDR,
+    MASTER_PORT and its NODE_RANK in the environment.
     """
     needs("pydantic")
     from lawdsl.reporting.runs import show_plan
@@ -107,9 +134,18 @@ def run(
     from lawdsl.runners.sweeps.scheduler import Policy
     from lawdsl.runners.sweeps.sweep import read_sweep
 
+    check_combination(slurm=slurm, options=options, address=address, reuse_workers=reuse_workers)
     read = read_sweep(Path(sweep))
     policy = Policy(retries, halve, steal)
-    with _machines(address, read, jobs, jobs_per_gpu, policy) as (cluster, at_once, engine):
+    place = None if dry_run or slurm else place_of(read, address)
+    if place is not None and place.number:
+        return follow_first_node(place, policy, as_json)
+    machines = (
+        slurm_machine(jobs)
+        if slurm
+        else _machines(address, read, jobs, jobs_per_gpu, policy, reuse_workers)
+    )
+    with machines as (cluster, at_once, engine):
         inputs = inputs_of(read, machine=cluster)
         orders = orders_of(read, inputs, cluster)
         plan = plan_of(read, inputs, orders, cluster, at_once, jobs_per_gpu)
@@ -120,7 +156,11 @@ def run(
             sys.stdout.flush()
             if not dry_run:
                 print_diagnostics(plan.warnings)
-        done = None if dry_run else _run_sweep(read, plan, engine, quiet or as_json)
+        if slurm and not dry_run:
+            for finished in (r for r in plan.runs if r.state.status == "done"):
+                _export_model(read, finished, as_json)
+            return submit_runs(read, plan, policy, jobs, options, as_json=as_json)
+        done = None if dry_run else _run_sweep(read, plan, engine, place, quiet or as_json)
     if done is None:
         result = {"plan": planned}
         return finish("run", result, plan.warnings, ok=True, as_json=as_json, show=lambda: None)
@@ -128,7 +168,11 @@ def run(
 
 
 def _run_sweep(
-    sweep: Sweep, plan: Plan, engine: local.LocalEngine | ray.RayEngine, silent: bool
+    sweep: Sweep,
+    plan: Plan,
+    engine: local.LocalEngine | ray.RayEngine,
+    place: nodes.NodeAddress | None,
+    silent: bool,
 ) -> tuple[list[Outcome], StopRequest]:
     """Do the remaining runs of a sweep; their outcomes, and the request to stop, if a signal came."""
     from lawdsl.runners.corpora.corpus import open_corpus
@@ -150,7 +194,8 @@ def _run_sweep(
             if outcome.status == "done":
                 _export_model(sweep, outcome.run, silent)
 
-        return run_jobs(engine, plan.to_do, stop, ended, progress), stop
+        with all_nodes(sweep, engine, place, stop) as every:
+            return run_jobs(every, plan.to_do, stop, ended, progress), stop
 
 
 def _announce_stop() -> None:
@@ -280,6 +325,7 @@ def _machines(
     jobs: int | None,
     jobs_per_gpu: int,
     policy: Policy,
+    reuse_workers: bool,
 ) -> Iterator[tuple[Machine, int, local.LocalEngine | ray.RayEngine]]:
     """What there is to run on, how many runs it bears at once, and what carries them out."""
     from lawdsl.runners.sweeps import local, machine, workers
@@ -291,7 +337,7 @@ def _machines(
         yield (
             local_machine,
             at_once,
-            local.LocalEngine(local_machine, at_once, policy, workers.WORKER),
+            local.LocalEngine(local_machine, at_once, policy, workers.WORKER, reuse=reuse_workers),
         )
         return
     needs("ray", extra="ray")

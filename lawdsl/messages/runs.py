@@ -125,6 +125,23 @@ SWEEPS: dict[str, Message] = {
         "checkpointed activations. A smaller micro_batch or checkpoint_activations = true in [run] "
         "gives the same losses but for rounding.",
     ),
+    "R0141": Message(
+        "a run over several nodes, and no word which node this is",
+        "`nodes` in [run] shares a run between machines. The same command is started on each, with "
+        "MASTER_ADDR and MASTER_PORT, at which node 0 listens, and with NODE_RANK, 0 for the first. "
+        "--slurm sets them by itself; on a Ray cluster a run is done on one node.",
+    ),
+    "R0142": Message(
+        "nodes that cannot do a run together",
+        "Node 0 waits ten minutes for all to join, and each other node as long for node 0. All see "
+        "the folders at the same path and have the same lawdsl, and may connect to each other at any "
+        "port. Where one is lost the others save; start the command on all of them again.",
+    ),
+    "R0143": Message(
+        "a job array that Slurm refuses",
+        "`sbatch` says why: a partition, an account or a time limit that this cluster wants, or more "
+        "than it has. Give its options with --sbatch, one each time: --sbatch=--partition=gpu.",
+    ),
 }
 
 MODELS: dict[str, Message] = {

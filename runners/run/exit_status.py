@@ -36,13 +36,15 @@ class ExitRequest:
         world: the number of processes of the run.
     """
 
+    SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+
     def __init__(self, world: int) -> None:
         self.signal = 0
         self.since = 0.0
         # without /proc nothing tells whether the sweep is there, and every run would stop at once
         self.sweep = os.environ.get(SWEEP, "") if Path("/proc/self").exists() else ""
         self.alike = 1.0 if world > 1 else 0.0
-        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+        for number in self.SIGNALS:
             signal.signal(number, self)
 
     def asked(self) -> int:

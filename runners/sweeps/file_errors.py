@@ -206,6 +206,8 @@ def _json(value: Any) -> str:
 def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Diagnostic:
     """Translate an error of pydantic into a diagnostic."""
     loc: Sequence[str | int] = e["loc"]
+    if not loc:  # entries that do not go together
+        return sweep_diagnostic(table, f"{table}: {str(e['msg']).removeprefix('Value error, ')}")
     if loc[0] == "evaluation" and len(loc) > 1:  # pydantic names the schedule as well
         kind = SCHEDULES.get(str(loc[1]))
         loc = (loc[0], *loc[2:])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ..run.exit_status import DIVERGED, DONE
 from ..run.locks import release
 from ..spec import ExecutionConfig
 from . import workers
 from .machine import Machine
 from .plan import PlannedRun
+from .reused_workers import ReusableProcess, ReusedWorker, give, shape_key, start_reusable
 from .scheduler import Job, Policy
 from .workers import WorkerExit
 
@@ -18,7 +20,7 @@ from .workers import WorkerExit
 class _LocalSlot:
     """The processes of an active run and their GPUs."""
 
-    worker: workers.Worker
+    worker: workers.Worker | ReusedWorker
     gpus: tuple[str, ...]
 
 
@@ -31,12 +33,16 @@ class LocalEngine:
         jobs: the number of runs at once.
         policy: for runs that fail.
         worker: the command that does the run whose folder is its last argument.
+        reuse: whether a process does run after run, of one model and one process each.
+        idle: processes that wait for a run; with those at work never more than `jobs`.
     """
 
     machine: Machine
     jobs: int
     policy: Policy = Policy()
     worker: tuple[str, ...] = workers.WORKER
+    reuse: bool = False
+    idle: list[ReusableProcess] = field(default_factory=list)
 
     def engine(self, runs: Sequence[PlannedRun]) -> LocalEngine:
         """This machine itself: every run can be done here."""
@@ -44,6 +50,8 @@ class LocalEngine:
 
     def why_blocked(self, waiting: Sequence[Job]) -> str:
         """An empty text: this machine can start every run at some time."""
+        if not waiting:
+            self._close_idle(0)
         return ""
 
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
@@ -78,16 +86,52 @@ class LocalEngine:
             working: the active runs.
         """
         run, how = job.run, job.run.order.how
-        gpus = self._gpus(how, [gpu for other in working for gpu in other.worker.gpus])
-        sharing = -(-self.jobs * how.processes // max(1, len(self.machine.gpus)))
+        used = [gpu for other in working for gpu in other.worker.gpus]
+        if self.reuse and how.processes == 1:
+            job.worker = self._begin_reused(run, used, len(working))
+            return
+        gpus = self.gpus_for(how, used)
         worker = workers.start_worker(
-            run.folder, how, self.worker, gpus or None, max(1, sharing) if gpus else 1
+            run.folder, how, self.worker, gpus or None, self._runs_per_gpu(how, gpus)
         )
         job.worker = _LocalSlot(worker, gpus)
 
+    def _begin_reused(self, run: PlannedRun, used: Sequence[str], active: int) -> _LocalSlot:
+        """Give a run to a process that has done one of its shape, or to a new one."""
+        how = run.order.how
+        for process in [p for p in self.idle if p.process.poll() is not None]:
+            self.idle.remove(process)  # it was killed while it waited
+        # GPUs whose process waits for a run of this shape come first
+        warm = [g for p in self.idle for g in p.gpus if p.key == shape_key(run.order, p.gpus)]
+        gpus = self.gpus_for(how, used, warm)
+        key = shape_key(run.order, gpus)
+        reusable = next((p for p in self.idle if p.key == key), None)
+        if reusable is None:
+            self._close_idle(self.jobs - active - 1)
+            sharing = self._runs_per_gpu(how, gpus)
+            reusable = start_reusable(run.folder, how, self.worker, gpus, key, sharing)
+        else:
+            self.idle.remove(reusable)
+        return _LocalSlot(give(run.folder, reusable), gpus)
+
+    def _runs_per_gpu(self, how: ExecutionConfig, gpus: Sequence[str]) -> int:
+        """The number of runs that may share a GPU with a run on some GPUs."""
+        return max(1, -(-self.jobs * how.processes // len(self.machine.gpus))) if gpus else 1
+
+    def _close_idle(self, remaining: int) -> None:
+        """Let all but the last few processes end that wait for a run."""
+        while len(self.idle) > max(0, remaining):
+            self.idle.pop(0).close()
+
     def exit(self, job: Job) -> WorkerExit | None:
         """How the worker of a run ended; None while it is active."""
-        status: WorkerExit | None = job.worker.worker.exit()
+        worker = job.worker.worker
+        status: WorkerExit | None = worker.exit()
+        if status is not None and isinstance(worker, ReusedWorker):
+            if status.code in (DONE, DIVERGED):
+                self.idle.append(worker.reusable)
+            else:
+                worker.reusable.close()
         return status
 
     def send_signal(self, job: Job, number: int) -> None:
@@ -99,8 +143,20 @@ class LocalEngine:
         """
         job.worker.worker.send_signal(number)
 
-    def _gpus(self, how: ExecutionConfig, used: Sequence[str]) -> tuple[str, ...]:
-        """The GPUs that are used by the fewest runs; none where the run names its own."""
+    def gpus_for(
+        self, how: ExecutionConfig, used: Sequence[str], preferred: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """Choose the GPUs of this machine that are used by the fewest runs.
+
+        Args:
+            how: how a run is run.
+            used: GPUs of the active runs, one entry for each use.
+            preferred: GPUs that come first among those that are used alike.
+
+        Returns:
+            As many as the run has processes here; none where it takes none, or names its own.
+        """
         if not self.machine.on_gpu(how) or ":" in how.device:
             return ()
-        return tuple(sorted(self.machine.gpus, key=used.count)[: how.processes])
+        gpus = sorted(self.machine.gpus, key=lambda gpu: (used.count(gpu), gpu not in preferred))
+        return tuple(gpus[: how.processes_per_node])

@@ -93,14 +93,17 @@ def at_once(
     """
     limits = []
     for how in set(hows):
+        needed = how.processes_per_node
+        if how.nodes > 1:
+            limits.append(1)  # all nodes do one run together, then the next
         if not machine.on_gpu(how):
-            limits.append(machine.cores // (how.threads * how.processes))
+            limits.append(machine.cores // (how.threads * needed))
             continue
-        if how.processes > len(machine.gpus):
-            message = f"a run takes {how.processes} GPUs, this machine has {len(machine.gpus)}"
+        if needed > len(machine.gpus):
+            message = f"a run takes {needed} GPUs, this machine has {len(machine.gpus)}"
             help = 'set run.processes and run.device = "cpu" as the machine is'
             raise LawdslError(Diagnostic("R0112", message, help=help))
-        limits.append(len(machine.gpus) * jobs_per_gpu // how.processes)
+        limits.append(len(machine.gpus) * jobs_per_gpu // needed)
     return jobs or max(1, min(limits, default=1))
 
 

@@ -22,7 +22,7 @@ class RunMemory:
     """What a run takes of each GPU, or on the CPU of the host.
 
     Attributes:
-        bytes: estimated; that of the host for all processes of the run.
+        bytes: estimated; that of the host for all processes of the run on one node.
         at_least: bytes without which it certainly fails.
         available: of the GPU or the host; None where it is not known.
         micro: rows that go through the model at once.
@@ -93,7 +93,7 @@ def run_memory(
     needed, certain = step.bytes, int((1 - ESTIMATE_ERROR) * min(smallest, step.bytes))
     if not on_gpu:
         copies = 2 * checkpoint_copy_bytes(facts.parameters)
-        needed, certain = (how.processes * each for each in (max(needed, copies), certain))
+        needed, certain = (how.processes_per_node * each for each in (max(needed, copies), certain))
     return RunMemory(needed, certain, available, step.micro, step.checkpointed, on_gpu)
 
 

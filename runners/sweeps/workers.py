@@ -1,7 +1,8 @@
 """A run and a command -> worker processes that do it, on the machine that starts them.
 
 Several processes get the environment variables that torchrun would set. torchrun itself would end
-with code 1 whatever their codes are, and give them 30 seconds to save.
+with code 1 whatever their codes are, and give them 30 seconds to save. Of a run over several nodes
+the processes of one node are started here.
 """
 
 from __future__ import annotations
@@ -26,6 +27,31 @@ from .run_folders import LOG, end_record, end_stamp, log_tail
 WORKER = (sys.executable, "-m", "lawdsl.runners.cpt")
 # seconds that the other processes of a run have to end when one has failed
 KILL_AFTER_SECONDS = 20.0
+# variables by which torchrun or srun numbers processes: those of this process, not of its workers
+RANK_VARIABLES = (
+    "RANK",
+    "LOCAL_RANK",
+    "GROUP_RANK",
+    "WORLD_SIZE",
+    "LOCAL_WORLD_SIZE",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "TORCHELASTIC_USE_AGENT_STORE",
+)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Where the processes of a run over several nodes meet.
+
+    Attributes:
+        node: the number of this node, from 0.
+        address, port: of the first process of the run, as all nodes reach it.
+    """
+
+    node: int
+    address: str
+    port: int
 
 
 @dataclass
@@ -62,7 +88,7 @@ class Worker:
         if self.port is not None:
             self.port.close()
         end = end_record(self.folder) if end_stamp(self.folder) != self.before else {}
-        return WorkerExit(code, _exit_reason(code), end, tuple(log_tail(self.folder)))
+        return WorkerExit(code, exit_reason(code), end, tuple(log_tail(self.folder)))
 
     def send_signal(self, number: int) -> None:
         """Ask it to save and end, by SIGTERM; any other signal is for all that it has started."""
@@ -97,8 +123,9 @@ def start_worker(
     command: Sequence[str],
     gpus: Sequence[str] | None = None,
     runs_per_gpu: int = 1,
+    meeting: Meeting | None = None,
 ) -> Worker:
-    """Start the processes of a worker.
+    """Start the processes of a worker on this machine.
 
     Args:
         folder: the folder of the run.
@@ -106,6 +133,7 @@ def start_worker(
         command: an interpreter and what it runs; the folder is its last argument.
         gpus: that it may use, as CUDA calls them; None if the run names its own.
         runs_per_gpu: the number of runs that share each of them.
+        meeting: where they meet those on other nodes; None where all are on this one.
 
     Returns:
         The worker.
@@ -114,18 +142,21 @@ def start_worker(
         OSError: the log cannot be written, or no process started.
     """
     # the stamp tells an end that this worker writes from one that lay there before
-    before, port = end_stamp(folder), _port() if how.processes > 1 else None
+    before, port = end_stamp(folder), None
+    if meeting is None and how.processes > 1:
+        port = free_port()
+        meeting = Meeting(0, "127.0.0.1", port.getsockname()[1])
     worker = Worker(folder, [], before, port)
     try:
-        with (folder / LOG).open("ab") as log:
-            for rank in range(how.processes):
-                rank_variables = _rank(rank, how.processes, port) if port else {}
+        with (folder / log_name(0 if meeting is None else meeting.node)).open("ab") as log:
+            for number in range(how.processes_per_node):
+                rank_variables = _rank(number, how, meeting) if meeting else {}
                 process = subprocess.Popen(
                     [*command, str(folder)],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env=_environment(how, gpus, runs_per_gpu) | rank_variables,
+                    env=environment_of(how, gpus, runs_per_gpu) | rank_variables,
                     start_new_session=True,  # what interrupts the sweep must not reach it twice
                 )
                 worker.processes.append(process)
@@ -135,7 +166,12 @@ def start_worker(
     return worker
 
 
-def _port() -> socket.socket:
+def log_name(node: int) -> str:
+    """The log of the processes of a node: two machines must not append to one file."""
+    return LOG if node == 0 else f"log-{node}.txt"
+
+
+def free_port() -> socket.socket:
     """A port of this machine that is free, and can be taken by a process of a run alone."""
     port = socket.socket()
     port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -145,25 +181,26 @@ def _port() -> socket.socket:
     return port
 
 
-def _rank(rank: int, world: int, port: socket.socket) -> dict[str, str]:
-    """The environment variables that torchrun would set for a process of a run."""
+def _rank(number: int, how: ExecutionConfig, meeting: Meeting) -> dict[str, str]:
+    """The environment variables that torchrun would set for a process of a node."""
     return {
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(world),
-        "LOCAL_WORLD_SIZE": str(world),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port.getsockname()[1]),
+        "RANK": str(meeting.node * how.processes_per_node + number),
+        "LOCAL_RANK": str(number),
+        "GROUP_RANK": str(meeting.node),
+        "WORLD_SIZE": str(how.processes),
+        "LOCAL_WORLD_SIZE": str(how.processes_per_node),
+        "MASTER_ADDR": meeting.address,
+        "MASTER_PORT": str(meeting.port),
     }
 
 
-def _environment(
+def environment_of(
     how: ExecutionConfig, gpus: Sequence[str] | None, runs_per_gpu: int
 ) -> dict[str, str]:
     """What a worker sees: its threads and GPUs alone, and no network."""
     threads = str(how.threads)
     variables = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name not in RANK_VARIABLES},
         "OMP_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
         "OMP_WAIT_POLICY": "PASSIVE",  # threads that wait must not keep other runs from working
@@ -178,7 +215,8 @@ def _environment(
     return variables
 
 
-def _exit_reason(code: int) -> str:
+def exit_reason(code: int) -> str:
+    """The exit code of a worker in words."""
     if code >= 0:
         return f"its worker ended with exit code {code}"
     name = signal.Signals(-code).name

@@ -79,7 +79,7 @@ def use_causal_attention(model: PreTrainedModel) -> None:
     if model.config._attn_implementation != "sdpa" or model.device.type == "meta":
         return
     if isinstance(next(model.parameters()), FakeTensor):  # has no numbers that could be compared
-        _set_attention(model, CAUSAL_ATTENTION)
+        set_attention(model, CAUSAL_ATTENTION)
         return
     tokens = probe_tokens(model)
     training = model.training
@@ -87,7 +87,7 @@ def use_causal_attention(model: PreTrainedModel) -> None:
     model.eval()
     reference = _hidden_states(model, tokens)
     try:
-        _set_attention(model, CAUSAL_ATTENTION)
+        set_attention(model, CAUSAL_ATTENTION)
         # equal_nan: a model that gives nan either way is refused later, with a message of its own
         is_equal = torch.allclose(
             _hidden_states(model, tokens),
@@ -99,7 +99,7 @@ def use_causal_attention(model: PreTrainedModel) -> None:
     except Exception:  # a family that cannot do without a mask fails in any way
         is_equal = False
     if not is_equal:
-        _set_attention(model, "sdpa")
+        set_attention(model, "sdpa")
     model.train(training)
 
 
@@ -124,7 +124,13 @@ def _hidden_states(model: PreTrainedModel, tokens: Tensor) -> Tensor:
     return states.float()
 
 
-def _set_attention(model: PreTrainedModel, name: str) -> None:
+def set_attention(model: PreTrainedModel, name: str) -> None:
+    """Switch a model to another implementation of attention, untried.
+
+    Args:
+        model: is changed in place.
+        name: as transformers calls the implementation.
+    """
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()  # its warning is not an error here
     try:

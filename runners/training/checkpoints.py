@@ -4,7 +4,8 @@ RUN/checkpoints/
     step-00000100/  model.safetensors  optimizer.safetensors  state.json  manifest.json
     step-00000200/
 
-Only the process that has locked the run writes them (`locks.hold`).
+Only the process that has locked the run writes them (`locks.hold`), or, with the others of a
+sharded run, its part of them (`sharded_checkpoints`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,11 @@ class Checkpoint:
     folder: Path
     state: dict[str, Any]
     names: tuple[str, ...]
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether several processes wrote it, each its rows."""
+        return any("-" in name for name in self.names)
 
 
 def save(
@@ -83,21 +89,55 @@ def save(
 
     temporary = folder / f"{TEMPORARY}{os.getpid()}"
     try:
-        if not folder.is_dir():
-            folder.mkdir(parents=True)
-            # a new folder survives a crash only once its parent is synced
-            sync(folder.parent)
-        discard(temporary)  # of a process that had this number before
-        temporary.mkdir()
+        create(folder, temporary)
         _fill(temporary, step, tensors, state)
-        published = _publish(temporary, folder / f"step-{step:08d}")
+        return publish(temporary, folder, step, keep, kept_steps)
     except (OSError, SafetensorError) as error:
         needed = sum(t.nbytes for named in tensors.values() for t in named.values())
         discard(temporary)
-        raise LawdslError(_unwritten(folder, step, needed, error)) from None
+        raise LawdslError(unwritten(folder, step, needed, error)) from None
     except BaseException:
         discard(temporary)
         raise
+
+
+def create(folder: Path, temporary: Path) -> None:
+    """Create the folder of a checkpoint that is to be written.
+
+    Args:
+        folder: RUN/checkpoints; created if it does not exist.
+        temporary: the new folder in it; what has its name is removed.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
+        # a new folder survives a crash only once its parent is synced
+        sync(folder.parent)
+    discard(temporary)  # of a process that had this number before
+    temporary.mkdir()
+
+
+def publish(
+    temporary: Path, folder: Path, step: int, keep: int, kept_steps: Iterable[int] = ()
+) -> Path:
+    """Give a complete checkpoint its name, then remove all but the newest.
+
+    Args:
+        temporary: its folder.
+        folder: RUN/checkpoints.
+        step: the number of updates done.
+        keep: the number of checkpoints that remain.
+        kept_steps: earlier steps whose checkpoints remain besides.
+
+    Returns:
+        The folder of the checkpoint.
+
+    Raises:
+        OSError: it cannot be renamed.
+    """
+    published = _publish(temporary, folder / f"step-{step:08d}")
     with contextlib.suppress(OSError):  # the next one tries again
         _prune(folder, published, step, keep, frozenset(kept_steps))
     return published
@@ -135,12 +175,14 @@ def latest(folder: Path) -> tuple[Checkpoint | None, list[Diagnostic]]:
     return None, []
 
 
-def of_step(folder: Path, step: int) -> Checkpoint:
+def of_step(folder: Path, step: int, by_size: Collection[str] = ()) -> Checkpoint:
     """Open the checkpoint of a step that another process has verified. Nothing is changed.
 
     Args:
         folder: RUN/checkpoints.
         step: the number of updates done.
+        by_size: ends of names of files of which the size suffices, as those that other processes
+            read.
 
     Returns:
         The checkpoint.
@@ -151,7 +193,7 @@ def of_step(folder: Path, step: int) -> Checkpoint:
     whys = []
     try:
         for path in (path for path, of in _found(folder) if of == step):
-            examined = _examine(path, step)
+            examined = _examine(path, step, tuple(by_size))
             if isinstance(examined, Checkpoint):
                 return examined
             whys.append(f"{path.name}: {examined}")
@@ -205,7 +247,7 @@ def load(checkpoint: Checkpoint) -> dict[str, dict[str, torch.Tensor]]:
             # what is loaded is a window on the file, which will be removed; so it is copied
             tensors[name] = {key: tensor.clone() for key, tensor in load_file(path).items()}
         except (OSError, SafetensorError) as error:
-            raise LawdslError(_unreadable(path, error)) from None
+            raise LawdslError(unreadable(path, error)) from None
     return tensors
 
 
@@ -221,12 +263,30 @@ def _fill(
     names = [f"{name}{SUFFIX}" for name in tensors]
     for name, named in zip(names, tensors.values(), strict=True):
         save_file(_apart(named), folder / name)
-    (folder / STATE).write_text(canonical_json(state), encoding="utf-8")
-    for name in (*names, STATE):
-        # data before its manifest, the manifest before the name of the checkpoint
+    for name in names:
         sync(folder / name)
-    files = {name: _described(folder / name) for name in (*names, STATE)}
-    manifest = {"schema": CHECKPOINT_SCHEMA, "step": step, "files": files}
+    complete(folder, step, {name: described(folder / name) for name in names}, state)
+
+
+def complete(
+    folder: Path, step: int, files: Mapping[str, Mapping[str, Any]], state: Mapping[str, Any]
+) -> None:
+    """Write the state and the manifest beside the files of tensors, and sync them.
+
+    Args:
+        folder: the new folder, in which the files of tensors are synced.
+        step: the number of updates done.
+        files: name of each file -> its entry in the manifest.
+        state: plain data in JSON.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    (folder / STATE).write_text(canonical_json(state), encoding="utf-8")
+    # data before its manifest, the manifest before the name of the checkpoint
+    sync(folder / STATE)
+    entries = {**files, STATE: described(folder / STATE)}
+    manifest = {"schema": CHECKPOINT_SCHEMA, "step": step, "files": entries}
     (folder / MANIFEST).write_text(canonical_json(manifest), encoding="utf-8")
     sync(folder / MANIFEST)
     sync(folder)
@@ -245,8 +305,8 @@ def _apart(named: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return independent
 
 
-def _described(path: Path) -> dict[str, Any]:
-    """The entry of a file in the manifest."""
+def described(path: Path) -> dict[str, Any]:
+    """The entry of a file in the manifest: its SHA-256 and its size."""
     with path.open("rb") as file:
         return {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": file.tell()}
 
@@ -296,7 +356,7 @@ def _found(folder: Path) -> list[tuple[Path, int]]:
     return sorted(steps, key=lambda entry: (-entry[1], entry[0].name))
 
 
-def _examine(folder: Path, step: int) -> Checkpoint | str:
+def _examine(folder: Path, step: int, by_size: tuple[str, ...] = ()) -> Checkpoint | str:
     """Verify the checkpoint in a folder; return it, or the fault."""
     name = MANIFEST
     try:
@@ -309,7 +369,10 @@ def _examine(folder: Path, step: int) -> Checkpoint | str:
             return f"{name} is of step {manifest['step']}"
         files = {STATE: manifest["files"].pop(STATE), **manifest["files"]}
         for name, expected in files.items():
-            actual = _described(folder / name)
+            if by_size and name.endswith(by_size):
+                actual = {**expected, "bytes": (folder / name).stat().st_size}
+            else:
+                actual = described(folder / name)
             # a torn file is told from a flipped bit, though the hash shows both
             if actual["bytes"] != expected["bytes"]:
                 return f"{name} has {actual['bytes']:,} bytes, not {expected['bytes']:,}"
@@ -352,7 +415,18 @@ def _none_whole(folder: Path, damaged: list[tuple[Path, str]]) -> Diagnostic:
     )
 
 
-def _unwritten(folder: Path, step: int, needed: int, error: Exception) -> Diagnostic:
+def unwritten(folder: Path, step: int, needed: int, error: Exception) -> Diagnostic:
+    """Create the diagnostic for a checkpoint that cannot be written.
+
+    Args:
+        folder: RUN/checkpoints.
+        step: the number of updates done.
+        needed: bytes.
+        error: the cause.
+
+    Returns:
+        R0403.
+    """
     why = error.strerror if isinstance(error, OSError) else error
     return Diagnostic(
         "R0403",
@@ -363,7 +437,8 @@ def _unwritten(folder: Path, step: int, needed: int, error: Exception) -> Diagno
     )
 
 
-def _unreadable(path: Path, error: Exception) -> Diagnostic:
+def unreadable(path: Path, error: Exception) -> Diagnostic:
+    """Create the diagnostic for a file of tensors that cannot be read: R0404."""
     return Diagnostic(
         "R0404",
         f"{path.name} is not a file of tensors that can be read: {error}",

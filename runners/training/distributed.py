@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -212,6 +214,17 @@ def peak_memory(parallel: ParallelContext) -> int:
     # ru_maxrss is in kilobytes on Linux, in bytes on macOS
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def reset_peak_memory() -> None:
+    """Let the peak of `peak_memory` begin anew, for the next run of this process."""
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+        for number in range(torch.cuda.device_count()):
+            torch.cuda.reset_peak_memory_stats(number)
+    # Linux: the peak of the resident set becomes its present size; elsewhere the old one stays
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def lost(error: BaseException) -> bool:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 # before transformers is imported, which reads it once
@@ -151,17 +153,12 @@ def load(
             (R0304), that attends to the tokens that it has to predict (R0411), or whose router loss
             is not the one that is added (R0305).
     """
-    config, weights = configuration(source), weights_of(source)
-    if not dropout:
-        without_randomness(config, source)
+    config, weights = _configured(source, initialization, dropout), weights_of(source)
     if initialization == "loaded":
         if not weights.files:
             raise refused("R0303", source, "the folder holds no weights")
         model = _from_weights(source, config, weights)
     else:
-        text = config.get_text_config()
-        if initialization == "width-scaled":
-            text.initializer_range = text.hidden_size**-0.5
         torch.manual_seed(seed)
         model = from_config(config)
     _check(model, source)
@@ -170,6 +167,56 @@ def load(
         check_router_loss(model.eval(), source)
         model.train(training)
     return model
+
+
+def skeleton(source: Source, initialization: str, *, dropout: bool = False) -> PreTrainedModel:
+    """Build a model whose parameters are on the meta device, where they take no memory.
+
+    Args:
+        source, initialization, dropout: see `load`.
+
+    Returns:
+        The model; its buffers are those that `load` gives. Nothing is checked.
+
+    Raises:
+        LawdslError: see `inspect`.
+    """
+    config = _configured(source, initialization, dropout)
+    with understood(source, "R0302"), _parameters_on_meta():
+        return from_config(config)
+
+
+@contextmanager
+def _parameters_on_meta() -> Iterator[None]:
+    """Modules that are made meanwhile have their parameters on the meta device, and no buffers.
+
+    `torch.device("meta")` would take buffers there too, and with them the values that modules
+    compute when they are made, such as the frequencies of rotary embeddings.
+    """
+    register = nn.Module.register_parameter
+
+    def on_meta(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        # one that is on meta already is tied to another, and must stay that object
+        if parameter is not None and parameter.device.type != "meta":
+            parameter = nn.Parameter(parameter.to("meta"), parameter.requires_grad)
+        register(module, name, parameter)
+
+    nn.Module.register_parameter = on_meta
+    try:
+        yield
+    finally:
+        nn.Module.register_parameter = register
+
+
+def _configured(source: Source, initialization: str, dropout: bool) -> Any:
+    """The configuration of a model that is trained; see `load`."""
+    config = configuration(source)
+    if not dropout:
+        without_randomness(config, source)
+    if initialization == "width-scaled":
+        text = config.get_text_config()
+        text.initializer_range = text.hidden_size**-0.5
+    return config
 
 
 def fingerprint(source: Source) -> str:

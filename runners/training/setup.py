@@ -5,6 +5,8 @@ The optimizer is AdamW: Loshchilov and Hutter (2019), arXiv:1711.05101.
 
 from __future__ import annotations
 
+import gc
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,12 +16,14 @@ from transformers import PreTrainedModel
 
 from ..run import costs
 from ..run.memory import StepPlan
+from ..run.step_plan import read_step_plan
 from ..spec import ExecutionConfig, RunOrder, Training
 from . import micro_batch, models
 from .activation_checkpointing import checkpoint_activations
 from .distributed import ParallelContext
 from .inputs import RunInputs, inputs_of
-from .sharding import Synced, placed, settle
+from .sharded_weights import sharded_model
+from .sharding import Synced, is_compiled, placed, settle
 
 
 @dataclass(frozen=True)
@@ -64,19 +68,54 @@ class TrainingTask:
         peak = costs.peak_flops(self.parallel.name, self.training.precision)
         return costs.model_flops_utilisation(rate, flops, peak, self.parallel.world)
 
+    @property
+    def is_sharded(self) -> bool:
+        """Whether parameters and optimizer are shared out between the processes."""
+        return self.parallel.world > 1 and self.order.how.sharded
+
     def autocast(self) -> torch.autocast:
         """The context of products in bfloat16, if the run is of that precision."""
         low = self.training.precision == "bfloat16"
         return torch.autocast(self.parallel.device.type, torch.bfloat16, enabled=low)
 
 
-def task_of(folder: Path, order: RunOrder, parallel: ParallelContext) -> TrainingTask:
+@dataclass
+class CompiledModel:
+    """The model that a process has compiled, for the next run whose graphs would be the same.
+
+    Attributes:
+        key: all that the graphs depend on but the plan; empty before the first run.
+        plan: how the steps of the last run were computed.
+        model, loss: those of the last run.
+    """
+
+    key: str = ""
+    plan: StepPlan | None = None
+    model: PreTrainedModel | None = None
+    loss: nn.Module | None = None
+
+    def clear(self) -> None:
+        """Free the model: the next one and the plan of its steps need the memory."""
+        self.key, self.plan, self.model, self.loss = "", None, None, None
+        gc.collect()  # modules refer to each other in circles
+        if torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
+
+
+def task_of(
+    folder: Path,
+    order: RunOrder,
+    parallel: ParallelContext,
+    compiled: CompiledModel | None = None,
+) -> TrainingTask:
     """Set up a run: inputs, model, loss and optimizer.
 
     Args:
         folder: the folder of the run.
         order: its order.
         parallel: this process and the others.
+        compiled: the model that this process has compiled; it is used where its graphs are those of
+            the run, with the weights of the run, and replaced where they are not.
 
     Returns:
         The task.
@@ -86,26 +125,99 @@ def task_of(folder: Path, order: RunOrder, parallel: ParallelContext) -> Trainin
     """
     inputs = inputs_of(order, parallel.world)
     chosen = order.how
-    # before the model takes memory, for what is free is counted
-    order = micro_batch.with_plan(order, micro_batch.planned_step(folder, order, parallel))
+    if parallel.world > 1 and chosen.sharded:
+        order = _planned(folder, order, parallel)
+        model, loss, synced = sharded_model(order, parallel)
+    elif compiled is not None and parallel.world == 1 and is_compiled(chosen, parallel):
+        order, model, loss, synced = _with_same_graphs(folder, order, parallel, compiled)
+    else:
+        order = _planned(folder, order, parallel)
+        model, loss, synced = _on_device(_loaded(order), order, parallel)
+    optimizer = _optimizer(model, order.run.training)
+    task = TrainingTask(folder, order, parallel, inputs, model, loss, synced, optimizer)
+    task = replace(task, order=_tried_out(task, chosen))
+    if compiled is not None and compiled.model is model:
+        compiled.plan = micro_batch.plan_of(task.order)
+    with task.autocast():
+        any_rows = torch.zeros((task.micro, task.training.sequence + 1), dtype=torch.long)
+        settle(loss, any_rows, parallel)
+    return task
+
+
+def _planned(folder: Path, order: RunOrder, parallel: ParallelContext) -> RunOrder:
+    """The order with a plan of its steps, before the model takes memory: what is free is counted."""
+    return micro_batch.with_plan(order, micro_batch.planned_step(folder, order, parallel))
+
+
+def _loaded(order: RunOrder) -> PreTrainedModel:
+    """The model of a run on the CPU of this process."""
     training = order.run.training
-    model = models.load(
+    return models.load(
         order.paths.model,
         order.run.model.initialization,
         order.run.seed,
         dropout=training.dropout,
         router_loss=training.router_loss,
     )
+
+
+def _on_device(
+    model: PreTrainedModel, order: RunOrder, parallel: ParallelContext
+) -> tuple[PreTrainedModel, nn.Module, Synced]:
+    """The model on the device of this process, its loss and the context of backward passes."""
     model.to(parallel.device).train()
-    whole = models.LanguageModelLoss(model, router_loss=training.router_loss)
-    loss, synced = placed(whole, parallel, order.how)
-    optimizer = _optimizer(model, training)
-    task = TrainingTask(folder, order, parallel, inputs, model, loss, synced, optimizer)
-    task = replace(task, order=_tried_out(task, chosen))
-    with task.autocast():
-        any_rows = torch.zeros((task.micro, task.training.sequence + 1), dtype=torch.long)
-        settle(loss, any_rows, parallel)
-    return task
+    whole = models.LanguageModelLoss(model, router_loss=order.run.training.router_loss)
+    return model, *placed(whole, parallel, order.how)
+
+
+def _with_same_graphs(
+    folder: Path, order: RunOrder, parallel: ParallelContext, compiled: CompiledModel
+) -> tuple[RunOrder, PreTrainedModel, nn.Module, Synced]:
+    """The planned order, model, loss and context of a run, compiled before where graphs would be equal.
+
+    The compiled model gets the weights of the run, which are loaded or drawn as ever; torch.compile
+    keeps graphs by module, so a new module would be compiled anew.
+    """
+    model = _loaded(order)
+    key = _graph_key(order, model, parallel)
+    plan = compiled.plan
+    if compiled.key == key and compiled.model is not None and compiled.loss is not None and plan:
+        # on a GPU a run that is resumed keeps its own plan
+        kept = None if parallel.device.type == "cpu" else read_step_plan(folder)
+        if kept is None or (kept.micro, kept.checkpointed) == (plan.micro, plan.checkpointed):
+            _copy_weights(model, compiled.model)
+            order = micro_batch.with_plan(order, kept or plan)
+            return order, compiled.model.train(), compiled.loss, lambda last: nullcontext()
+    compiled.clear()
+    order = _planned(folder, order, parallel)
+    model, loss, synced = _on_device(model, order, parallel)
+    compiled.key, compiled.model, compiled.loss = key, model, loss
+    return order, model, loss, synced
+
+
+def _graph_key(order: RunOrder, model: PreTrainedModel, parallel: ParallelContext) -> str:
+    """Everything that can show in a graph; more than needed does no harm."""
+    training = order.run.training
+    parts = (
+        type(model).__name__,
+        model.config.to_json_string(use_diff=False),
+        training.model_dump_json(
+            include={"batch", "sequence", "precision", "dropout", "router_loss"}
+        ),
+        order.how.model_dump_json(),
+        str(parallel.device),
+    )
+    return "\n".join(parts)
+
+
+@torch.no_grad()
+def _copy_weights(model: PreTrainedModel, target: PreTrainedModel) -> None:
+    """Copy parameters and buffers of a model into another of its kind, which has no gradients then."""
+    target.zero_grad(set_to_none=True)
+    targets = dict(target.named_parameters()) | dict(target.named_buffers())
+    for named in (model.named_parameters(), model.named_buffers()):
+        for name, tensor in named:
+            targets[name].copy_(tensor)
 
 
 def _tried_out(task: TrainingTask, chosen: ExecutionConfig) -> RunOrder:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import signature
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule, fully_shard
-from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from ..spec import ExecutionConfig
@@ -32,8 +32,16 @@ Tensors = dict[str, dict[str, Tensor]]
 Synced = Callable[[bool], AbstractContextManager[None]]
 
 
+Fill = Callable[[nn.Module], None]
+
+
 def placed(
-    loss: nn.Module, parallel: ParallelContext, how: ExecutionConfig
+    loss: nn.Module,
+    parallel: ParallelContext,
+    how: ExecutionConfig,
+    *,
+    low: bool = False,
+    fill: Fill = lambda module: None,
 ) -> tuple[nn.Module, Synced]:
     """Wrap the loss for the processes, compiled where that pays.
 
@@ -41,6 +49,11 @@ def placed(
         loss: the loss of the model.
         parallel: this process and the others.
         how: how the run is run.
+        low: whether products are in bfloat16. Sharded layers are then gathered in bfloat16, to
+            which autocast would round them all the same (norms and biases it would not); gradients
+            are added up in float32.
+        fill: called with each module before it is sharded, so that its weights come into being one
+            layer at a time; with the whole at last.
 
     Returns:
         What is called in place of it, and a context for the pass over each micro-batch: gradients
@@ -48,15 +61,22 @@ def placed(
     """
     if how.checkpoint_activations is True:
         checkpoint_activations(loss)
-    if how.compile or (how.compile is None and parallel.device.type == "cuda"):
+    if is_compiled(how, parallel):
         # shapes never change, so no recompilation for others is prepared
         loss.compile(dynamic=False)
     if parallel.world == 1:
         return loss, lambda last: nullcontext()
     if how.sharded:
+        mesh = init_device_mesh(parallel.device.type, (parallel.world,))
+        # embedding and head stay in float32, and so does the sum of the layers
+        policy = MixedPrecisionPolicy(
+            torch.bfloat16 if low else None, torch.float32, cast_forward_inputs=False
+        )
         for block in blocks_of(loss):
-            fully_shard(block)
-        sharded = fully_shard(loss)
+            fill(block)
+            fully_shard(block, mesh=mesh, mp_policy=policy)
+        fill(loss)
+        sharded = fully_shard(loss, mesh=mesh)
 
         @contextmanager
         def synced(last: bool) -> Iterator[None]:
@@ -67,6 +87,11 @@ def placed(
     ids = [parallel.device.index] if parallel.device.type == "cuda" else None
     copied = DistributedDataParallel(loss, device_ids=ids, **{_BUFFERS: False})
     return copied, lambda last: nullcontext() if last else copied.no_sync()
+
+
+def is_compiled(how: ExecutionConfig, parallel: ParallelContext) -> bool:
+    """Whether the loss is compiled: as the run says, and otherwise on a GPU."""
+    return how.compile or (how.compile is None and parallel.device.type == "cuda")
 
 
 def settle(loss: nn.Module, tokens: Tensor, parallel: ParallelContext) -> None:
@@ -84,69 +109,74 @@ def settle(loss: nn.Module, tokens: Tensor, parallel: ParallelContext) -> None:
         loss.zero_grad()
 
 
-def gathered(loss: nn.Module, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Tensors:
-    """Gather all parameters, saved buffers and moments, whole and on the CPU.
-
-    Every process must call it, because the parts of sharded ones come from all of them.
+def rows_of(tensor: DTensor, parallel: ParallelContext, rank: int) -> tuple[int, int]:
+    """Give the rows of a sharded tensor that a process has: FSDP2 deals out the first dimension.
 
     Args:
-        loss: the first result of `placed` for the model.
+        tensor: sharded over all processes.
+        parallel: this process and the others.
+        rank: the process.
+
+    Returns:
+        The first row, and the one after the last.
+    """
+    size = tensor.shape[0]
+    each = -(-size // parallel.world)  # as torch.chunk does: the last ones may have fewer, or none
+    return min(rank * each, size), min((rank + 1) * each, size)
+
+
+def gathered(model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Tensors:
+    """Copy all parameters, saved buffers and moments of a model that is not sharded to the CPU.
+
+    Args:
         model: the model.
-        optimizer: whose moments are gathered; None for none.
+        optimizer: whose moments are copied; None for none.
 
     Returns:
         File -> name -> tensor.
     """
-    if isinstance(loss, FSDPModule):
-        loss.reshard()  # an evaluation leaves its own parameters whole, which have no moments
     weights = dict(model.named_parameters())
-    tensors = {name: _whole(p) for name, p in weights.items()}
+    tensors = {name: _copied(p) for name, p in weights.items()}
     moments = {}
     if optimizer is not None:
         for name, p in weights.items():
             for what, value in optimizer.state.get(p, {}).items():
-                moments[f"{name}/{what}"] = _whole(value)
-    return {"model": tensors | _buffers(model), "optimizer": moments}
+                moments[f"{name}/{what}"] = _copied(value)
+    return {"model": tensors | saved_buffers(model), "optimizer": moments}
 
 
 @torch.no_grad()
 def restore(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
-    """Load the tensors of `gathered`, each process its part.
+    """Load the tensors of `gathered` into a model that is not sharded.
 
     Args:
         model, optimizer: are changed in place.
         tensors: file -> name -> tensor.
     """
     weights = dict(model.named_parameters())
-    for name, target in (weights | _buffers(model, saved=False)).items():
-        target.copy_(_like(tensors["model"][name], target))
+    for name, target in (weights | saved_buffers(model, copy=False)).items():
+        target.copy_(tensors["model"][name])
     for key, value in tensors["optimizer"].items():
         name, _, what = key.rpartition("/")
-        p = weights[name]
-        alike = p if value.shape == p.shape else None
-        optimizer.state[p][what] = (
-            value.to(p.device, copy=True) if alike is None else _like(value, p).clone()
-        )
+        optimizer.state[weights[name]][what] = value.to(weights[name].device, copy=True)
 
 
-def _buffers(model: nn.Module, saved: bool = True) -> dict[str, Tensor]:
-    """Buffers that belong to the state of a model; others follow from its configuration."""
+def saved_buffers(model: nn.Module, copy: bool = True) -> dict[str, Tensor]:
+    """Give the buffers that belong to the state of a model; others follow from its configuration.
+
+    Args:
+        model: the model.
+        copy: whether to give copies on the CPU, rather than the buffers themselves.
+
+    Returns:
+        Name -> buffer.
+    """
     parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
     # tied weights appear in state_dict under both names, hence remove_duplicate=False above
     buffers = {n: t for n, t in model.state_dict().items() if n not in parameters}
-    return {n: t.detach().cpu().contiguous() if saved else t for n, t in buffers.items()}
+    return {n: t.detach().cpu().contiguous() if copy else t for n, t in buffers.items()}
 
 
-def _whole(value: Any) -> Tensor:
-    value = value.detach()
-    if isinstance(value, DTensor):
-        value = value.full_tensor()
+def _copied(value: Tensor) -> Tensor:
     # a copy: the next step may run while a checkpoint is written from it
-    return value.to("cpu", copy=True).contiguous()
-
-
-def _like(value: Tensor, target: Tensor) -> Tensor:
-    """A complete tensor with the sharding and on the device of another."""
-    if isinstance(target, DTensor):
-        return distribute_tensor(value.to(target.device), target.device_mesh, target.placements)
-    return value.to(target.device)
+    return value.detach().to("cpu", copy=True).contiguous()

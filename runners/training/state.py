@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,10 +18,11 @@ from ..run.event_files import Position
 from ..run.exit_status import CHECKPOINTS, reopen
 from ..run.metrics_log import POINTS, MetricsLog, begin_with, cut, open_points
 from ..spec import Prefix
-from . import branching, checkpoints
+from . import branching, checkpoints, sharded_checkpoints
 from .distributed import ParallelContext, all_gather, meet, of_first, say
 from .inputs import check_same
 from .setup import TrainingTask
+from .sharded_weights import parts
 from .sharding import gathered, restore
 from .step_log import StepLog, open_step_log
 
@@ -126,14 +128,17 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
         ),
         TrainingClock(parallel),
     )
-    checkpoint = _latest(folder / CHECKPOINTS, parallel)
+    checkpoint = _latest(folder / CHECKPOINTS, parallel, task.is_sharded)
     prefix_rows = None
     if checkpoint is not None:
         check_same("the checkpoint", task.order.run.identity(), checkpoint.state["run"])
     elif task.order.prefix is not None:
         checkpoint, prefix_rows = _shared_steps(task, task.order.prefix)
     if checkpoint is not None:
-        restore(task.model, task.optimizer, checkpoints.load(checkpoint))
+        if task.is_sharded or checkpoint.in_parts:
+            sharded_checkpoints.restore(task.model, task.optimizer, checkpoint, parallel)
+        else:
+            restore(task.model, task.optimizer, checkpoints.load(checkpoint))
         state.step = state.saved = checkpoint.step
         state.measured = checkpoint.state["measured"]
         state.clock.seconds, size = checkpoint.state["seconds"], checkpoint.state["points"]
@@ -158,10 +163,13 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
     return state
 
 
-def _latest(folder: Path, parallel: ParallelContext) -> checkpoints.Checkpoint | None:
+def _latest(
+    folder: Path, parallel: ParallelContext, is_sharded: bool
+) -> checkpoints.Checkpoint | None:
     """The newest complete checkpoint: the first process verifies, the others open the same one.
 
-    Each on its own might find another, where a disk or a network fails for one of them.
+    Each on its own might find another, where a disk or a network fails for one of them. Of a sharded
+    run each of the others verifies its own part, and of other parts only the size.
     """
     checkpoint, step = None, -1
     if parallel.first:
@@ -170,7 +178,10 @@ def _latest(folder: Path, parallel: ParallelContext) -> checkpoints.Checkpoint |
         for warning in warnings:
             say(parallel, render(warning))
     step = of_first(parallel, step)
-    return checkpoint if parallel.first or step < 0 else checkpoints.of_step(folder, step)
+    if parallel.first or step < 0:
+        return checkpoint
+    by_size = sharded_checkpoints.parts_of_others(parallel) if is_sharded else ()
+    return checkpoints.of_step(folder, step, by_size)
 
 
 def _shared_steps(
@@ -217,8 +228,8 @@ def save(task: TrainingTask, state: TrainState) -> None:
     state.clock.pause()
     if state.step_log is not None:
         state.step_log.flush()
-    tensors = gathered(task.loss, task.model, task.optimizer)
     losses = [all_gather(task.parallel, float(part)) for part in state.losses]
+    contents: dict[str, Any] = {}
     if state.points is not None:
         contents = {
             "run": task.order.run.identity(),
@@ -229,13 +240,15 @@ def save(task: TrainingTask, state: TrainState) -> None:
             "events": state.step_log and state.step_log.position,
             **dict(zip(RUNNING, losses, strict=False)),
         }
-        checkpoints.save(
-            task.folder / CHECKPOINTS,
-            state.step,
-            tensors,
-            contents,
-            kept_steps=task.order.branch_steps,
+    folder, kept_steps = task.folder / CHECKPOINTS, task.order.branch_steps
+    if task.is_sharded:
+        rows = parts(task.loss, task.model, task.optimizer, task.parallel)
+        sharded_checkpoints.save(
+            task.parallel, folder, state.step, rows, contents, kept_steps=kept_steps
         )
+    elif task.parallel.first:
+        tensors = gathered(task.model, task.optimizer)
+        checkpoints.save(folder, state.step, tensors, contents, kept_steps=kept_steps)
     state.saved = state.step
     meet(task.parallel)
 

@@ -1,0 +1,133 @@
+"""Where the runs of a sweep are executed other than on this machine alone: several nodes, Slurm."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lawdsl.cli.options import finish, print_message
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+
+if TYPE_CHECKING:
+    from lawdsl.runners.sweeps import local, nodes, ray
+    from lawdsl.runners.sweeps.machine import Machine
+    from lawdsl.runners.sweeps.plan import Plan
+    from lawdsl.runners.sweeps.scheduler import Policy, StopRequest
+    from lawdsl.runners.sweeps.slurm import JobArray
+    from lawdsl.runners.sweeps.sweep import Sweep
+
+
+def check_combination(
+    *, slurm: bool, options: Sequence[str], address: str | None, reuse_workers: bool
+) -> None:
+    """Refuse options that exclude each other."""
+    if options and not slurm:
+        raise click.UsageError("--sbatch needs --slurm")
+    for name, is_set in (("--ray", address is not None), ("--reuse-workers", reuse_workers)):
+        if slurm and is_set:
+            raise click.UsageError(f"--slurm and {name} exclude each other")
+    if reuse_workers and address is not None:
+        raise click.UsageError("--reuse-workers and --ray exclude each other")
+
+
+def place_of(sweep: Sweep, address: str | None) -> nodes.NodeAddress | None:
+    """The place of this node where runs are shared by several; None where each runs on one."""
+    from lawdsl.runners.sweeps.nodes import this_node
+
+    most = max(how.nodes for how in sweep.how.values())
+    if most == 1:
+        return None
+    if address is not None:
+        message = f"a run is to be shared by {most} nodes, and on a Ray cluster each is done on one"
+        help = "start `lawdsl run` on each node without --ray, or use --slurm"
+        raise LawdslError(Diagnostic("R0141", message, help=help))
+    return this_node(os.environ, most)
+
+
+def follow_first_node(place: nodes.NodeAddress, policy: Policy, as_json: bool) -> int:
+    """Do on this node what node 0 says; return the exit code."""
+    from lawdsl.runners.sweeps import local, machine, workers
+    from lawdsl.runners.sweeps.nodes import follow
+    from lawdsl.runners.sweeps.scheduler import StopRequest
+
+    def announce() -> None:
+        print_message("node 0 stops the runs; a second signal ends them here")
+
+    engine = local.LocalEngine(machine.this_machine(), 1, policy, workers.WORKER)
+    with StopRequest(announce) as stop:
+        follow(place, engine, stop)
+    result = {"node": place.number}
+    code = finish("run", result, (), ok=True, as_json=as_json, show=lambda: None)
+    return stop.code if stop.count else code
+
+
+def submit_runs(
+    sweep: Sweep,
+    plan: Plan,
+    policy: Policy,
+    jobs: int | None,
+    options: Sequence[str],
+    *,
+    as_json: bool,
+) -> int:
+    """Write and submit job arrays for the runs that are not done; return the exit code."""
+    from lawdsl.runners.sweeps.slurm import submit, write_arrays
+
+    free = [run for run in plan.to_do if not run.state.held_by]
+    written = write_arrays(sweep, free, policy, jobs=jobs, options=options)
+    arrays = [submit(array) for array in written]
+    result = {"plan": plan.to_json(), "arrays": [_array_json(array) for array in arrays]}
+
+    def show() -> None:
+        for array in arrays:
+            runs = f"{array.runs} runs" if array.runs > 1 else "1 run"
+            if array.job:
+                click.echo(f"submitted {runs} as job {array.job}: {array.script}")
+            else:
+                click.echo(f"sbatch {shlex.quote(str(array.script))}   # {runs}")
+        if arrays:
+            click.echo("their state: lawdsl run SWEEP.toml --dry-run")
+
+    diagnostics = plan.warnings if as_json else ()
+    return finish("run", result, diagnostics, ok=True, as_json=as_json, show=show)
+
+
+def _array_json(array: JobArray) -> dict[str, Any]:
+    return {"script": str(array.script), "runs": array.runs, "job": array.job or None}
+
+
+@contextmanager
+def all_nodes(
+    sweep: Sweep,
+    engine: local.LocalEngine | ray.RayEngine,
+    place: nodes.NodeAddress | None,
+    stop: StopRequest,
+) -> Iterator[local.LocalEngine | ray.RayEngine | nodes.NodesEngine]:
+    """The engine itself; where runs are shared by nodes, that of all nodes, which have joined."""
+    from lawdsl.runners.sweeps import local
+    from lawdsl.runners.sweeps.nodes import lead
+
+    if place is None or not isinstance(engine, local.LocalEngine):
+        yield engine
+        return
+    every = lead(place, max(how.nodes for how in sweep.how.values()), engine, stop)
+    try:
+        yield every
+    finally:
+        every.dismiss()
+
+
+@contextmanager
+def slurm_machine(
+    jobs: int | None,
+) -> Iterator[tuple[Machine, int, local.LocalEngine]]:
+    """This machine, for the plan alone; an unlimited array counts as one run at a time."""
+    from lawdsl.runners.sweeps import local, machine
+
+    here = machine.this_machine()
+    yield here, jobs or 1, local.LocalEngine(here, 1)

@@ -1,0 +1,172 @@
+"""A process that does run after run: libraries are loaded and models compiled once.
+
+The process reads an order a line from its standard input, {"folder": …, "log": …}, and answers with
+the exit code of that run. One that fails, runs out of memory or is stopped ends with that code, so
+that the next run begins in a new process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..spec import ExecutionConfig, RunOrder
+from .run_folders import LOG, end_record, end_stamp, log_tail
+from .workers import WorkerExit, environment_of, exit_reason
+
+SERVE = "--serve"
+CLOSE_SECONDS = 10.0  # for a process that does no run to unload its libraries
+
+
+def shape_key(order: RunOrder, gpus: Sequence[str]) -> Hashable:
+    """What two runs have in common where one process can do both, with a model compiled once.
+
+    Args:
+        order: the order of a run.
+        gpus: that it uses.
+
+    Returns:
+        A value that is equal for both. Whether the shapes are those that were compiled, the process
+        itself decides.
+    """
+    return (
+        order.run.model.name,
+        order.run.training.model_dump_json(),
+        order.how.model_dump_json(),
+        tuple(gpus),
+    )
+
+
+@dataclass
+class ReusableProcess:
+    """A process that does one run after another.
+
+    Attributes:
+        process: it.
+        key: the shape of its runs, see `shape_key`.
+        gpus: that it uses.
+        received: what it has answered and nobody has read.
+    """
+
+    process: subprocess.Popen[bytes]
+    key: Hashable
+    gpus: tuple[str, ...] = ()
+    received: bytes = b""
+
+    def answer(self) -> int | None:
+        """The exit code of the run that it has done; None while it is at work or has ended."""
+        assert self.process.stdout is not None
+        with suppress(BlockingIOError):
+            self.received += os.read(self.process.stdout.fileno(), 4096)
+        line, end, self.received = self.received.partition(b"\n")
+        if end:
+            return int(line)
+        self.received = line
+        return None
+
+    def close(self) -> None:
+        """End the process, which does no run."""
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+        try:
+            self.process.wait(CLOSE_SECONDS)  # at the end of its input it ends by itself
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@dataclass
+class ReusedWorker:
+    """A run that such a process does; the interface of `workers.Worker`.
+
+    Attributes:
+        before: the stamp of an end that the run's folder had before.
+    """
+
+    folder: Path
+    reusable: ReusableProcess
+    before: tuple[int, int]
+
+    def exit(self) -> WorkerExit | None:
+        """How the run ended; None while it is active."""
+        ended = self.reusable.process.poll()  # before the answer, which may come meanwhile
+        code = self.reusable.answer()
+        code = ended if code is None else code
+        if code is None:
+            return None
+        end = end_record(self.folder) if end_stamp(self.folder) != self.before else {}
+        return WorkerExit(code, exit_reason(code), end, tuple(log_tail(self.folder)))
+
+    def send_signal(self, number: int) -> None:
+        """Ask it to save and end, by SIGTERM; any other signal is for all that it has started."""
+        process = self.reusable.process
+        with suppress(ProcessLookupError):
+            if number == signal.SIGTERM:
+                process.send_signal(number)
+            elif process.poll() is None:
+                os.killpg(process.pid, number)
+
+
+def start_reusable(
+    folder: Path,
+    how: ExecutionConfig,
+    command: Sequence[str],
+    gpus: Sequence[str],
+    key: Hashable,
+    runs_per_gpu: int = 1,
+) -> ReusableProcess:
+    """Start a process that does run after run.
+
+    Args:
+        folder: of its first run, to whose log it writes until it has the order.
+        how: how its runs are run; one process each.
+        command: an interpreter and what it runs.
+        gpus: that it may use, as CUDA calls them; none if the runs name their own.
+        key: the shape of its runs.
+        runs_per_gpu: the number of runs that share each GPU.
+
+    Returns:
+        The process.
+
+    Raises:
+        OSError: the log cannot be written, or the process not started.
+    """
+    with (folder / LOG).open("ab") as log:
+        process = subprocess.Popen(
+            [*command, SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=environment_of(how, gpus or None, runs_per_gpu),
+            start_new_session=True,  # what interrupts the sweep must not reach it twice
+        )
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    return ReusableProcess(process, key, tuple(gpus))
+
+
+def give(folder: Path, reusable: ReusableProcess) -> ReusedWorker:
+    """Give a run to a process that waits for one.
+
+    Args:
+        folder: the folder of the run.
+        reusable: the process.
+
+    Returns:
+        The worker of the run. Where the process has ended meanwhile, that is how the run ended.
+    """
+    worker = ReusedWorker(folder, reusable, end_stamp(folder))
+    line = json.dumps({"folder": str(folder), "log": str(folder / LOG)}) + "\n"
+    assert reusable.process.stdin is not None
+    with suppress(BrokenPipeError):
+        reusable.process.stdin.write(line.encode())
+        reusable.process.stdin.flush()
+    return worker

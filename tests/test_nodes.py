@@ -1,0 +1,169 @@
+"""Runs that several nodes share: the same command on each, here on one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sweeps import TEXT, engine, made, planned, with_lines
+
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.runners.sweeps import nodes
+from lawdsl.runners.sweeps.nodes import Channel, NodeAddress, follow, lead, this_node
+from lawdsl.runners.sweeps.scheduler import StopRequest
+from lawdsl.runners.sweeps.sweep import read_sweep
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = with_lines(TEXT, run="processes = 4\nnodes = 2")
+LIMIT = 60
+
+
+def free_port() -> int:
+    with socket.socket() as some:
+        some.bind(("127.0.0.1", 0))
+        return some.getsockname()[1]
+
+
+def started(path: Path, node: int, port: int, **fake: Any) -> subprocess.Popen[str]:
+    """The command `lawdsl run` on a node, with the fake worker."""
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "NODE_RANK": str(node)}
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "tests" / "sweep_command.py"), "run", str(path)],
+        env={**os.environ, **place, "FAKE": json.dumps(fake), "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def until(path: Path, pattern: str) -> None:
+    end = time.monotonic() + LIMIT
+    while not list(path.parent.glob(pattern)):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_two_nodes_do_each_run_together(tmp_path: Path):
+    path, port = made(tmp_path, SHARED), free_port()
+    both = [started(path, node, port) for node in (1, 0)]
+    ended = [process.communicate(timeout=LIMIT) for process in both]
+    assert [process.returncode for process in both] == [0, 0], ended
+    assert {run.state.status for run in planned(path).runs} == {"done"}
+    for run in planned(path).runs:
+        first = [json.loads(line) for line in ranks(run.folder / "log.txt")]
+        second = [json.loads(line) for line in ranks(run.folder / "log-1.txt")]
+        assert [one["RANK"] for one in first] == ["1"]
+        assert sorted(one["RANK"] for one in second) == ["2", "3"]
+        assert sorted(one["LOCAL_RANK"] for one in second) == ["0", "1"]
+        assert {one["WORLD_SIZE"] for one in first + second} == {"4"}
+        assert {one["LOCAL_WORLD_SIZE"] for one in first + second} == {"2"}
+
+
+def ranks(log: Path) -> list[str]:
+    return [line for line in log.read_text().splitlines() if line.startswith('{"RANK"')]
+
+
+def test_a_signal_to_the_first_node_saves_and_ends_all_and_they_go_on(tmp_path: Path):
+    path, port = made(tmp_path, SHARED), free_port()
+    both = [started(path, node, port, small={"seconds": 0.2}) for node in (0, 1)]
+    until(path, "runs/small*/points.jsonl")
+    both[0].send_signal(signal.SIGTERM)
+    ended = [process.communicate(timeout=LIMIT) for process in both]
+    assert [process.returncode for process in both] == [75, 0], ended
+    both = [started(path, node, port) for node in (0, 1)]
+    ended = [process.communicate(timeout=LIMIT) for process in both]
+    assert [process.returncode for process in both] == [0, 0], ended
+    assert {run.state.status for run in planned(path).runs} == {"done"}
+
+
+def test_where_the_first_node_is_lost_the_others_say_so(tmp_path: Path):
+    path, port = made(tmp_path, SHARED), free_port()
+    both = [started(path, node, port, small={"seconds": 0.2}) for node in (0, 1)]
+    until(path, "runs/small*/points.jsonl")
+    both[0].kill()
+    both[0].communicate(timeout=LIMIT)
+    _, error = both[1].communicate(timeout=LIMIT)
+    assert both[1].returncode != 0 and "error[R0142]: the connection to node 0 was lost" in error
+    assert "Traceback" not in error
+
+
+def test_where_another_node_is_lost_the_rest_is_left(tmp_path: Path):
+    path, port = made(tmp_path, SHARED), free_port()
+    fake = {"small": {"seconds": 0.02}, "large": {"seconds": 0.02}}
+    both = [started(path, node, port, **fake) for node in (0, 1)]
+    until(path, "runs/*/points.jsonl")
+    both[1].kill()
+    both[1].communicate(timeout=LIMIT)
+    _, error = both[0].communicate(timeout=LIMIT)
+    assert both[0].returncode == 1, error
+    assert "warning[R0116]" in error and "node 1 was lost" in error
+
+
+# --- which node this is
+
+
+@pytest.mark.parametrize("name", ["NODE_RANK", "GROUP_RANK"])
+def test_a_node_is_told_by_the_variables_of_torchrun(name: str):
+    said = {name: "1", "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
+    assert this_node(said, 2) == NodeAddress(1, "host", 29500)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"NODE_RANK": "2"}, {"NODE_RANK": "-1"}, {"MASTER_ADDR": ""}, {"MASTER_PORT": "70000"}],
+    ids=lambda wrong: "=".join(*wrong.items()),
+)
+def test_variables_that_say_no_node_are_refused(wrong: dict[str, str]):
+    said = {"NODE_RANK": "1", "MASTER_ADDR": "host", "MASTER_PORT": "29500"} | wrong
+    with pytest.raises(LawdslError) as error:
+        this_node(said, 2)
+    assert error.value.diagnostics[0].code == "R0141"
+    assert "NODE_RANK=0 lawdsl run" in error.value.diagnostics[0].help
+
+
+@pytest.mark.parametrize("number", [0, 2, "1", None])
+def test_what_is_no_node_of_the_run_is_refused(number: object):
+    place = NodeAddress(0, "127.0.0.1", free_port())
+
+    def join() -> None:
+        with suppress(ConnectionRefusedError), socket.socket() as stranger:
+            time.sleep(0.1)
+            stranger.connect((place.address, place.port))
+            Channel(stranger).send({"node": number, "version": nodes.__version__})
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=join)
+    thread.start()
+    with StopRequest() as stop, pytest.raises(LawdslError) as error:
+        lead(place, 2, engine(), stop)
+    thread.join()
+    assert "a node joined as number" in error.value.diagnostics[0].message
+    assert error.value.diagnostics[0].code == "R0142"
+
+
+def test_nodes_that_never_come_are_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(nodes, "JOIN_SECONDS", 0.1)
+    place = NodeAddress(0, "127.0.0.1", free_port())
+    with StopRequest() as stop, pytest.raises(LawdslError) as error:
+        lead(place, 3, engine(), stop)
+    assert "node 1 has not joined" in error.value.diagnostics[0].message
+    with StopRequest() as stop, pytest.raises(LawdslError) as error:
+        follow(NodeAddress(1, "127.0.0.1", place.port), engine(), stop)
+    assert "node 0 cannot be reached" in error.value.diagnostics[0].message
+
+
+def test_processes_that_nodes_cannot_share_are_a_mistake_in_the_sweep(tmp_path: Path):
+    path = made(tmp_path, with_lines(TEXT, run="processes = 3\nnodes = 2"))
+    with pytest.raises(LawdslError) as error:
+        read_sweep(path)
+    assert "2 nodes cannot share 3 processes" in str(error.value)

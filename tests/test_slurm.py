@@ -1,0 +1,161 @@
+"""Sweeps as Slurm job arrays: the scripts are run by bash, with stand-ins for Slurm's programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import sweeps
+from click.testing import CliRunner
+from sweeps import TEXT, made, planned, with_lines
+
+from lawdsl.cli import cli
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.runners.run import locks
+from lawdsl.runners.sweeps import inputs, workers
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMIT = 60
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which stand-ins for sbatch and scontrol write down how they are called."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, answer in (("sbatch", "echo 4711"), ("scontrol", "")):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\necho "$@" >> {shlex.quote(str(programs))}/{name}.calls\n')
+        program.write_text(program.read_text() + answer + "\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(inputs, "describe", sweeps.inspect)
+    monkeypatch.setattr(workers, "WORKER", sweeps.WORKER)
+    return programs
+
+
+def lawdsl(*arguments: object) -> dict[str, object]:
+    done = CliRunner().invoke(cli, [*map(str, arguments), "--json"], standalone_mode=False)
+    assert done.exception is None, done.exception
+    return json.loads(done.stdout)["result"]
+
+
+def task(script: Path, number: int, **fake: object) -> subprocess.Popen[bytes]:
+    """A task of an array, as Slurm starts it."""
+    variables = {"SLURM_ARRAY_TASK_ID": str(number), "SLURM_ARRAY_JOB_ID": "4711"}
+    return subprocess.Popen(
+        ["bash", str(script)],
+        env={**os.environ, **variables, "FAKE": json.dumps(fake), "PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_each_task_does_one_run(tmp_path: Path, slurm: Path):
+    path = made(tmp_path)
+    result = lawdsl("run", path, "--slurm", "--jobs", "3", "--sbatch=--partition=gpu")
+    (array,) = result["arrays"]
+    assert (array["runs"], array["job"]) == (6, "4711")
+    script = Path(array["script"])
+    assert (slurm / "sbatch.calls").read_text().split() == ["--parsable", str(script)]
+    text = script.read_text()
+    for line in ("--array=0-5%3", "--requeue", "--cpus-per-task=1", "--nodes=1"):
+        assert f"#SBATCH {line}\n" in text
+    assert "gpus-per-node" not in text
+    # options of the user come last: of two that contradict each other, sbatch takes the last
+    directives = [line for line in text.splitlines() if line.startswith("#SBATCH")]
+    assert directives[-1] == "#SBATCH --partition=gpu"
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
+    assert task(script, 2).wait(LIMIT) == 0
+    folders = json.loads(script.with_suffix(".json").read_text())["folders"]
+    states = {str(run.folder): run.state.status for run in planned(path).runs}
+    assert states.pop(folders[2]) == "done"
+    assert set(states.values()) == {"begun"}
+    # what is done is no part of the next array
+    assert lawdsl("run", path, "--slurm")["arrays"][0]["runs"] == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+def test_a_task_that_is_stopped_is_saved_and_goes_back_into_the_queue_at_its_time_limit(
+    tmp_path: Path, slurm: Path, number: signal.Signals
+):
+    path = made(tmp_path)
+    script = Path(lawdsl("run", path, "--slurm")["arrays"][0]["script"])
+    folder = Path(json.loads(script.with_suffix(".json").read_text())["folders"][0])
+    process = task(script, 0, _seed={"seconds": 0.1})
+    end = time.monotonic() + LIMIT
+    while not (folder / "points.jsonl").exists():
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
+    process.send_signal(number)
+    assert process.wait(LIMIT) == 75
+    step = json.loads((folder / "checkpoint.json").read_text())["step"]
+    calls = slurm / "scontrol.calls"
+    if number == signal.SIGUSR1:
+        assert calls.read_text() == "requeue 4711_0\n"
+    else:  # `scancel` sends it too
+        assert not calls.exists()
+    assert task(script, 0).wait(LIMIT) == 0
+    assert f"begins at step {step} " in (folder / "log.txt").read_text()
+
+
+def test_a_task_takes_back_the_run_that_it_held_on_a_node_that_was_lost(
+    tmp_path: Path, slurm: Path
+):
+    path = made(tmp_path)
+    script = Path(lawdsl("run", path, "--slurm")["arrays"][0]["script"])
+    folder = Path(json.loads(script.with_suffix(".json").read_text())["folders"][0])
+    lost = {"host": "gone", "pid": 1, "since": "now"}
+    (folder / "lock").write_text(json.dumps(lost))
+    assert task(script, 0).wait(LIMIT) == 1  # it may be at work there
+    assert locks.named(folder) == lost
+    (folder / "slurm.json").write_text(json.dumps({"job": "4711_0", "host": "gone"}))
+    assert task(script, 0).wait(LIMIT) == 0
+
+
+def test_runs_with_other_resources_are_arrays_of_their_own(tmp_path: Path, slurm: Path):
+    text = with_lines(TEXT, run='device = "cuda"\nprocesses = 4')
+    text = text.replace("learning_rate = 1e-2", "learning_rate = 1e-2\nnodes = 2\nthreads = 3")
+    arrays = lawdsl("run", made(tmp_path, text), "--slurm")["arrays"]
+    texts = [Path(array["script"]).read_text() for array in arrays]
+    assert [array["runs"] for array in arrays] == [3, 3]
+    shared = next(text for text in texts if "--nodes=2" in text)
+    alone = next(text for text in texts if "--nodes=1" in text)
+    assert "#SBATCH --gpus-per-node=2" in shared and "#SBATCH --cpus-per-task=6" in shared
+    assert "#SBATCH --gpus-per-node=4" in alone and "srun" not in alone
+    assert "srun" in shared and "export MASTER_ADDR=" in shared
+    for array in arrays:
+        assert subprocess.run(["bash", "-n", array["script"]], check=False).returncode == 0
+
+
+def test_an_array_that_slurm_refuses_is_reported_and_stays(tmp_path: Path, slurm: Path):
+    (slurm / "sbatch").write_text(
+        "#!/bin/sh\necho 'sbatch: error: invalid partition' >&2; exit 1\n"
+    )
+    done = CliRunner().invoke(cli, ["run", str(made(tmp_path)), "--slurm"], standalone_mode=False)
+    assert isinstance(done.exception, LawdslError)
+    (diagnostic,) = done.exception.diagnostics
+    assert diagnostic.code == "R0143" and "invalid partition" in diagnostic.message
+    assert list((tmp_path / "runs" / "slurm").glob("array-*.sh"))
+
+
+def test_without_slurm_the_command_for_it_is_printed(
+    tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", "")
+    done = CliRunner().invoke(cli, ["run", str(made(tmp_path)), "--slurm"], standalone_mode=False)
+    (script,) = (tmp_path / "runs" / "slurm").glob("array-*.sh")
+    assert done.exception is None and f"sbatch {script}   # 6 runs" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--sbatch=--time=1"], ["--slurm", "--ray", "auto"], ["--slurm", "--reuse-workers"]],
+)
+def test_options_that_exclude_each_other_are_refused(tmp_path: Path, options: list[str]):
+    done = CliRunner().invoke(cli, ["run", str(made(tmp_path)), *options])
+    assert done.exit_code == 2
