@@ -458,7 +458,7 @@ def test_runs_at_once_are_spread_over_the_gpus():
     machine = Machine(cores=2, gpus={"0": "", "1": ""})
     used: list[str] = []
     for _ in range(4):
-        used += engine(machine=machine)._gpus(ExecutionConfig(), used)
+        used += engine(machine=machine).gpus_for(ExecutionConfig(), used)
     assert used == ["0", "1", "0", "1"]
 
 

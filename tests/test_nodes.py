@@ -53,6 +53,7 @@ def until(path: Path, pattern: str) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_two_nodes_do_each_run_together(tmp_path: Path):
     path, port = made(tmp_path, SHARED), free_port()
     both = [started(path, node, port) for node in (1, 0)]
@@ -73,6 +74,7 @@ def ranks(log: Path) -> list[str]:
     return [line for line in log.read_text().splitlines() if line.startswith('{"RANK"')]
 
 
+@pytest.mark.slow
 def test_a_signal_to_the_first_node_saves_and_ends_all_and_they_go_on(tmp_path: Path):
     path, port = made(tmp_path, SHARED), free_port()
     both = [started(path, node, port, small={"seconds": 0.2}) for node in (0, 1)]
@@ -86,6 +88,7 @@ def test_a_signal_to_the_first_node_saves_and_ends_all_and_they_go_on(tmp_path: 
     assert {run.state.status for run in planned(path).runs} == {"done"}
 
 
+@pytest.mark.slow
 def test_where_the_first_node_is_lost_the_others_say_so(tmp_path: Path):
     path, port = made(tmp_path, SHARED), free_port()
     both = [started(path, node, port, small={"seconds": 0.2}) for node in (0, 1)]
@@ -97,6 +100,7 @@ def test_where_the_first_node_is_lost_the_others_say_so(tmp_path: Path):
     assert "Traceback" not in error
 
 
+@pytest.mark.slow
 def test_where_another_node_is_lost_the_rest_is_left(tmp_path: Path):
     path, port = made(tmp_path, SHARED), free_port()
     fake = {"small": {"seconds": 0.02}, "large": {"seconds": 0.02}}
@@ -151,6 +155,7 @@ def test_what_is_no_node_of_the_run_is_refused(number: object):
     assert error.value.diagnostics[0].code == "R0142"
 
 
+@pytest.mark.slow
 def test_nodes_that_never_come_are_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(nodes, "JOIN_SECONDS", 0.1)
     place = NodeAddress(0, "127.0.0.1", free_port())

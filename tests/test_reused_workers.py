@@ -63,6 +63,7 @@ def test_a_process_does_all_runs_of_a_model(tmp_path: Path):
     assert not set.intersection(*by_model.values())
 
 
+@pytest.mark.slow
 def test_no_more_processes_than_runs_at_once(tmp_path: Path):
     path = made(tmp_path)
     assert {outcome.status for outcome in done(path, jobs=2).values()} == {"done"}
@@ -88,6 +89,7 @@ def test_a_run_that_diverges_leaves_its_process_to_the_next(tmp_path: Path, fake
     )
 
 
+@pytest.mark.slow
 def test_wrong_input_and_lack_of_memory_are_judged_as_ever(tmp_path: Path, fake):
     path = made(tmp_path)
     fake(**{FIRST: {"wrong": "error[R0503]: it has changed"}, "large_code=1": {"memory": 4}})

@@ -100,6 +100,7 @@ def test_a_skeleton_is_the_model_without_its_weights(initialization: str):
     assert not torch.nn.Linear(2, 2).weight.is_meta
 
 
+@pytest.mark.slow
 def test_wrong_weights_are_the_same_mistake_in_all_processes(data: Path, tmp_path: Path):
     source = tmp_path / "model"
     source.mkdir()
@@ -115,6 +116,7 @@ def test_wrong_weights_are_the_same_mistake_in_all_processes(data: Path, tmp_pat
 # --- checkpoints
 
 
+@pytest.mark.slow
 def test_each_process_writes_its_part_and_any_number_goes_on(data: Path, tmp_path: Path):
     alone = ordered(tmp_path, "alone", runs.order(data, **SHORT))
     assert runs.do(alone) == 0
@@ -192,6 +194,7 @@ def test_a_damaged_part_makes_the_run_fall_back(data: Path, tmp_path: Path, chan
     assert not runs.differences(place, unbroken)
 
 
+@pytest.mark.slow
 def test_a_part_that_cannot_be_written_ends_all_and_leaves_the_checkpoint_before(
     data: Path, tmp_path: Path
 ):

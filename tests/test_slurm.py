@@ -79,6 +79,7 @@ def test_each_task_does_one_run(tmp_path: Path, slurm: Path):
     assert lawdsl("run", path, "--slurm")["arrays"][0]["runs"] == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
 def test_a_task_that_is_stopped_is_saved_and_goes_back_into_the_queue_at_its_time_limit(
     tmp_path: Path, slurm: Path, number: signal.Signals
@@ -103,6 +104,7 @@ def test_a_task_that_is_stopped_is_saved_and_goes_back_into_the_queue_at_its_tim
     assert f"begins at step {step} " in (folder / "log.txt").read_text()
 
 
+@pytest.mark.slow
 def test_a_task_takes_back_the_run_that_it_held_on_a_node_that_was_lost(
     tmp_path: Path, slurm: Path
 ):

@@ -270,8 +270,8 @@ def lead(place: NodeAddress, nodes: int, local: LocalEngine, stop: StopRequest) 
     try:
         listener = socket.create_server(("", place.port), backlog=nodes)
     except OSError as error:
-        message = f"node 0 cannot listen at port {place.port}: {error.strerror}"
-        raise LawdslError(Diagnostic("R0142", message, help="choose another MASTER_PORT")) from None
+        text = f"node 0 cannot listen at port {place.port}: {error.strerror}"
+        raise LawdslError(Diagnostic("R0142", text, help="choose another MASTER_PORT")) from None
     waiting: list[Channel] = []  # connected, and their number not known yet
     with ExitStack() as failing, listener:
         listener.settimeout(POLL)
