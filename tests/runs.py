@@ -255,7 +255,9 @@ def differences(folder: Path, wanted: Path) -> list[str]:
         found.append("the files of the model")
     # a stable run keeps checkpoints for its branches
     entries = (*ENTRIES, "checkpoints") if read_order(folder).branch_steps else ENTRIES
-    found += [f"{name} is left" for name in os.listdir(folder) if name not in entries]
+    # nothing depends on curves, which are written where TensorBoard is installed
+    left = [name for name in os.listdir(folder) if not name.startswith("events.out.")]
+    found += [f"{name} is left" for name in left if name not in entries]
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,23 @@ import numpy as np
 import pytest
 import runs
 import torch
+import torch.distributed as dist
 from safetensors.torch import load_file, safe_open, save_file
+from torch.distributed.tensor import DTensor
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from lawdsl.runners import spec
 from lawdsl.runners.run.exit_status import CHECKPOINTS
 from lawdsl.runners.training import export, models
+from lawdsl.runners.training.distributed import ParallelContext
+from lawdsl.runners.training.sharded_weights import sharded_model
+from lawdsl.runners.training.sharding import rows_of
 
 DIGITS = 1e-6
 SHORT: dict[str, Any] = {"steps": 12, "evaluate": (0, 5, 10, 12)}
 # so small a learning rate leaves float32 weights as they are, and so shows those of step 0
 UNCHANGED: dict[str, Any] = {"steps": 1, "evaluate": (0, 1), "learning_rate": 1e-300}
 UNTIED = {**runs.QWEN2, "tie_word_embeddings": False, "vocab_size": 258}
-WORLDS = [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
 
 
 def ordered(folder: Path, name: str, order: spec.RunOrder) -> Path:
@@ -47,7 +52,33 @@ def log(place: Path) -> str:
 # --- initial weights
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.fixture
+def first_of_two() -> Iterator[ParallelContext]:
+    """The first of two processes; what the other one would send does not come."""
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    yield ParallelContext(0, 2, torch.device("cpu"), "cpu")
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("config", [runs.QWEN2, UNTIED], ids=["tied", "untied"])
+def test_a_process_has_its_rows_of_the_weights_that_one_process_draws(
+    config: dict[str, Any], data: Path, first_of_two: ParallelContext
+):
+    how = {"processes": 2, "sharded": True}
+    model, loss, _ = sharded_model(runs.order(data, config, how=how, seed=5), first_of_two)
+    drawn = dict(models.load(config, "width-scaled", 5).named_parameters())
+    found = dict(model.named_parameters())
+    assert found.keys() == drawn.keys()
+    for name, parameter in found.items():
+        assert isinstance(parameter, DTensor)
+        begin, end = rows_of(parameter, first_of_two, 0)
+        assert (begin, end) == (0, -(-len(drawn[name]) // 2))
+        assert torch.equal(parameter.to_local(), drawn[name][begin:end])
+    assert (model.lm_head.weight is model.model.embed_tokens.weight) == (config is runs.QWEN2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [2, 3, 4])
 def test_weights_are_drawn_as_by_one_process(data: Path, tmp_path: Path, world: int):
     values = {**UNCHANGED, "seed": 5, "batch": 12}
     alone = ordered(tmp_path, "alone", runs.order(data, **values))
@@ -206,6 +237,34 @@ def test_a_part_that_cannot_be_written_ends_all_and_leaves_the_checkpoint_before
     assert answer["log"].count("error[R0403]: the checkpoint of step 8 cannot be written") == 2
     assert "another process of the run could not write its part" in answer["log"]
     assert "Traceback" not in answer["log"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [{"processes": 2, "sharded": True}, {}], ids=["sharded", "one"])
+def test_a_branch_begins_from_the_parts_of_its_stable_run(
+    data: Path, tmp_path: Path, after: dict[str, Any]
+):
+    how = {"processes": 2, "sharded": True}
+    values: dict[str, Any] = {"warmup": 2, "evaluate": (0, 5, 10)}
+    stable = runs.order(data, how=how, steps=12, schedule="constant", label="stable", **values)
+    stable = stable.model_copy(update={"branch_steps": (5, 12)})
+    place = ordered(tmp_path, "stable", stable)
+    assert do(place, 2) == [0, 0], log(place)
+    assert runs.saved(place) == ["step-00000005", "step-00000012"]
+    decay = {"steps": 15, "schedule": "warmup-stable-decay", "decay": 3}
+    values["evaluate"] = (0, 5, 10, 15)
+    alone = ordered(tmp_path, "alone", runs.order(data, how=how, **decay, **values))
+    assert do(alone, 2) == [0, 0], log(alone)
+    branch = runs.order(data, how=after, **decay, **values)
+    branch = branch.model_copy(update={"prefix": spec.Prefix(folder="stable", step=12)})
+    begun = ordered(tmp_path, "branch", branch)
+    world = branch.how.processes
+    # nobody is asked to stop, because no update before step 12 is made
+    assert do(begun, world, stop=12) == [0] * world, log(begun)
+    if world > 1:
+        assert runs.differences(begun, alone) == []
+    np.testing.assert_allclose(runs.losses(begun), runs.losses(alone), rtol=DIGITS, atol=0)
+    assert runs.saved(place) == ["step-00000005", "step-00000012"]  # a branch changes nothing
 
 
 # --- precision and the trained model

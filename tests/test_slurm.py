@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from sweeps import TEXT, made, planned, with_lines
 from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import locks
-from lawdsl.runners.sweeps import inputs, workers
+from lawdsl.runners.sweeps import array_task, inputs, scheduler, workers
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 60
@@ -55,6 +56,12 @@ def task(script: Path, number: int, **fake: object) -> subprocess.Popen[bytes]:
     )
 
 
+def tasks_of(script: Path) -> list[list[Path]]:
+    """The folders of the runs of each task."""
+    tasks = json.loads(script.with_suffix(".json").read_text())["tasks"]
+    return [[Path(folder) for folder in task] for task in tasks]
+
+
 def test_each_task_does_one_run(tmp_path: Path, slurm: Path):
     path = made(tmp_path)
     result = lawdsl("run", path, "--slurm", "--jobs", "3", "--sbatch=--partition=gpu")
@@ -71,12 +78,91 @@ def test_each_task_does_one_run(tmp_path: Path, slurm: Path):
     assert directives[-1] == "#SBATCH --partition=gpu"
     assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
     assert task(script, 2).wait(LIMIT) == 0
-    folders = json.loads(script.with_suffix(".json").read_text())["folders"]
-    states = {str(run.folder): run.state.status for run in planned(path).runs}
-    assert states.pop(folders[2]) == "done"
+    folders = tasks_of(script)
+    states = {run.folder: run.state.status for run in planned(path).runs}
+    assert [states.pop(folder) for folder in folders[2]] == ["done"]
     assert set(states.values()) == {"begun"}
     # what is done is no part of the next array
     assert lawdsl("run", path, "--slurm")["arrays"][0]["runs"] == 5
+
+
+BRANCHED = TEXT.replace("[run]\n", "[schedule]\nbranches = [0.25, 1]\ndecay = 0.2\n[run]\n")
+
+
+def begins(folder: Path) -> list[str]:
+    return re.findall(r"begins at step (\d+)", (folder / "log.txt").read_text())
+
+
+def test_branches_are_done_in_the_task_of_their_stable_run_after_it(
+    tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scheduler, "POLL", 0.01)
+    path = made(tmp_path, BRANCHED)
+    (array,) = lawdsl("run", path, "--slurm")["arrays"]
+    script = Path(array["script"])
+    assert array["runs"] == 18 and "--array=0-5\n" in script.read_text()
+    plan = {run.folder: run.order for run in planned(path).runs}
+    for folders in tasks_of(script):
+        stable = next(folder for folder in folders if plan[folder].branch_steps)
+        prefixes = [order.prefix for f in folders if (order := plan[f]) and f != stable]
+        assert [prefix and prefix.folder for prefix in prefixes] == [stable.name] * 2
+    folders = tasks_of(script)[0]
+    assert array_task.main([str(script.with_suffix(".json")), "0"]) == 0
+    assert sorted(begins(folder) for folder in folders) == [["0"], ["16"], ["4"]]
+    states = {run.folder: run.state.status for run in planned(path).runs}
+    assert {states[folder] for folder in folders} == {"done"}
+
+
+@pytest.mark.slow
+def test_a_task_of_branches_that_is_stopped_goes_on_and_branches_alone_are_tasks(
+    tmp_path: Path, slurm: Path
+):
+    path = made(tmp_path, BRANCHED)
+    script = Path(lawdsl("run", path, "--slurm")["arrays"][0]["script"])
+    folders = tasks_of(script)[0]
+    process = task(script, 0, _stable={"seconds": 0.1})
+    end = time.monotonic() + LIMIT
+    # the first branch can begin while the stable run goes on
+    while not any(list(folder.glob("checkpoints/step-*")) for folder in folders):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(LIMIT) == 75
+    assert (slurm / "scontrol.calls").read_text() == "requeue 4711_0\n"
+    assert (
+        task(script, 0, **{"steps=20": {"wrong": "error[R0503]: it has changed"}}).wait(LIMIT) == 1
+    )
+    states = {run.folder: run.state.status for run in planned(path).runs if run.folder in folders}
+    assert sorted(states.values()) == ["done", "done", "failed"]
+    (left,) = (folder for folder, status in states.items() if status == "failed")
+    # its stable run is done, so that it need not wait
+    again = Path(lawdsl("run", path, "--slurm")["arrays"][0]["script"])
+    tasks = tasks_of(again)
+    assert [left] in tasks and len(tasks) == 6
+    assert task(again, tasks.index([left])).wait(LIMIT) == 0
+    assert begins(left)[-1] == "16"
+
+
+def test_branches_of_a_stable_run_that_another_process_does_are_left_to_it(
+    tmp_path: Path, slurm: Path
+):
+    path = made(tmp_path, BRANCHED)
+    (stable, *_) = (run for run in planned(path).runs if run.order.branch_steps)
+    stable.folder.mkdir(parents=True)
+    (stable.folder / "lock").write_text(json.dumps({"host": "other", "pid": 1, "since": "now"}))
+    (array,) = lawdsl("run", path, "--slurm")["arrays"]
+    assert array["runs"] == 15
+
+
+def test_a_precision_that_is_chosen_without_a_gpu_is_reported(tmp_path: Path, slurm: Path):
+    path = made(tmp_path, with_lines(TEXT, run='device = "cuda"'))
+    for texts in (["small", "large"], []):
+        done = CliRunner().invoke(cli, ["run", str(path), "--slurm", "--json"])
+        found = [d for d in json.loads(done.stdout)["diagnostics"] if d["code"] == "R0144"]
+        # those that have begun keep their precision
+        assert [d["message"].split()[0] for d in found] == texts
+        assert all("is trained in float32" in d["message"] for d in found)
+    assert {run.order.run.training.precision for run in planned(path).runs} == {"float32"}
 
 
 @pytest.mark.slow
@@ -86,7 +172,7 @@ def test_a_task_that_is_stopped_is_saved_and_goes_back_into_the_queue_at_its_tim
 ):
     path = made(tmp_path)
     script = Path(lawdsl("run", path, "--slurm")["arrays"][0]["script"])
-    folder = Path(json.loads(script.with_suffix(".json").read_text())["folders"][0])
+    (folder,) = tasks_of(script)[0]
     process = task(script, 0, _seed={"seconds": 0.1})
     end = time.monotonic() + LIMIT
     while not (folder / "points.jsonl").exists():
@@ -110,7 +196,7 @@ def test_a_task_takes_back_the_run_that_it_held_on_a_node_that_was_lost(
 ):
     path = made(tmp_path)
     script = Path(lawdsl("run", path, "--slurm")["arrays"][0]["script"])
-    folder = Path(json.loads(script.with_suffix(".json").read_text())["folders"][0])
+    (folder,) = tasks_of(script)[0]
     lost = {"host": "gone", "pid": 1, "since": "now"}
     (folder / "lock").write_text(json.dumps(lost))
     assert task(script, 0).wait(LIMIT) == 1  # it may be at work there

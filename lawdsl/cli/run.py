@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from lawdsl.cli.run_places import (
     place_of,
     slurm_machine,
     submit_runs,
+    unseen_gpus,
 )
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.optional_packages import needs
@@ -149,6 +151,9 @@ def run(
         inputs = inputs_of(read, machine=cluster)
         orders = orders_of(read, inputs, cluster)
         plan = plan_of(read, inputs, orders, cluster, at_once, jobs_per_gpu)
+        if slurm:
+            warnings = (*plan.warnings, *unseen_gpus(read, plan, cluster))
+            plan = replace(plan, warnings=warnings)
         export.refuse_overwriting(read, plan.runs)
         planned = plan.to_json()
         if not as_json:

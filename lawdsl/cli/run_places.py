@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,9 +77,16 @@ def submit_runs(
     as_json: bool,
 ) -> int:
     """Write and submit job arrays for the runs that are not done; return the exit code."""
+    from lawdsl.runners.sweeps.branches import can_begin
     from lawdsl.runners.sweeps.slurm import submit, write_arrays
 
-    free = [run for run in plan.to_do if not run.state.held_by]
+    held = {run.folder for run in plan.to_do if run.state.held_by}
+    # a branch whose stable run another process does would train all steps itself
+    free = [
+        run
+        for run in plan.to_do
+        if run.folder not in held and can_begin(run.folder, run.order, held)
+    ]
     written = write_arrays(sweep, free, policy, jobs=jobs, options=options)
     arrays = [submit(array) for array in written]
     result = {"plan": plan.to_json(), "arrays": [_array_json(array) for array in arrays]}
@@ -130,4 +138,28 @@ def slurm_machine(
     from lawdsl.runners.sweeps import local, machine
 
     here = machine.this_machine()
-    yield here, jobs or 1, local.LocalEngine(here, 1)
+    # what fits here says nothing of the nodes
+    nodes = replace(here, gpu_bytes={}, host_bytes=None)
+    yield nodes, jobs or 1, local.LocalEngine(here, 1)
+
+
+def unseen_gpus(sweep: Sweep, plan: Plan, here: Machine) -> Iterator[Diagnostic]:
+    """Warn of models whose precision was chosen where no GPU can be seen.
+
+    Args:
+        sweep: the sweep.
+        plan: its runs.
+        here: the machine that submits them.
+
+    Returns:
+        Warnings, R0144.
+    """
+    begun = {run.order.run.model.name for run in plan.runs if run.state.status != "new"}
+    precisions = {run.order.run.model.name: run.order.run.training.precision for run in plan.runs}
+    for name, how in sweep.how.items():
+        is_chosen = sweep.training[name].precision == "auto" and name not in begun
+        if is_chosen and how.device != "cpu" and not here.gpus:
+            message = f"{name} is trained in {precisions[name]}: no GPU is seen on this machine"
+            help = 'precision = "bfloat16" in [training] where the GPUs of the nodes have it'
+            place = f"{sweep.path}: models.{name}"
+            yield Diagnostic("R0144", message, "warning", place=place, help=help)

@@ -142,6 +142,12 @@ SWEEPS: dict[str, Message] = {
         "`sbatch` says why: a partition, an account or a time limit that this cluster wants, or more "
         "than it has. Give its options with --sbatch, one each time: --sbatch=--partition=gpu.",
     ),
+    "R0144": Message(
+        "a precision that was chosen without the GPU",
+        'precision = "auto" is bfloat16 where all GPUs have it, and is decided by the machine on which '
+        "`lawdsl run --slurm` writes the runs. That one has no GPU, so the runs are in float32. Say "
+        "which precision is meant in [training]; runs that have begun keep theirs.",
+    ),
 }
 
 MODELS: dict[str, Message] = {

@@ -1,9 +1,9 @@
-"""A task of a job array -> its run, done on this node or on all nodes of the task.
+"""A task of a job array -> its runs, done on this node or on all nodes of the task.
 
     python -m lawdsl.runners.sweeps.array_task LIST.json NUMBER
 
-`slurm.write_arrays` writes the list. Exits with 0 where the run is done, 75 where a signal stopped
-it and it was saved, else with 1.
+`slurm.write_arrays` writes the list. Exits with 0 where all runs are done, 75 where a signal stopped
+one and it was saved, else with 1.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from lawdsl.core.diagnostics import LawdslError, render
 from lawdsl.core.files import write
 
 from ..run.exit_status import WRONG
-from ..run.locks import named
+from ..run.locks import named, release
 from ..spec import RunOrder, read_order
 from .local import LocalEngine
 from .machine import this_machine
@@ -27,50 +28,54 @@ from .plan import PlannedRun
 from .run_folders import read_state
 from .scheduler import Outcome, Policy, StopRequest, run_jobs
 
-RECORD = "slurm.json"  # in the folder of a run: the job and the host that did it last
+RECORD = "slurm.json"  # in the folder of a run: the job and the host that took it last
 
 
 def main(arguments: list[str]) -> int:
-    """Do the run of a task; the exit code."""
+    """Do the runs of a task; the exit code."""
     listing, number = json.loads(Path(arguments[0]).read_bytes()), int(arguments[1])
-    folder = Path(listing["folders"][number])
+    folders = [Path(folder) for folder in listing["tasks"][number]]
     try:
-        order = read_order(folder)
+        runs = [_run(folder, read_order(folder)) for folder in folders]
         with StopRequest() as stop:
-            outcome = _done(listing, folder, order, stop)
+            outcomes = _done(listing, runs, stop)
     except LawdslError as error:
         for diagnostic in error.diagnostics:
             print(render(diagnostic), file=sys.stderr)
         return WRONG
-    if outcome is None:
+    if outcomes is None:
         return stop.code if stop.count else 0
-    print(f"{order.label}: {outcome.status} {outcome.message}".rstrip(), file=sys.stderr)
-    if outcome.status == "done":
+    for outcome in outcomes:
+        message = f"{outcome.run.label}: {outcome.status} {outcome.message}"
+        print(message.rstrip(), file=sys.stderr)
+    statuses = {outcome.status for outcome in outcomes}
+    if statuses == {"done"}:
         return 0
-    return stop.code if outcome.status == "stopped" else 1
+    return stop.code if stop.count and statuses & {"stopped", "left"} else 1
 
 
 def _done(
-    listing: dict[str, Any], folder: Path, order: RunOrder, stop: StopRequest
-) -> Outcome | None:
-    """The outcome of the run; None on nodes that only help with it."""
-    machine = this_machine()
-    policy = Policy(listing["retries"], listing["halve"], listing["steal"] or _is_own_lock(folder))
-    local = LocalEngine(machine, 1, policy, tuple(listing["worker"]))
-    run = _run(folder, order)
-    if run.state.final:
-        return Outcome(run, run.state.status, run.state.message)
-    if order.how.nodes == 1:
-        _record(folder)
-        return run_jobs(local, [run], stop)[0]
-    place = this_node(os.environ, order.how.nodes)
+    listing: dict[str, Any], runs: Sequence[PlannedRun], stop: StopRequest
+) -> list[Outcome] | None:
+    """The outcomes of the runs; None on nodes that only help with them."""
+    policy = Policy(listing["retries"], listing["halve"], listing["steal"])
+    local = LocalEngine(this_machine(), 1, policy, tuple(listing["worker"]))
+    outcomes = [Outcome(r, r.state.status, r.state.message) for r in runs if r.state.final]
+    remaining = [run for run in runs if not run.state.final]
+    if not remaining:
+        return outcomes
+    nodes = remaining[0].order.how.nodes
+    if nodes == 1:
+        _take(remaining)
+        return outcomes + run_jobs(local, remaining, stop)
+    place = this_node(os.environ, nodes)
     if place.number:
         follow(place, local, stop)
         return None
-    _record(folder)
-    engine = lead(place, order.how.nodes, local, stop)
+    _take(remaining)
+    engine = lead(place, nodes, local, stop)
     try:
-        return run_jobs(engine, [run], stop)[0]
+        return outcomes + run_jobs(engine, remaining, stop)
     finally:
         engine.dismiss()
 
@@ -99,10 +104,14 @@ def _is_own_lock(folder: Path) -> bool:
         return False
 
 
-def _record(folder: Path) -> None:
-    if _job():
-        record = {"job": _job(), "host": os.uname().nodename}
-        write(folder / RECORD, json.dumps(record) + "\n")
+def _take(runs: Sequence[PlannedRun]) -> None:
+    """Release the locks that this task itself left, and record where it does its runs now."""
+    for run in runs:
+        if _is_own_lock(run.folder):
+            release(run.folder)
+        if _job():
+            record = {"job": _job(), "host": os.uname().nodename}
+            write(run.folder / RECORD, json.dumps(record) + "\n")
 
 
 if __name__ == "__main__":

@@ -44,11 +44,15 @@ class Machine:
 
     def has_bfloat16(self, how: ExecutionConfig) -> bool:
         """Whether a run takes GPUs here that are all known to compute in bfloat16."""
-        return self.on_gpu(how) and all(
-            self.capabilities[gpu] >= BFLOAT16_CAPABILITY
-            if gpu in self.capabilities
-            else has_bfloat16(kind)
-            for gpu, kind in self.gpus.items()
+        return (
+            bool(self.gpus)
+            and self.on_gpu(how)
+            and all(
+                self.capabilities[gpu] >= BFLOAT16_CAPABILITY
+                if gpu in self.capabilities
+                else has_bfloat16(kind)
+                for gpu, kind in self.gpus.items()
+            )
         )
 
     def bytes_of(self, how: ExecutionConfig) -> int | None:

@@ -1,11 +1,14 @@
 """Runs -> Slurm job arrays: a script for each kind of resources, a task of it for each run.
 
-    runs/cpt/slurm/array-1a2b3c4d.sh      the script, given to sbatch
-    runs/cpt/slurm/array-1a2b3c4d.json    its runs: task number -> folder
+Decay branches are done in the task of their stable run, after it: tasks of an array start in any
+order, and a branch that started first would train all steps itself.
 
-A task does its run by the worker that every sweep uses, with restarts as in a sweep on one machine.
-States are read from the folders of runs. Before the time limit Slurm sends SIGUSR1: the run is
-saved, and the task goes back into the queue. Slurm: Yoo et al. (2003), Job Scheduling Strategies
+    runs/cpt/slurm/array-1a2b3c4d.sh      the script, given to sbatch
+    runs/cpt/slurm/array-1a2b3c4d.json    its runs: task number -> folders
+
+A task does its runs by the worker that every sweep uses, with restarts as in a sweep on one machine.
+States are read from the folders of runs. Before the time limit Slurm sends SIGUSR1: the run
+is saved, and the task goes back into the queue. Slurm: Yoo et al. (2003), Job Scheduling Strategies
 for Parallel Processing.
 """
 
@@ -28,6 +31,7 @@ from lawdsl.core.files import write
 from ..run.exit_status import STOPPED
 from ..spec import ExecutionConfig
 from . import workers
+from .branches import stable_folder
 from .plan import PlannedRun
 from .run_folders import prepare
 from .scheduler import Policy
@@ -39,7 +43,7 @@ FIRST_PORT, PORTS = 20_000, 20_000  # where the nodes of a task meet, by the num
 
 SCRIPT = """\
 #!/bin/bash
-# written by `lawdsl run {sweep} --slurm`: each task does a run, or goes on with it
+# written by `lawdsl run {sweep} --slurm`: each task does a run, or a stable run and its branches
 {directives}
 
 task="$SLURM_ARRAY_TASK_ID"
@@ -69,7 +73,7 @@ class JobArray:
 
     Attributes:
         script: the file for sbatch.
-        runs: how many tasks it has.
+        runs: how many runs its tasks do.
         job: the number that Slurm gave it; empty where sbatch is not installed.
     """
 
@@ -101,16 +105,16 @@ def write_arrays(
     Raises:
         LawdslError: a folder cannot be written (R0107).
     """
-    kinds: dict[tuple[str, ...], list[PlannedRun]] = {}
-    for run in runs:
-        kinds.setdefault(_resources(run.order.how), []).append(run)
+    kinds: dict[tuple[str, ...], list[list[PlannedRun]]] = {}
+    for task in _tasks(runs):
+        kinds.setdefault(_resources(task[0].order.how), []).append(task)
     arrays = []
     folder = sweep.folder / FOLDER
-    for resources, some in kinds.items():
-        for run in some:
+    for resources, tasks in kinds.items():
+        for run in (run for task in tasks for run in task):
             prepare(run.folder, run.order)
         content = {
-            "folders": [str(run.folder) for run in some],
+            "tasks": [[str(run.folder) for run in task] for task in tasks],
             "worker": list(workers.WORKER),
             "retries": policy.retries,
             "halve": policy.halve,
@@ -122,7 +126,7 @@ def write_arrays(
         limit = f"%{jobs}" if jobs else ""
         directives = (
             f"--job-name={shlex.quote('lawdsl ' + sweep.name)}",
-            f"--array=0-{len(some) - 1}{limit}",
+            f"--array=0-{len(tasks) - 1}{limit}",
             *resources,
             "--requeue",
             "--open-mode=append",
@@ -133,7 +137,7 @@ def write_arrays(
         script = SCRIPT.format(
             sweep=shlex.quote(sweep.path.name),
             directives="\n".join(f"#SBATCH {directive}" for directive in directives),
-            start=_start(some[0].order.how, folder / f"{name}.json"),
+            start=_start(tasks[0][0].order.how, folder / f"{name}.json"),
             stopped=STOPPED,
         )
         try:
@@ -144,7 +148,7 @@ def write_arrays(
             message = f"the job array cannot be written: {error.strerror}"
             help = "make room, or choose another `folder` for the sweep"
             raise LawdslError(Diagnostic("R0107", message, place=str(folder), help=help)) from None
-        arrays.append(JobArray(folder / f"{name}.sh", len(some)))
+        arrays.append(JobArray(folder / f"{name}.sh", sum(map(len, tasks))))
     return arrays
 
 
@@ -172,6 +176,16 @@ def submit(array: JobArray) -> JobArray:
         raise LawdslError(Diagnostic("R0143", message, place=str(array.script), help=help))
     # `12345` or `12345;cluster`
     return JobArray(array.script, array.runs, done.stdout.strip().partition(";")[0])
+
+
+def _tasks(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
+    """The runs of each task: one, or a stable run that is not done with its branches."""
+    folders = {run.folder for run in runs}
+    tasks: dict[Path, list[PlannedRun]] = {}
+    for run in runs:
+        stable = stable_folder(run.folder, run.order)
+        tasks.setdefault(stable if stable in folders else run.folder, []).append(run)
+    return list(tasks.values())
 
 
 def _resources(how: ExecutionConfig) -> tuple[str, ...]:

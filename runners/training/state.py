@@ -202,7 +202,8 @@ def _shared_steps(
     step = of_first(parallel, step)
     if not parallel.first and step >= 0:
         stable = task.folder.parent / prefix.folder
-        checkpoint = checkpoints.of_step(stable / CHECKPOINTS, step)
+        by_size = sharded_checkpoints.parts_of_others(parallel) if task.is_sharded else ()
+        checkpoint = checkpoints.of_step(stable / CHECKPOINTS, step, by_size)
     return checkpoint, rows
 
 
