@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import runs
-from sweeps import engine, made, planned
+from sweeps import TEXT, engine, made, planned
 
 from lawdsl.runners import spec
 from lawdsl.runners.sweeps import scheduler
@@ -20,6 +20,7 @@ from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, run_jobs
 
 FIRST = "small_code=0.3333_seed=1"
+FEWER = TEXT.replace('{code = 0}, {code = "1/3"}', '{code = "1/3"}')  # two runs of each model
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +55,7 @@ def processes(path: Path) -> list[tuple[str, list[str]]]:
 
 
 def test_a_process_does_all_runs_of_a_model(tmp_path: Path):
-    path = made(tmp_path)
+    path = made(tmp_path, FEWER)
     assert {outcome.status for outcome in done(path, jobs=1).values()} == {"done"}
     by_model: dict[str, set[str]] = {}
     for model, found in processes(path):
@@ -71,7 +72,7 @@ def test_no_more_processes_than_runs_at_once(tmp_path: Path):
 
 
 def test_a_run_that_fails_takes_its_process_with_it_and_goes_on_in_another(tmp_path: Path, fake):
-    path = made(tmp_path)
+    path = made(tmp_path, FEWER)
     fake(**{FIRST: {"dies": [7]}})
     assert {outcome.status for outcome in done(path, jobs=1).values()} == {"done"}
     first = next(run for run in planned(path).runs if run.label == FIRST)
@@ -80,7 +81,7 @@ def test_a_run_that_fails_takes_its_process_with_it_and_goes_on_in_another(tmp_p
 
 
 def test_a_run_that_diverges_leaves_its_process_to_the_next(tmp_path: Path, fake):
-    path = made(tmp_path)
+    path = made(tmp_path, FEWER)
     fake(**{FIRST: {"diverges": 12}})
     found = done(path, jobs=1)
     assert found[FIRST].status == "diverged"
@@ -99,8 +100,7 @@ def test_wrong_input_and_lack_of_memory_are_judged_as_ever(tmp_path: Path, fake)
 
 
 def test_runs_stay_on_the_gpu_where_their_process_waits(tmp_path: Path):
-    text = (Path(made(tmp_path)).read_text()).replace("[run]", '[run]\ndevice = "cuda"')
-    path = made(tmp_path, text)
+    path = made(tmp_path, TEXT.replace("[run]", '[run]\ndevice = "cuda"'))
     machine = Machine(cores=2, gpus={"0": "H100", "1": "H100"})
     assert {o.status for o in done(path, machine=machine).values()} == {"done"}
     assert len({each for _, found in processes(path) for each in found}) <= 4

@@ -267,6 +267,20 @@ def test_a_branch_begins_from_the_parts_of_its_stable_run(
     assert runs.saved(place) == ["step-00000005", "step-00000012"]  # a branch changes nothing
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_sharded_run_with_checkpointed_activations_has_the_same_rows(
+    data: Path, tmp_path: Path, precision: str
+):
+    places = []
+    for checkpointed in (False, True):
+        how = {"processes": 2, "sharded": True, "checkpoint_activations": checkpointed}
+        order = runs.order(data, how=how, precision=precision, **SHORT)
+        places.append(ordered(tmp_path, f"checkpointed-{checkpointed}", order))
+        assert do(places[-1], 2) == [0, 0], log(places[-1])
+    assert runs.differences(*places) == []
+
+
 # --- precision and the trained model
 
 

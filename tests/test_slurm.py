@@ -62,7 +62,8 @@ def tasks_of(script: Path) -> list[list[Path]]:
     return [[Path(folder) for folder in task] for task in tasks]
 
 
-def test_each_task_does_one_run(tmp_path: Path, slurm: Path):
+def test_each_task_does_one_run(tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scheduler, "POLL", 0.01)
     path = made(tmp_path)
     result = lawdsl("run", path, "--slurm", "--jobs", "3", "--sbatch=--partition=gpu")
     (array,) = result["arrays"]
@@ -77,7 +78,7 @@ def test_each_task_does_one_run(tmp_path: Path, slurm: Path):
     directives = [line for line in text.splitlines() if line.startswith("#SBATCH")]
     assert directives[-1] == "#SBATCH --partition=gpu"
     assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
-    assert task(script, 2).wait(LIMIT) == 0
+    assert array_task.main([str(script.with_suffix(".json")), "2"]) == 0
     folders = tasks_of(script)
     states = {run.folder: run.state.status for run in planned(path).runs}
     assert [states.pop(folder) for folder in folders[2]] == ["done"]
