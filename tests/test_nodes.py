@@ -8,20 +8,29 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sweeps import TEXT, engine, made, planned, with_lines
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners.sweeps import nodes
-from lawdsl.runners.sweeps.nodes import Channel, NodeAddress, follow, lead, this_node
-from lawdsl.runners.sweeps.scheduler import StopRequest
+from lawdsl.runners.run.exit_status import WRONG
+from lawdsl.runners.sweeps import nodes, workers
+from lawdsl.runners.sweeps.nodes import (
+    Channel,
+    NodeAddress,
+    NodesEngine,
+    _SharedWorker,
+    follow,
+    lead,
+    this_node,
+)
+from lawdsl.runners.sweeps.scheduler import Job, StopRequest
 from lawdsl.runners.sweeps.sweep import read_sweep
+from lawdsl.runners.sweeps.workers import WorkerExit
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = with_lines(TEXT, run="processes = 4\nnodes = 2")
@@ -135,24 +144,86 @@ def test_variables_that_say_no_node_are_refused(wrong: dict[str, str]):
     assert "NODE_RANK=0 lawdsl run" in error.value.diagnostics[0].help
 
 
+def joined(node: NodeAddress, number: object) -> Channel:
+    """A connection to node 0, which may not listen yet, of a node with a number."""
+    end = time.monotonic() + LIMIT
+    while True:
+        try:
+            channel = Channel(socket.create_connection((node.address, node.port)))
+        except ConnectionRefusedError:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+            continue
+        channel.send({"node": number, "version": nodes.__version__})
+        return channel
+
+
 @pytest.mark.parametrize("number", [0, 2, "1", None])
 def test_what_is_no_node_of_the_run_is_refused(number: object):
-    place = NodeAddress(0, "127.0.0.1", free_port())
-
-    def join() -> None:
-        with suppress(ConnectionRefusedError), socket.socket() as stranger:
-            time.sleep(0.1)
-            stranger.connect((place.address, place.port))
-            Channel(stranger).send({"node": number, "version": nodes.__version__})
-            time.sleep(0.2)
-
-    thread = threading.Thread(target=join)
-    thread.start()
-    with StopRequest() as stop, pytest.raises(LawdslError) as error:
-        lead(place, 2, engine(), stop)
-    thread.join()
+    node = NodeAddress(0, "127.0.0.1", free_port())
+    with ThreadPoolExecutor() as thread, StopRequest() as stop:
+        stranger = thread.submit(joined, node, number)
+        with pytest.raises(LawdslError) as error:
+            lead(node, 2, engine(), stop)
+        stranger.result().close()
     assert "a node joined as number" in error.value.diagnostics[0].message
     assert error.value.diagnostics[0].code == "R0142"
+
+
+def test_a_node_may_be_started_again_before_the_last_one_joins():
+    node = NodeAddress(0, "127.0.0.1", free_port())
+
+    def restarted() -> list[Channel]:
+        joined(node, 1).close()
+        return [joined(node, 1), joined(node, 2)]
+
+    with ThreadPoolExecutor() as thread, StopRequest() as stop:
+        channels = thread.submit(restarted)
+        every = lead(node, 3, engine(), stop)
+        every.others[1].send({"end": True})
+        again, _ = channels.result()
+        end = time.monotonic() + LIMIT
+        while (message := again.receive()) is None:
+            assert time.monotonic() < end
+        assert message == {"end": True}
+        every.dismiss()
+        for channel in channels.result():
+            channel.close()
+
+
+# --- how a run ended
+
+
+class Ended:
+    """Stands in for the processes of a node, which have ended."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        self.signals: list[int] = []
+
+    def exit(self) -> WorkerExit:
+        return WorkerExit(self.code, f"exit code {self.code}")
+
+    def send_signal(self, number: int) -> None:
+        self.signals.append(number)
+
+
+def test_the_first_failure_is_the_reason_and_not_the_kill_that_follows(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(workers, "KILL_AFTER_SECONDS", -1.0)
+    with socket.create_server(("127.0.0.1", 0)) as port:
+        theirs = Channel(socket.create_connection(port.getsockname()))
+        ours = Channel(port.accept()[0])
+        every = NodesEngine(engine(), "127.0.0.1", {1: ours})
+        job = Job(cast(Any, None), worker=_SharedWorker(cast(Any, Ended(WRONG)), {1}, port))
+        assert every.exit(job) is None  # the processes of node 1 wait for those of node 0
+        assert theirs.receive() == {"signal": signal.SIGKILL}
+        theirs.send({"code": -signal.SIGKILL, "why": "its worker was killed by SIGKILL"})
+        ended = every.exit(job)
+        assert ended is not None and (ended.code, ended.why) == (WRONG, f"exit code {WRONG}")
+        theirs.close()
+        every.dismiss()
 
 
 @pytest.mark.slow

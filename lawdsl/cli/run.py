@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.options import as_json, finish, print_message
-from lawdsl.cli.run_places import (
+from lawdsl.cli.run_clusters import (
     all_nodes,
     check_combination,
     follow_first_node,
-    place_of,
+    node_of,
     slurm_machine,
     submit_runs,
     unseen_gpus,
@@ -139,9 +139,9 @@ def run(
     check_combination(slurm=slurm, options=options, address=address, reuse_workers=reuse_workers)
     read = read_sweep(Path(sweep))
     policy = Policy(retries, halve, steal)
-    place = None if dry_run or slurm else place_of(read, address)
-    if place is not None and place.number:
-        return follow_first_node(place, policy, as_json)
+    node = None if dry_run or slurm else node_of(read, address)
+    if node is not None and node.number:
+        return follow_first_node(node, policy, as_json)
     machines = (
         slurm_machine(jobs)
         if slurm
@@ -165,7 +165,7 @@ def run(
             for finished in (r for r in plan.runs if r.state.status == "done"):
                 _export_model(read, finished, as_json)
             return submit_runs(read, plan, policy, jobs, options, as_json=as_json)
-        done = None if dry_run else _run_sweep(read, plan, engine, place, quiet or as_json)
+        done = None if dry_run else _run_sweep(read, plan, engine, node, quiet or as_json)
     if done is None:
         result = {"plan": planned}
         return finish("run", result, plan.warnings, ok=True, as_json=as_json, show=lambda: None)
@@ -176,7 +176,7 @@ def _run_sweep(
     sweep: Sweep,
     plan: Plan,
     engine: local.LocalEngine | ray.RayEngine,
-    place: nodes.NodeAddress | None,
+    node: nodes.NodeAddress | None,
     silent: bool,
 ) -> tuple[list[Outcome], StopRequest]:
     """Do the remaining runs of a sweep; their outcomes, and the request to stop, if a signal came."""
@@ -199,8 +199,8 @@ def _run_sweep(
             if outcome.status == "done":
                 _export_model(sweep, outcome.run, silent)
 
-        with all_nodes(sweep, engine, place, stop) as every:
-            return run_jobs(every, plan.to_do, stop, ended, progress), stop
+        with all_nodes(sweep, engine, node, stop) as executor:
+            return run_jobs(executor, plan.to_do, stop, ended, progress), stop
 
 
 def _announce_stop() -> None:
@@ -332,7 +332,7 @@ def _machines(
     policy: Policy,
     reuse_workers: bool,
 ) -> Iterator[tuple[Machine, int, local.LocalEngine | ray.RayEngine]]:
-    """What there is to run on, how many runs it bears at once, and what carries them out."""
+    """The machine or the cluster, the number of runs at once, and the engine that executes them."""
     from lawdsl.runners.sweeps import local, machine, workers
 
     hows = set(sweep.how.values())

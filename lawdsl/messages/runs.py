@@ -126,7 +126,7 @@ SWEEPS: dict[str, Message] = {
         "gives the same losses but for rounding.",
     ),
     "R0141": Message(
-        "a run over several nodes, and no word which node this is",
+        "a run over several nodes, and the number of this one is not set",
         "`nodes` in [run] shares a run between machines. The same command is started on each, with "
         "MASTER_ADDR and MASTER_PORT, at which node 0 listens, and with NODE_RANK, 0 for the first. "
         "--slurm sets them by itself; on a Ray cluster a run is done on one node.",
@@ -135,7 +135,8 @@ SWEEPS: dict[str, Message] = {
         "nodes that cannot do a run together",
         "Node 0 waits ten minutes for all to join, and each other node as long for node 0. All see "
         "the folders at the same path and have the same lawdsl, and may connect to each other at any "
-        "port. Where one is lost the others save; start the command on all of them again.",
+        "port. Where one is lost, the run ends on the others too: start the command on all of them "
+        "again, and it goes on from its last checkpoint.",
     ),
     "R0143": Message(
         "a job array that Slurm refuses",
@@ -145,8 +146,8 @@ SWEEPS: dict[str, Message] = {
     "R0144": Message(
         "a precision that was chosen without the GPU",
         'precision = "auto" is bfloat16 where all GPUs have it, and is decided by the machine on which '
-        "`lawdsl run --slurm` writes the runs. That one has no GPU, so the runs are in float32. Say "
-        "which precision is meant in [training]; runs that have begun keep theirs.",
+        "`lawdsl run --slurm` writes the runs. That one has no GPU, so the runs are in float32. Set "
+        "the precision in [training]; runs that have begun keep theirs.",
     ),
 }
 

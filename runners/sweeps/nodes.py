@@ -2,9 +2,9 @@
 
 Node 0 decides. It listens at MASTER_ADDR:MASTER_PORT, tells the other nodes which run begins and
 which signal to pass on, and learns how their processes ended: one JSON object a line. The
-connection is the sign of life: a node that loses it saves and ends. The processes of a run meet at
-a port of their own, as those of torchrun do. Anybody who reaches the port of node 0 could join, as
-with torchrun: it belongs into the network of the cluster.
+connection is the sign of life: a node that loses it sends SIGTERM to its processes, and ends. The
+processes of a run have a rendezvous at a port of their own, as those of torchrun do. Anybody who
+reaches the port of node 0 can join, as with torchrun: it must be open within the cluster only.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 import signal
 import socket
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,18 +28,27 @@ from . import workers
 from .local import LocalEngine
 from .plan import PlannedRun
 from .scheduler import Job, Policy, StopRequest
-from .workers import Meeting, Worker, WorkerExit
+from .workers import Rendezvous, Worker, WorkerExit
 
 JOIN_SECONDS = 600.0  # for all nodes to have started their command
-POLL = 0.05  # seconds between looks at a worker, and between attempts to join
+SAVE_SECONDS = 300.0  # for the processes of a node to save and end when it has lost node 0
+POLL = 0.05  # seconds between checks of a worker, and between attempts to join
 MAX_MESSAGE_BYTES = 2**16  # of a line: a path, and how a run is run
 NODE_NUMBERS = ("NODE_RANK", "GROUP_RANK")
 """Variables that number a node from 0: of schedulers, and of torchrun."""
+KEEPALIVE = {
+    "TCP_KEEPIDLE": 60,
+    "TCP_KEEPINTVL": 60,
+    "TCP_KEEPCNT": 4,
+    "TCP_USER_TIMEOUT": 300_000,  # ms
+}
+"""Options of a connection, on systems that have them: a machine that does not answer is lost after
+five minutes. By default Linux waits for two hours."""
 
 
 @dataclass(frozen=True)
 class NodeAddress:
-    """The number of this node, and where node 0 listens."""
+    """The number of a node, and where node 0 listens."""
 
     number: int
     address: str
@@ -47,14 +56,14 @@ class NodeAddress:
 
 
 def this_node(environment: Mapping[str, str], nodes: int) -> NodeAddress:
-    """Read the place of this node among several from the variables that torchrun uses.
+    """Read which of several nodes this is from the variables that torchrun uses.
 
     Args:
         environment: MASTER_ADDR, MASTER_PORT and NODE_RANK (or GROUP_RANK).
         nodes: the largest number of nodes of a run.
 
     Returns:
-        The place.
+        The node.
 
     Raises:
         LawdslError: R0141, a variable is missing or out of range.
@@ -68,7 +77,7 @@ def this_node(environment: Mapping[str, str], nodes: int) -> NodeAddress:
     raise LawdslError(
         Diagnostic(
             "R0141",
-            f"a run is to be shared by {nodes} nodes, and the variables do not say which this is",
+            f"a run needs {nodes} nodes, and the environment does not say which one this is",
             notes=(
                 f"NODE_RANK is {number or 'not set'}, MASTER_ADDR {address or 'not set'},"
                 f" MASTER_PORT {port or 'not set'}",
@@ -87,6 +96,9 @@ class Channel:
         self._received = b""
         connection.setblocking(False)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in KEEPALIVE.items():
+            if hasattr(socket, option):
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send an object; `closed` is True afterwards where that is not possible."""
@@ -132,9 +144,9 @@ class _SharedWorker:
 
     Attributes:
         own: those of this node.
-        waiting: nodes whose processes have not ended.
-        codes: exit codes of those that have, with the reason.
-        exit: how those of this node ended.
+        waiting: other nodes whose processes have not ended.
+        codes: exit codes of the nodes whose processes have, in that order, with the reason.
+        exit: how those of this node ended; None while one is active.
         since: the time of the first failure; the others have a limited time to end.
     """
 
@@ -192,11 +204,15 @@ class NodesEngine:
         run, how = job.run, job.run.order.how
         port = workers.free_port()
         number = port.getsockname()[1]
-        meeting = Meeting(0, self.address, number) if how.processes > 1 else None
+        rendezvous = Rendezvous(0, self.address, number) if how.processes > 1 else None
         gpus = self.local.gpus_for(how, ())
-        own = workers.start_worker(
-            run.folder, how, self.local.worker, gpus or None, meeting=meeting
-        )
+        try:
+            own = workers.start_worker(
+                run.folder, how, self.local.worker, gpus or None, rendezvous=rendezvous
+            )
+        except OSError:
+            port.close()
+            raise
         waiting = set(list(self.others)[: how.nodes - 1])
         job.worker = _SharedWorker(own, waiting, port)
         message = {"folder": str(run.folder), "how": how.model_dump(mode="json"), "port": number}
@@ -206,20 +222,19 @@ class NodesEngine:
     def exit(self, job: Job) -> WorkerExit | None:
         """How the processes of all nodes ended; None while one is active."""
         shared: _SharedWorker = job.worker
-        shared.exit = shared.exit or shared.own.exit()
+        if shared.exit is None and (own := shared.own.exit()) is not None:
+            shared.exit = own
+            shared.codes.append((own.code or 0, own.why))
         for node in sorted(shared.waiting):
             channel = self.others[node]
             if (message := channel.receive()) is not None:
-                shared.codes.append((int(message["code"]), f"node {node}: {message['why']}"))
+                why = f"node {node}: {message['why']} ({workers.log_name(node)})"
+                shared.codes.append((int(message["code"]), why))
                 shared.waiting.remove(node)
             elif channel.closed:
                 shared.codes.append((LOST, f"node {node} was lost"))
                 shared.waiting.remove(node)
-        ended = [
-            *shared.codes,
-            *([(shared.exit.code or 0, shared.exit.why)] if shared.exit else []),
-        ]
-        failed = [(code, why) for code, why in ended if code]
+        failed = [(code, why) for code, why in shared.codes if code]
         if shared.exit is None or shared.waiting:
             now = time.monotonic()
             shared.since = shared.since or (now if failed else None)
@@ -227,7 +242,7 @@ class NodesEngine:
                 self.send_signal(job, signal.SIGKILL)
             return None
         shared.port.close()
-        # what one ended of, and not that the others then lost it
+        # the first failure: later ones are of processes that lost the others, or were killed here
         code, why = next((pair for pair in failed if pair[0] != LOST), (failed or [(0, "")])[0])
         return replace(shared.exit, code=code, why=why) if code else shared.exit
 
@@ -250,11 +265,11 @@ class NodesEngine:
             channel.close()
 
 
-def lead(place: NodeAddress, nodes: int, local: LocalEngine, stop: StopRequest) -> NodesEngine:
+def lead(node: NodeAddress, nodes: int, local: LocalEngine, stop: StopRequest) -> NodesEngine:
     """Wait on node 0 until the others have joined.
 
     Args:
-        place: of this node.
+        node: this node.
         nodes: how many there are.
         local: what starts processes on this node.
         stop: ends the wait.
@@ -268,38 +283,55 @@ def lead(place: NodeAddress, nodes: int, local: LocalEngine, stop: StopRequest) 
     others: dict[int, Channel] = {}
     until = time.monotonic() + JOIN_SECONDS
     try:
-        listener = socket.create_server(("", place.port), backlog=nodes)
+        listener = socket.create_server(("", node.port), backlog=nodes)
     except OSError as error:
-        text = f"node 0 cannot listen at port {place.port}: {error.strerror}"
+        text = f"node 0 cannot listen at port {node.port}: {error.strerror}"
         raise LawdslError(Diagnostic("R0142", text, help="choose another MASTER_PORT")) from None
-    waiting: list[Channel] = []  # connected, and their number not known yet
-    with ExitStack() as failing, listener:
+    unknown: list[Channel] = []  # connected, and their number not known yet
+    with ExitStack() as on_error, listener:
         listener.settimeout(POLL)
         while len(others) < nodes - 1 and not stop.count:
             with suppress(TimeoutError):
-                waiting.append(Channel(listener.accept()[0]))
-                failing.callback(waiting[-1].close)
-            for channel in list(waiting):
+                unknown.append(Channel(listener.accept()[0]))
+                on_error.callback(unknown[-1].close)
+            for channel in list(unknown):
                 if (message := channel.receive()) is not None:
-                    waiting.remove(channel)
-                    others[_joined(message, nodes, others)] = channel
+                    unknown.remove(channel)
+                    # a node whose command was ended may be started again before the last one joins
+                    others = _connected_nodes(others)
+                    others[_node_number(message, nodes, others)] = channel
+                elif channel.closed:
+                    unknown.remove(channel)
+                    channel.close()
             if time.monotonic() > until:
                 lacking = sorted(set(range(1, nodes)) - set(others))
                 text = f"{nodes} nodes share a run, and node {lacking[0]} has not joined"
                 help = "start the same command there, with its NODE_RANK; all see one file system"
                 raise LawdslError(Diagnostic("R0142", text, help=help))
-        failing.pop_all()
-    _close(waiting)
-    return NodesEngine(local, place.address, dict(sorted(others.items())))
-
-
-def _close(channels: Iterable[Channel]) -> None:
-    for channel in channels:
+        on_error.pop_all()
+    for channel in unknown:
         channel.close()
+    return NodesEngine(local, node.address, dict(sorted(others.items())))
 
 
-def _joined(message: Mapping[str, Any], nodes: int, others: Mapping[int, Channel]) -> int:
-    """The number of a node that asks to join."""
+def _connected_nodes(channels: Mapping[int, Channel]) -> dict[int, Channel]:
+    """The nodes whose connection is open; the other connections are closed."""
+    connected = {}
+    for number, channel in channels.items():
+        channel.receive()  # a node that has joined sends nothing yet: finds closed connections
+        if channel.closed:
+            channel.close()
+        else:
+            connected[number] = channel
+    return connected
+
+
+def _node_number(message: Mapping[str, Any], nodes: int, others: Mapping[int, Channel]) -> int:
+    """The number of a node that asks to join.
+
+    Raises:
+        LawdslError: R0142, it is no free number, or the node has another version of lawdsl.
+    """
     number, version = message.get("node"), message.get("version")
     free = isinstance(number, int) and 0 < number < nodes and number not in others
     if not isinstance(number, int) or not free or version != __version__:
@@ -309,34 +341,36 @@ def _joined(message: Mapping[str, Any], nodes: int, others: Mapping[int, Channel
     return number
 
 
-def follow(place: NodeAddress, local: LocalEngine, stop: StopRequest) -> None:
+def follow(node: NodeAddress, local: LocalEngine, stop: StopRequest) -> None:
     """Start what node 0 starts on this node, until it says that all is done.
 
     Args:
-        place: of this node.
+        node: this node.
         local: what starts processes here.
-        stop: signals; the first is left to node 0, which gets it too, a second ends all at once.
+        stop: signals; the first is left to node 0, which schedulers send it too, a second kills the
+            processes of this node.
 
     Raises:
-        LawdslError: R0142, node 0 cannot be reached or is lost; what ran is saved.
+        LawdslError: R0142, node 0 cannot be reached or is lost; the processes here were asked to
+            save, and have ended.
     """
-    channel = _connected(place, stop)
+    channel = _connect(node, stop)
     if channel is None:
         return
     with closing(channel):
-        channel.send({"node": place.number, "version": __version__})
-        is_done = _obey(place, local, stop, channel)
+        channel.send({"node": node.number, "version": __version__})
+        is_done = _serve(node, local, stop, channel)
     if not is_done and stop.count < 2:
-        raise LawdslError(_lost(place, "the connection to node 0 was lost"))
+        raise LawdslError(_lost(node, "the connection to node 0 was lost"))
 
 
-def _obey(place: NodeAddress, local: LocalEngine, stop: StopRequest, channel: Channel) -> bool:
-    """Start and signal what node 0 says; whether it said that all is done."""
+def _serve(node: NodeAddress, local: LocalEngine, stop: StopRequest, channel: Channel) -> bool:
+    """Start and signal processes as node 0 says; return whether it said that all is done."""
     worker: Worker | None = None
     while stop.count < 2:
         message = channel.receive()
         if message is not None and "folder" in message:
-            worker = _begin(message, place, local, channel)
+            worker = _begin(message, node, local, channel)
         elif message is not None and "signal" in message and worker is not None:
             worker.send_signal(message["signal"])
         elif message is not None and message.get("end"):
@@ -350,44 +384,44 @@ def _obey(place: NodeAddress, local: LocalEngine, stop: StopRequest, channel: Ch
         time.sleep(POLL)
     if worker is not None:
         worker.send_signal(signal.SIGKILL if stop.count > 1 else signal.SIGTERM)
-        until = time.monotonic() + workers.KILL_AFTER_SECONDS
+        until = time.monotonic() + SAVE_SECONDS
         while worker.exit() is None:
-            if time.monotonic() > until:
+            if time.monotonic() > until or stop.count > 1:
                 worker.send_signal(signal.SIGKILL)
             time.sleep(POLL)
     return False
 
 
 def _begin(
-    message: Mapping[str, Any], place: NodeAddress, local: LocalEngine, channel: Channel
+    message: Mapping[str, Any], node: NodeAddress, local: LocalEngine, channel: Channel
 ) -> Worker | None:
-    """Start the processes of this node; None where that fails, which node 0 is told."""
+    """Start the processes of this node; None where that fails, which is reported to node 0."""
     how = ExecutionConfig.model_validate(message["how"])
-    meeting = Meeting(place.number, place.address, int(message["port"]))
+    rendezvous = Rendezvous(node.number, node.address, int(message["port"]))
     gpus = local.gpus_for(how, ()) or None
     try:
         folder = Path(message["folder"])
-        return workers.start_worker(folder, how, local.worker, gpus, meeting=meeting)
+        return workers.start_worker(folder, how, local.worker, gpus, rendezvous=rendezvous)
     except OSError as error:
         why = f"no process can be started there: {error.strerror} ({error.filename})"
         channel.send({"code": WRONG, "why": why})
         return None
 
 
-def _connected(place: NodeAddress, stop: StopRequest) -> Channel | None:
+def _connect(node: NodeAddress, stop: StopRequest) -> Channel | None:
     """A connection to node 0, which may start later; None where a signal came first."""
     until, why = time.monotonic() + JOIN_SECONDS, ""
     while time.monotonic() < until and not stop.count:
         try:
-            return Channel(socket.create_connection((place.address, place.port), timeout=5))
+            return Channel(socket.create_connection((node.address, node.port), timeout=5))
         except OSError as error:
             why = str(error.strerror or error)
             time.sleep(POLL)
     if stop.count:
         return None
-    raise LawdslError(_lost(place, f"node 0 cannot be reached: {why}"))
+    raise LawdslError(_lost(node, f"node 0 cannot be reached: {why}"))
 
 
-def _lost(place: NodeAddress, message: str) -> Diagnostic:
+def _lost(node: NodeAddress, message: str) -> Diagnostic:
     help = "start the same command on all nodes: runs go on from where they were saved"
-    return Diagnostic("R0142", message, place=f"{place.address}:{place.port}", help=help)
+    return Diagnostic("R0142", message, place=f"{node.address}:{node.port}", help=help)

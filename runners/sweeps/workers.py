@@ -41,8 +41,8 @@ RANK_VARIABLES = (
 
 
 @dataclass(frozen=True)
-class Meeting:
-    """Where the processes of a run over several nodes meet.
+class Rendezvous:
+    """Where the processes of a run find each other.
 
     Attributes:
         node: the number of this node, from 0.
@@ -60,7 +60,8 @@ class Worker:
 
     Attributes:
         before: the stamp of an end that the run's folder had before.
-        port: the port at which the processes of one run meet; reserved, so that no other gets it.
+        port: that of the rendezvous where all processes are here; reserved, so that no other run
+            gets it.
         code: the exit code of the first process that failed.
         since: the time of that failure, from which on the others have a limited time to end.
     """
@@ -123,7 +124,7 @@ def start_worker(
     command: Sequence[str],
     gpus: Sequence[str] | None = None,
     runs_per_gpu: int = 1,
-    meeting: Meeting | None = None,
+    rendezvous: Rendezvous | None = None,
 ) -> Worker:
     """Start the processes of a worker on this machine.
 
@@ -133,7 +134,7 @@ def start_worker(
         command: an interpreter and what it runs; the folder is its last argument.
         gpus: that it may use, as CUDA calls them; None if the run names its own.
         runs_per_gpu: the number of runs that share each of them.
-        meeting: where they meet those on other nodes; None where all are on this one.
+        rendezvous: with the processes of other nodes; None where all are on this one.
 
     Returns:
         The worker.
@@ -143,14 +144,14 @@ def start_worker(
     """
     # the stamp tells an end that this worker writes from one that lay there before
     before, port = end_stamp(folder), None
-    if meeting is None and how.processes > 1:
+    if rendezvous is None and how.processes > 1:
         port = free_port()
-        meeting = Meeting(0, "127.0.0.1", port.getsockname()[1])
+        rendezvous = Rendezvous(0, "127.0.0.1", port.getsockname()[1])
     worker = Worker(folder, [], before, port)
     try:
-        with (folder / log_name(0 if meeting is None else meeting.node)).open("ab") as log:
+        with (folder / log_name(0 if rendezvous is None else rendezvous.node)).open("ab") as log:
             for number in range(how.processes_per_node):
-                rank_variables = _rank(number, how, meeting) if meeting else {}
+                rank_variables = _rank(number, how, rendezvous) if rendezvous else {}
                 process = subprocess.Popen(
                     [*command, str(folder)],
                     stdin=subprocess.DEVNULL,
@@ -162,6 +163,10 @@ def start_worker(
                 worker.processes.append(process)
     except OSError:
         worker.send_signal(signal.SIGKILL)
+        for process in worker.processes:
+            process.wait()
+        if port is not None:
+            port.close()
         raise
     return worker
 
@@ -181,16 +186,16 @@ def free_port() -> socket.socket:
     return port
 
 
-def _rank(number: int, how: ExecutionConfig, meeting: Meeting) -> dict[str, str]:
+def _rank(number: int, how: ExecutionConfig, rendezvous: Rendezvous) -> dict[str, str]:
     """The environment variables that torchrun would set for a process of a node."""
     return {
-        "RANK": str(meeting.node * how.processes_per_node + number),
+        "RANK": str(rendezvous.node * how.processes_per_node + number),
         "LOCAL_RANK": str(number),
-        "GROUP_RANK": str(meeting.node),
+        "GROUP_RANK": str(rendezvous.node),
         "WORLD_SIZE": str(how.processes),
         "LOCAL_WORLD_SIZE": str(how.processes_per_node),
-        "MASTER_ADDR": meeting.address,
-        "MASTER_PORT": str(meeting.port),
+        "MASTER_ADDR": rendezvous.address,
+        "MASTER_PORT": str(rendezvous.port),
     }
 
 

@@ -1,4 +1,4 @@
-"""Where the runs of a sweep are executed other than on this machine alone: several nodes, Slurm."""
+"""`lawdsl run` on clusters: runs that several nodes share, and job arrays of Slurm."""
 
 from __future__ import annotations
 
@@ -36,33 +36,41 @@ def check_combination(
         raise click.UsageError("--reuse-workers and --ray exclude each other")
 
 
-def place_of(sweep: Sweep, address: str | None) -> nodes.NodeAddress | None:
-    """The place of this node where runs are shared by several; None where each runs on one."""
+def node_of(sweep: Sweep, address: str | None) -> nodes.NodeAddress | None:
+    """Which node this is, where runs are shared by several; None where each runs on one.
+
+    Args:
+        sweep: the sweep.
+        address: of a Ray cluster; None for none.
+
+    Raises:
+        LawdslError: R0141, the environment does not say which, or a Ray cluster is asked for.
+    """
     from lawdsl.runners.sweeps.nodes import this_node
 
-    most = max(how.nodes for how in sweep.how.values())
-    if most == 1:
+    number = max(how.nodes for how in sweep.how.values())
+    if number == 1:
         return None
     if address is not None:
-        message = f"a run is to be shared by {most} nodes, and on a Ray cluster each is done on one"
+        message = f"a run needs {number} nodes together, and on a Ray cluster each run has one node"
         help = "start `lawdsl run` on each node without --ray, or use --slurm"
         raise LawdslError(Diagnostic("R0141", message, help=help))
-    return this_node(os.environ, most)
+    return this_node(os.environ, number)
 
 
-def follow_first_node(place: nodes.NodeAddress, policy: Policy, as_json: bool) -> int:
-    """Do on this node what node 0 says; return the exit code."""
+def follow_first_node(node: nodes.NodeAddress, policy: Policy, as_json: bool) -> int:
+    """Start on this node the processes that node 0 asks for; return the exit code."""
     from lawdsl.runners.sweeps import local, machine, workers
     from lawdsl.runners.sweeps.nodes import follow
     from lawdsl.runners.sweeps.scheduler import StopRequest
 
     def announce() -> None:
-        print_message("node 0 stops the runs; a second signal ends them here")
+        print_message("node 0 decides when to stop; a second signal kills the processes here")
 
     engine = local.LocalEngine(machine.this_machine(), 1, policy, workers.WORKER)
     with StopRequest(announce) as stop:
-        follow(place, engine, stop)
-    result = {"node": place.number}
+        follow(node, engine, stop)
+    result = {"node": node.number}
     code = finish("run", result, (), ok=True, as_json=as_json, show=lambda: None)
     return stop.code if stop.count else code
 
@@ -113,21 +121,21 @@ def _array_json(array: JobArray) -> dict[str, Any]:
 def all_nodes(
     sweep: Sweep,
     engine: local.LocalEngine | ray.RayEngine,
-    place: nodes.NodeAddress | None,
+    node: nodes.NodeAddress | None,
     stop: StopRequest,
 ) -> Iterator[local.LocalEngine | ray.RayEngine | nodes.NodesEngine]:
-    """The engine itself; where runs are shared by nodes, that of all nodes, which have joined."""
+    """The engine itself; where several nodes share runs, that of all nodes, which have joined."""
     from lawdsl.runners.sweeps import local
     from lawdsl.runners.sweeps.nodes import lead
 
-    if place is None or not isinstance(engine, local.LocalEngine):
+    if node is None or not isinstance(engine, local.LocalEngine):
         yield engine
         return
-    every = lead(place, max(how.nodes for how in sweep.how.values()), engine, stop)
+    together = lead(node, max(how.nodes for how in sweep.how.values()), engine, stop)
     try:
-        yield every
+        yield together
     finally:
-        every.dismiss()
+        together.dismiss()
 
 
 @contextmanager
