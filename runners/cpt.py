@@ -200,10 +200,10 @@ def train(
             )
             say(parallel, f"{order.label} stopped {where}")
             return exit_status.stopped(signalled)
-        _training_step(task, state)
+        training_step(task, state)
 
 
-def _training_step(task: TrainingTask, state: TrainState) -> None:
+def training_step(task: TrainingTask, state: TrainState) -> None:
     """A step: the gradient of the mean loss over the next rows of the mixture, and AdamW."""
     state.clock.start()
     inputs, training, parallel = task.inputs, task.training, task.parallel

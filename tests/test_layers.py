@@ -123,11 +123,12 @@ RUNNER_ORDER = (
     "cpt",
     "validation",
     "sweeps",
+    "doctor",
     "tables",
     "recipes",
 )
-# one run, and what judges samples; sweeps and tables start or read runs and load none of it
-WITH_TORCH = {"training", "cpt", "validation"}
+# one run, what judges samples, and what examines a machine; sweeps and tables start or read runs and load none of it
+WITH_TORCH = {"training", "cpt", "validation", "doctor"}
 RUNNER_MODULES = sorted(p for p in RUNNERS.rglob("*.py") if p.name != "__init__.py")
 
 

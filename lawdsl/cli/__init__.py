@@ -63,6 +63,7 @@ COMMANDS = (
     "validation",
     "run",
     "collect",
+    "doctor",
     "demo",
 )
 """The modules of commands: `lawdsl/cli/NAME.py`."""

@@ -351,3 +351,12 @@ TABLES: dict[str, Message] = {
         "is written completely or not at all.",
     ),
 }
+
+MACHINE: dict[str, Message] = {
+    "R0901": Message(
+        "a check of this machine that failed",
+        "A figure is not as the check expects it, or its process crashed, was killed or was not "
+        "finished in time. The report has the figures and the end of its output. Repeat it with "
+        "nothing else running; if it fails again, report it with the report.",
+    ),
+}

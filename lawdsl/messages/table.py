@@ -44,5 +44,6 @@ RUNNER: dict[str, Message] = (
     | corpora.VALIDATION
     | runs.SCHEDULES
     | runs.TABLES
+    | runs.MACHINE
 )
 MESSAGES: dict[str, Message] = LANGUAGE | DATA | mixtures.MIXTURES | RUNNER

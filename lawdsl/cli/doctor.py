@@ -1,0 +1,120 @@
+"""`lawdsl doctor`: this machine -> a report that says whether it can train."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lawdsl.cli.options import as_json, finish, on_interrupt, print_message, write
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.optional_packages import needs
+
+if TYPE_CHECKING:
+    from lawdsl.runners.doctor.records import Check, CheckResult, Examination
+
+
+@click.command("doctor")
+@click.option("-o", "--output", metavar="REPORT.md", help="Write the report, in Markdown.")
+@click.option("--quick", is_flag=True, help="Leave out speed, compilation and several processes.")
+@click.option(
+    "--device",
+    default="auto",
+    show_default=True,
+    type=click.Choice(("auto", "cpu", "cuda")),
+    help="What is examined; auto is a GPU where the driver lists one.",
+)
+@click.option("--only", multiple=True, metavar="CHECK", help="This check; may be given again.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@as_json
+def doctor(
+    output: str | None,
+    quick: bool,
+    device: str,
+    only: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Examine whether this machine can train with lawdsl, and how fast.
+
+    Each check runs in a process of its own, on data that it makes itself in a temporary folder. All
+    of them take two minutes at most on a CPU and ten on a GPU; what was not measured is listed with
+    the reason. Exits with 1 where a check failed. The report names no folder and no host: it is
+    what a bug report should carry.
+    """
+    needs("pydantic", "torch", "transformers", "tokenizers")
+    from lawdsl.runners.doctor.execution import Session, examine
+    from lawdsl.runners.doctor.report import markdown
+    from lawdsl.runners.sweeps.machine import this_machine
+
+    checks = _selected(only)
+    machine = this_machine()
+    chosen = device if device != "auto" else ("cuda" if machine.gpus else "cpu")
+    # named, it is asked for
+    quick = quick and not only
+
+    def announce(check: Check, result: CheckResult | None) -> None:
+        if not (quiet or as_json):
+            print_message(_progress_line(check, result))
+
+    with Session() as session, on_interrupt(session.close):
+        examination = examine(
+            session, chosen, checks=checks, quick=quick, machine=machine, announce=announce
+        )
+    report = markdown(examination)
+    if output:
+        write(Path(output), report)
+
+    def show() -> None:
+        if output:
+            print_message(f"wrote {output}")
+        else:
+            click.echo(report, nl=False)
+
+    return finish(
+        "doctor",
+        examination.to_json(),
+        _findings(examination),
+        ok=not examination.failed,
+        as_json=as_json,
+        show=show,
+    )
+
+
+def _selected(names: Sequence[str]) -> tuple[Check, ...]:
+    """The checks of some names, in the order of the table; all without names.
+
+    Raises:
+        click.UsageError: there is no such check.
+    """
+    from lawdsl.runners.doctor.checks import CHECKS
+
+    known = [check.name for check in CHECKS]
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f"there is no check {name!r}; there are {', '.join(known)}")
+    return tuple(check for check in CHECKS if not names or check.name in names)
+
+
+def _progress_line(check: Check, result: CheckResult | None) -> str:
+    if result is None:
+        return f"{check.name}: {check.shows} …"
+    taken = f", {result.seconds:.1f} s" if result.seconds else ""
+    why = f": {result.why}" if result.why else ""
+    return f"{check.name}: {result.status}{taken}{why}"
+
+
+def _findings(examination: Examination) -> Iterator[Diagnostic]:
+    """A diagnostic for each check that failed."""
+    for result in examination.failed:
+        message = f"the check {result.name} failed"
+        message += f": {result.why}" if result.why else ""
+        help = (
+            f"`lawdsl doctor --only {result.name}` repeats it; a bug report should carry the report"
+        )
+        yield Diagnostic("R0901", message, notes=result.log, help=help)
+
+
+COMMANDS = (doctor,)

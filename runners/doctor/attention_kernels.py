@@ -1,0 +1,104 @@
+"""Which attention kernels run, seen by the profiler of torch in a forward and a backward pass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import torch
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+from ..training import models
+from .records import CheckInput, Figure
+from .small_runs import VOCABULARY, configuration
+
+SHAPE = configuration(256, 2, 4, 512)  # heads of 64, as most models have
+ROWS = 2
+SEQUENCE_CPU, SEQUENCE_GPU = 128, 1024
+FAST = ("flash", "cuDNN")
+"""Backends that never store the matrix of attention weights and are the fastest."""
+
+# ATen operators and CUDA kernels -> backend of scaled_dot_product_attention
+PATTERNS = (
+    ("cuDNN", r"scaled_dot_product_cudnn_attention|cudnn\w*(sdpa|attention|mha)"),
+    ("flash", r"scaled_dot_product_flash_attention|flash_(fwd|bwd|attn)|pytorch_flash"),
+    ("memory-efficient", r"scaled_dot_product_efficient_attention|fmha_cutlass"),
+    ("math", r"scaled_dot_product_attention_math"),
+)
+KERNEL = re.compile(r"flash|fmha|sdpa|cudnn\w*attention", re.I)
+SLOW = "attention runs without a fast kernel: a mask is passed, or this torch lacks the kernel"
+
+
+def attention_kernels(given: CheckInput) -> Iterator[Figure]:
+    """The backend of attention, by precision; on a GPU flash or cuDNN is expected in bfloat16."""
+    for compiled in (False, True) if given.on_gpu and not given.quick else (False,):
+        for low in (True, False):
+            names = profiled(given.device, low=low, compiled=compiled)
+            found = backends(names)
+            what = f"{'bfloat16' if low else 'float32'}, {'compiled' if compiled else 'eager'}"
+            # the flash kernels of a GPU have no float32
+            expected = low or not given.on_gpu
+            ok = not expected or any(name in FAST for name in found)
+            kinds = "flash or cuDNN" if given.on_gpu else "flash"
+            yield Figure(
+                f"attention in {what}",
+                ", ".join(found) or "none recognised",
+                "",
+                kinds if expected else "",
+                ok,
+                "" if ok else SLOW,
+            )
+            if given.on_gpu:
+                kernels = sorted({name[:80] for name in names if KERNEL.search(name)})
+                yield Figure(f"kernels in {what}", ", ".join(kernels) or "none recognised")
+
+
+def backends(names: Iterable[str]) -> list[str]:
+    """Name the backends of attention among operators and kernels.
+
+    Args:
+        names: the names of operators and kernels, as the profiler gives them.
+
+    Returns:
+        flash, cuDNN, memory-efficient, math: those that ran.
+    """
+    text = "\n".join(names)
+    return [backend for backend, pattern in PATTERNS if re.search(pattern, text, re.I)]
+
+
+def profiled(device: str, *, low: bool, compiled: bool) -> list[str]:
+    """Profile the loss of a small model with its gradient.
+
+    Args:
+        device: cpu or cuda.
+        low: whether in bfloat16.
+        compiled: whether by torch.compile.
+
+    Returns:
+        The names of all operators and of all kernels of the device.
+    """
+    model = models.load(SHAPE, "width-scaled", seed=0).to(device).train()
+    loss = models.LanguageModelLoss(model)
+    if compiled:
+        torch.compiler.reset()
+        loss.compile(dynamic=False)
+    length = SEQUENCE_CPU if device == "cpu" else SEQUENCE_GPU
+    tokens = torch.randint(VOCABULARY, (ROWS, length + 1), device=device)
+
+    def both_passes() -> None:
+        with torch.autocast(device, torch.bfloat16, enabled=low):
+            value = loss(tokens) / tokens.numel()
+        value.backward()
+
+    both_passes()  # compilation is not profiled
+    activities = [ProfilerActivity.CPU]
+    if device == "cuda":
+        activities.append(ProfilerActivity.CUDA)
+        torch.cuda.synchronize()
+    with profile(activities=activities, acc_events=True) as profiler:
+        both_passes()
+        if device == "cuda":
+            torch.cuda.synchronize()
+    kinds = (DeviceType.CPU, DeviceType.CUDA)
+    return [event.name for event in profiler.events() if event.device_type in kinds]

@@ -1,0 +1,118 @@
+"""The table of checks, in the order in which they are done; no torch is loaded here."""
+
+from __future__ import annotations
+
+from .records import Check
+
+CHECKS: tuple[Check, ...] = (
+    Check("machine", "what the machine has", ".machine", "machine", seconds=(90, 60)),
+    Check(
+        "products",
+        "the rate of matrix products, which bounds that of training",
+        ".products",
+        "products",
+        seconds=(90, 60),
+    ),
+    Check(
+        "gradients",
+        "loss and gradients of a small model against float64 on the CPU",
+        ".gradients",
+        "eager_gradients",
+        seconds=(90, 90),
+    ),
+    Check(
+        "attention",
+        "which attention kernels run",
+        ".attention_kernels",
+        "attention_kernels",
+        seconds=(90, 120),
+    ),
+    Check(
+        "loss-curve",
+        "the losses of 50 steps against those of the CPU in float32",
+        ".loss_curves",
+        "loss_curve",
+        seconds=(90, 150),
+        quick=False,
+    ),
+    Check(
+        "resume",
+        "a run that is killed by SIGKILL and resumed, against one that is not: equal bit for bit",
+        ".resuming",
+        "resume",
+        seconds=(90, 120),
+    ),
+    Check(
+        "compiled-resume",
+        "the same with torch.compile, resumed with an empty compile cache",
+        ".resuming",
+        "compiled_resume",
+        "cuda",
+        seconds=(0, 240),
+        quick=False,
+    ),
+    Check(
+        "processes",
+        "two processes on the CPU (gloo) against one",
+        ".loss_curves",
+        "two_processes",
+        seconds=(90, 60),
+        quick=False,
+    ),
+    Check(
+        "gpus",
+        "two GPUs (NCCL), replicated and sharded, against one",
+        ".loss_curves",
+        "two_gpus",
+        "several gpus",
+        seconds=(0, 200),
+        quick=False,
+    ),
+    Check(
+        "small-models",
+        "training, evaluation, saving and resuming of small models",
+        ".training_speed",
+        "small_models",
+        seconds=(90, 90),
+        quick=False,
+        may_be_cut=True,
+    ),
+    Check(
+        "compiled-gradients",
+        "loss and gradients by torch.compile against float64 on the CPU",
+        ".gradients",
+        "compiled_gradients",
+        seconds=(90, 150),
+        quick=False,
+        may_be_cut=True,
+    ),
+    Check(
+        "large-model",
+        "a 0.5B model on rows of 2,048 tokens in bfloat16, by micro-batch",
+        ".training_speed",
+        "large_model",
+        "cuda",
+        seconds=(0, 240),
+        quick=False,
+        may_be_cut=True,
+    ),
+    Check(
+        "memory",
+        "a run that is out of memory gets a smaller micro-batch, and the run beside it goes on",
+        ".memory_exhaustion",
+        "memory_exhaustion",
+        "cuda",
+        seconds=(0, 150),
+        quick=False,
+    ),
+    Check(
+        "runs-at-once",
+        "small models, several runs at once",
+        ".runs_at_once",
+        "runs_at_once",
+        seconds=(90, 240),
+        quick=False,
+        may_be_cut=True,
+    ),
+)
+"""All checks. Those that say most about faults come first, for the time of all is limited."""

@@ -1,0 +1,262 @@
+"""Checks -> results: each in a process of its own, ended after its time, whatever it does.
+
+A check may crash, hang, run out of memory or be killed: the figures that it had yielded until then
+are kept, and the other checks go on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from ..sweeps.machine import Machine, this_machine
+from .checks import CHECKS
+from .records import Check, CheckResult, Examination, Figure
+
+TOTAL_SECONDS = {"cpu": 120.0, "cuda": 600.0}
+"""Time limit of all checks together, by device."""
+WORKER = (sys.executable, "-m", "lawdsl.runners.doctor.worker")
+FIGURES = "figures.jsonl"
+WORK = "work"
+TIME_UP = 124  # exit code of a check that has reached its deadline
+LOG_TAIL_LINES = 12  # lines of a failed check's output that are reported
+MAX_LINE_CHARACTERS = 300  # characters of such a line
+END_SECONDS = 5.0  # that a check has to end its own processes
+LEAST_SECONDS = 3.0  # a check is not begun with less: torch alone takes as long to load
+QUOTED_PATH = re.compile(r"([\"'])/(?:[^\"'\n]*/)([^\"'/\n]*)\1")
+PATH = re.compile(r"(?<![\w.])/(?:[^\s/:'\"<>|,;()]+/)+([^\s/:'\"<>|,;()]*)")
+
+Device = Literal["cpu", "cuda"]
+Announce = Callable[[Check, CheckResult | None], None]
+
+
+class Session:
+    """The folder of an examination, and the process of the check that is active.
+
+    A context manager: its end, for whatever cause, ends that process and removes the folder.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="lawdsl-doctor-"))
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the active check and remove the folder; a signal handler may call it."""
+        if self.process is not None:
+            _end(self.process)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def examine(
+    session: Session,
+    device: Device,
+    *,
+    checks: Sequence[Check] = CHECKS,
+    quick: bool = False,
+    machine: Machine | None = None,
+    announce: Announce = lambda check, result: None,
+) -> Examination:
+    """Do all checks, one after the other.
+
+    Args:
+        session: the folder to work in.
+        device: cpu or cuda.
+        checks: the checks, in this order.
+        quick: leave out those that are not quick.
+        machine: this machine, from which it is seen what a check can have; found out if None.
+        announce: called with each check when it begins, and again with its result.
+
+    Returns:
+        The results.
+    """
+    machine = machine or this_machine()
+    begun = time.monotonic()
+    results = []
+    for check in checks:
+        left = TOTAL_SECONDS[device] - (time.monotonic() - begun)
+        why = _why_not(check, device, machine, quick, left)
+        if why:
+            result = CheckResult(check.name, check.shows, "not measured", why=why)
+        else:
+            announce(check, None)
+            result = do(session, check, device, quick=quick, left=left)
+        announce(check, result)
+        results.append(result)
+    return Examination(device, quick, time.monotonic() - begun, tuple(results))
+
+
+def _why_not(check: Check, device: Device, machine: Machine, quick: bool, left: float) -> str:
+    """Why a check is not done; empty where it is."""
+    if check.needs != "cpu" and device == "cpu":
+        return "it needs a GPU with CUDA" if check.needs == "cuda" else "it needs several GPUs"
+    if check.needs == "several gpus" and len(machine.gpus) < 2:
+        return f"it needs several GPUs, and there is {len(machine.gpus) or 'none'}"
+    if quick and not check.quick:
+        return "--quick leaves it out"
+    if left < LEAST_SECONDS:
+        return f"the {TOTAL_SECONDS[device]:.0f} s of all checks were used up"
+    return ""
+
+
+def do(
+    session: Session,
+    check: Check,
+    device: Device,
+    *,
+    quick: bool = False,
+    left: float = TOTAL_SECONDS["cuda"],
+) -> CheckResult:
+    """Do one check in a process of its own.
+
+    Args:
+        session: the folder to work in.
+        check: the check.
+        device: cpu or cuda.
+        quick: whether its smallest version is asked for.
+        left: seconds that are left for all checks.
+
+    Returns:
+        Its result.
+    """
+    folder = session.folder / check.name
+    (folder / WORK).mkdir(parents=True)
+    own = check.seconds[device == "cuda"]
+    seconds = min(own, left)
+    command = [*WORKER, f"{check.module}:{check.function}", str(folder), device, f"{seconds}"]
+    begun = time.monotonic()
+    with (folder / "log.txt").open("wb") as log:
+        session.process = subprocess.Popen(
+            [*command, "quick"] if quick else command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=_environment(folder),
+            start_new_session=True,
+        )
+        with suppress(subprocess.TimeoutExpired):
+            session.process.wait(timeout=seconds)
+        code = session.process.poll()
+        _end(session.process)
+    session.process = None
+    result = judged(check, _figures(folder / FIGURES), code, own if own <= left else None)
+    log_lines = _log_tail(folder / "log.txt") if result.status == "failed" else ()
+    # a message of the check itself is the last line that it prints
+    if code and code > 0 and log_lines:
+        result = replace(result, why=result.why or log_lines[-1])
+    shutil.rmtree(folder, ignore_errors=True)
+    return replace(result, seconds=time.monotonic() - begun, log=log_lines)
+
+
+def judged(
+    check: Check, figures: Sequence[Figure], code: int | None, limit: float | None
+) -> CheckResult:
+    """Judge a check by its figures and by how its process ended.
+
+    Args:
+        check: the check.
+        figures: its figures, as many as it has yielded.
+        code: the exit code, below 0 for a signal; None where it was ended because its time was up.
+        limit: the time limit of the check; None where that of all checks was shorter.
+
+    Returns:
+        The result, without its log and seconds.
+    """
+    figures = tuple(figures)
+    unexpected = [figure for figure in figures if not figure.ok]
+    measured = [figure for figure in figures if figure.value is not None]
+    status: Literal["passed", "failed", "not measured"] = "passed"
+    why = ""
+    if unexpected:
+        first = unexpected[0]
+        status, why = "failed", first.name + (f": {first.why}" if first.why else "")
+    elif code in (None, TIME_UP) and limit is not None and not check.may_be_cut:
+        status, why = "failed", f"it was not finished after {limit:.0f} s"
+    elif code is None or code == TIME_UP:
+        whose = "its time" if limit is not None else "the time of all checks"
+        why = f"it was cut short: {whose} was used up"
+        status = "passed" if measured else "not measured"
+    elif code < 0:
+        name = signal.Signals(-code).name
+        cause = ", as the system does where memory runs out" if name == "SIGKILL" else ""
+        status, why = "failed", f"its process was killed by {name}{cause}"
+    elif code:
+        status = "failed"
+    elif not measured:
+        status, why = "not measured", figures[0].why if figures else "it yielded no figure"
+    return CheckResult(check.name, check.shows, status, figures=figures, why=why)
+
+
+def redacted(text: str) -> str:
+    """A text without what a report must not show: folders of paths, and the name of the host."""
+    text = QUOTED_PATH.sub(r"\1…/\2\1", text)  # may have spaces
+    text = PATH.sub(r"…/\1", text)
+    host = platform.node()
+    return text.replace(host, "HOST") if len(host) > 2 else text
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """The environment of a check: compile caches of its own, so that compilation is measured."""
+    return {
+        **os.environ,
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        "TRITON_CACHE_DIR": str(folder / "triton"),
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process: SIGTERM, so that it ends what it has started, then SIGKILL for all."""
+    if process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=END_SECONDS)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # bounded, for a signal handler may have interrupted another wait, which it cannot let go on
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=END_SECONDS)
+
+
+def _figures(path: Path) -> list[Figure]:
+    """The figures that a check has yielded; a line that was cut off by its death is left out."""
+    figures = []
+    with suppress(OSError):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError, TypeError):
+                figures.append(_redacted_figure(Figure(**json.loads(line))))
+    return figures
+
+
+def _redacted_figure(figure: Figure) -> Figure:
+    value = redacted(figure.value) if isinstance(figure.value, str) else figure.value
+    return replace(figure, name=redacted(figure.name), value=value, why=redacted(figure.why))
+
+
+def _log_tail(path: Path) -> tuple[str, ...]:
+    """The last lines that a check has printed, redacted."""
+    text = path.read_bytes()[-(LOG_TAIL_LINES * 1000) :].decode("utf-8", errors="replace")
+    return _shortened(line.rstrip() for line in text.splitlines() if line.strip())
+
+
+def _shortened(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(redacted(line)[:MAX_LINE_CHARACTERS] for line in list(lines)[-LOG_TAIL_LINES:])

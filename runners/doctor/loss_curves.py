@@ -1,0 +1,99 @@
+"""Losses of the same run on several devices, precisions and numbers of processes, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from .records import CheckInput, Figure, at_least, at_most
+from .small_runs import TINY, FinishedRun, finished, order, started, write_corpora
+
+STEPS, EVERY = 50, 5
+FALL = 0.5  # nats by which the loss falls in 50 steps, at least
+# nats by which losses may differ within 50 steps: rounding errors grow from step to step
+FLOAT32, TF32, BFLOAT16 = 2e-3, 1e-2, 5e-2
+DIFFERS = "the losses drift apart by more than rounding"
+
+Variants = Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], float]]
+"""Name -> fields of the execution, fields of the training, tolerance in nats."""
+
+CPU = {"device": "cpu", "compile": False}
+ON_CPU: Variants = {"bfloat16": (CPU, {"precision": "bfloat16"}, BFLOAT16)}
+ON_GPU: Variants = {
+    "float32, deterministic": (
+        {"device": "cuda", "compile": False, "deterministic": True},
+        {"precision": "float32"},
+        FLOAT32,
+    ),
+    "float32 with TF32, compiled": (
+        {"device": "cuda", "compile": True},
+        {"precision": "float32"},
+        TF32,
+    ),
+    "bfloat16, compiled": (
+        {"device": "cuda", "compile": True},
+        {"precision": "bfloat16"},
+        BFLOAT16,
+    ),
+}
+PROCESSES: Variants = {"2 processes": (CPU | {"processes": 2}, {}, FLOAT32)}
+TWO_GPUS: Variants = {
+    name: (
+        {
+            "device": "cuda",
+            "compile": False,
+            "deterministic": True,
+            "processes": 2,
+            "sharded": sharded,
+        },
+        {"precision": "float32"},
+        FLOAT32,
+    )
+    for name, sharded in {"2 GPUs, replicated": False, "2 GPUs, sharded": True}.items()
+}
+
+
+def loss_curve(given: CheckInput) -> Iterator[Figure]:
+    """The losses of 50 steps against those of the CPU in float32."""
+    yield from _compared(given, CPU, ON_GPU if given.on_gpu else ON_CPU)
+
+
+def two_processes(given: CheckInput) -> Iterator[Figure]:
+    """The losses of two processes on the CPU, over gloo, against those of one."""
+    yield from _compared(given, CPU, PROCESSES)
+
+
+def two_gpus(given: CheckInput) -> Iterator[Figure]:
+    """The losses of two GPUs, over NCCL, against those of one."""
+    one = {"device": "cuda", "compile": False, "deterministic": True}
+    yield from _compared(given, one, TWO_GPUS)
+
+
+def _compared(given: CheckInput, how: Mapping[str, Any], variants: Variants) -> Iterator[Figure]:
+    """Do a reference in float32 and its variants at once; compare all their losses."""
+    data = write_corpora(given.folder / "corpora")
+    evaluate = tuple(range(0, STEPS + 1, EVERY))
+    common: dict[str, Any] = {"steps": STEPS, "evaluate": evaluate}
+    reference_order = order(data, TINY, how, **({"precision": "float32"} | common))
+    with ExitStack() as all_runs:
+        reference = all_runs.enter_context(started(given.folder / "reference", reference_order))
+        workers = []
+        for number, (own, training, _) in enumerate(variants.values()):
+            ordered = order(data, TINY, own, **({"precision": "float32"} | dict(training) | common))
+            folder = given.folder / f"variant-{number}"
+            workers.append(all_runs.enter_context(started(folder, ordered)))
+        done = finished(given, reference)
+        yield at_least("fall of the loss", _fall(done), FALL, "nat", "the model does not learn")
+        for (name, (_, _, tolerance)), worker in zip(variants.items(), workers, strict=True):
+            other = finished(given, worker)
+            gap = float(np.abs(other.losses() - done.losses()).max())
+            yield at_most(f"largest difference, {name}", gap, tolerance, "nat", DIFFERS)
+
+
+def _fall(run: FinishedRun) -> float:
+    """By how much the loss on the validation set falls, in nats a token."""
+    first, last = run.rows[0]["losses"]["text"]["loss"], run.rows[-1]["losses"]["text"]["loss"]
+    return float(first - last)

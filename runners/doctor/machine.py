@@ -1,0 +1,145 @@
+"""What the machine has: cores, memory, disk, GPUs, and the versions of what training uses."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import lawdsl
+
+from ..run import costs
+from ..sweeps.machine import this_machine
+from .records import CheckInput, Figure, at_least, not_measured
+
+PACKAGES = (
+    "torch",
+    "transformers",
+    "numpy",
+    "sympy",
+    "scipy",
+    "safetensors",
+    "tokenizers",
+    "pydantic",
+    "triton",
+    "ray",
+)
+LEAST_MEMORY, LEAST_DISK = 2.0, 1.0  # GiB; a run of a tiny model takes about 1 GiB of memory
+GIB = 2**30
+MEMINFO = Path("/proc/meminfo")
+CPUINFO = Path("/proc/cpuinfo")
+MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container: bytes, or max
+
+
+def machine(given: CheckInput) -> Iterator[Figure]:
+    """The machine and the versions; fails where memory, disk or the GPU's driver do not suffice."""
+    yield Figure("lawdsl", lawdsl.__version__)
+    yield Figure("Python", platform.python_version())
+    yield Figure("system", f"{platform.system()} {platform.release()} {platform.machine()}")
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            yield Figure(name, version(name))
+    yield from _processor()
+    yield from _memory()
+    free = shutil.disk_usage(given.folder).free / GIB
+    yield at_least(
+        "free disk for temporary files", free, LEAST_DISK, "GiB", "make room where TMPDIR is"
+    )
+    yield from _gpus(given)
+
+
+def _processor() -> Iterator[Figure]:
+    yield Figure("processor", _line(CPUINFO, r"model name\s*:\s*(.+)") or platform.processor())
+    yield Figure("cores", os.cpu_count())
+    yield Figure("cores that may be used", this_machine().cores)
+    yield Figure("threads of torch", torch.get_num_threads())
+    yield Figure("vector instructions of torch", torch.backends.cpu.get_cpu_capability())
+    yield Figure("BLAS of torch", _blas_of_torch())
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    yield Figure("BLAS of numpy", f"{blas.get('name')} {blas.get('version')}")
+    compiler = next((name for name in ("g++", "clang++", "c++") if shutil.which(name)), None)
+    if compiler:
+        yield Figure("C++ compiler, for torch.compile on a CPU", compiler)
+    else:
+        yield not_measured("C++ compiler, for torch.compile on a CPU", "there is none")
+
+
+def _blas_of_torch() -> str:
+    """The library for matrix products that torch was built with."""
+    found = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+    return found[1] if found else "unknown"
+
+
+def _memory() -> Iterator[Figure]:
+    sizes = {name: _line(MEMINFO, rf"{name}:\s*(\d+) kB") for name in ("MemTotal", "MemAvailable")}
+    limit = _line(MEMORY_LIMIT, r"(\d+)")
+    if sizes["MemTotal"]:
+        yield Figure("memory", int(sizes["MemTotal"]) * 1024 / GIB, "GiB")
+    if limit:
+        yield Figure("memory limit of the container", int(limit) / GIB, "GiB")
+    if sizes["MemAvailable"]:
+        free = int(sizes["MemAvailable"]) * 1024 / GIB
+        yield at_least("free memory", free, LEAST_MEMORY, "GiB", "end other programs")
+    else:
+        yield not_measured("free memory", "the system has no /proc/meminfo")
+
+
+def _gpus(given: CheckInput) -> Iterator[Figure]:
+    """The GPUs as the driver and as torch see them, which must agree."""
+    listed, count = this_machine().gpus, torch.cuda.device_count()
+    yield Figure(
+        "GPUs that torch sees",
+        count,
+        "",
+        f"{len(listed)}, which the driver lists" if listed or given.on_gpu else "",
+        count >= max(len(listed), int(given.on_gpu)),
+        "torch is built without CUDA, or for a newer driver"
+        if count < max(len(listed), int(given.on_gpu))
+        else "",
+    )
+    if not count:
+        return
+    yield Figure("CUDA of torch", torch.version.cuda or torch.version.hip or "unknown")
+    yield Figure("driver", _driver())
+    if torch.distributed.is_nccl_available():
+        yield Figure("NCCL", ".".join(map(str, torch.cuda.nccl.version())))
+    for index in range(count):
+        facts = torch.cuda.get_device_properties(index)
+        free, total = torch.cuda.mem_get_info(index)
+        yield Figure(f"GPU {index}", facts.name)
+        yield Figure(f"GPU {index}, compute capability", f"{facts.major}.{facts.minor}")
+        yield Figure(f"GPU {index}, memory", total / GIB, "GiB")
+        yield Figure(f"GPU {index}, free memory", free / GIB, "GiB")
+        peak = costs.peak_flops(facts.name)
+        name = f"GPU {index}, bfloat16 peak of the data sheet"
+        if peak is None:
+            yield not_measured(name, "the device is not in the table of data sheets", "TFLOP/s")
+        else:
+            yield Figure(name, peak / 1e12, "TFLOP/s")
+
+
+def _driver() -> str:
+    """The version of NVIDIA's driver."""
+    ask = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    with suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(ask, capture_output=True, text=True, timeout=20)
+        if done.returncode == 0 and done.stdout.strip():
+            return done.stdout.splitlines()[0].strip()
+    return "unknown"
+
+
+def _line(path: Path, pattern: str) -> str:
+    """The first group of the first match in a file; empty where there is none."""
+    with suppress(OSError):
+        found = re.search(pattern, path.read_text(encoding="utf-8", errors="replace"))
+        return found[1].strip() if found else ""
+    return ""

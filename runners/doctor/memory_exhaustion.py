@@ -1,0 +1,188 @@
+"""A GPU with too little free memory: one run needs too much of it, two others are beside it.
+
+It is measured how much the large run takes. Then this process takes so much of the GPU that about
+three quarters of that are left, and `lawdsl run --halve` does the large run: it must end with a
+smaller micro-batch. The two small runs, which are equal and began before, must go on as one.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..run.metrics_log import POINTS, read
+from ..spec import RunOrder
+from ..sweeps.run_folders import LOG
+from ..training import models
+from .records import CheckInput, Figure, at_least, equal, not_measured
+from .small_runs import (
+    TINY,
+    VARYING,
+    VOCABULARY,
+    RunFailed,
+    configuration,
+    order,
+    started,
+    wait,
+    write_corpora,
+)
+
+GIB = 2**30
+SHAPE = configuration(256, 4, 4, 1024)
+SEQUENCE = 512
+LEAST_FREE = 12 * GIB  # bytes of free memory without which the check is not done
+MOST_TAKEN = 8 * GIB  # bytes that the large run takes, at least, where a quarter is not less
+LEFT_SHARE = 0.75  # share of them that is left to it
+CONTEXT = 0.6 * GIB  # of a process with CUDA
+STEPS_LARGE, EVERY = 10, 10
+STEPS_BESIDE, EVERY_BESIDE = 1_000_000, 100  # the runs beside are killed at the end
+OUT_OF_MEMORY = "memory did not suffice"  # R0507
+
+
+def memory_exhaustion(given: CheckInput) -> Iterator[Figure]:
+    """A run that is out of memory gets a smaller micro-batch; runs beside it are unharmed."""
+    free = _free()
+    if free < LEAST_FREE:
+        why = f"the GPU has {free / GIB:.1f} GiB of free memory, {LEAST_FREE / GIB:.0f} are needed"
+        yield not_measured("out of memory, then a smaller micro-batch", why)
+        return
+    data = write_corpora(given.folder / "corpora")
+    beside = [given.folder / f"beside-{number}" for number in range(2)]
+    ordered = _order_beside(given, data)
+    with started(beside[0], ordered) as first, started(beside[1], ordered) as second:
+
+        def active() -> bool:
+            return all(w.processes[0].poll() is None for w in (first, second))
+
+        def rows() -> int:
+            return min(len(_rows(folder)) for folder in beside)
+
+        wait(given, lambda: rows() >= 2 or not active(), "the runs beside had begun")
+        large = _rows_that_take(min(MOST_TAKEN, _free() / 4))
+        taken = _peak(large)
+        yield Figure(f"memory of {large} rows at once", taken / GIB, "GiB")
+        hog = _take(int(_free() - LEFT_SHARE * taken - CONTEXT))
+        yield Figure("memory left to the run", _free() / GIB, "GiB")
+        status, folder = _sweep(given, large)
+        del hog
+        log = (folder / LOG).read_text(encoding="utf-8", errors="replace")
+        ran_out = "yes" if OUT_OF_MEMORY in log else "no"
+        yield equal(
+            "out of memory at first", ran_out, "yes", "memory sufficed, so nothing is shown"
+        )
+        yield equal("then, with a smaller micro-batch", status, "done", "see the log of the run")
+        until = rows()
+        wait(given, lambda: rows() > until or not active(), "the runs beside had gone on")
+        yield equal("runs beside it", "active" if active() else "ended", "active", "it harmed them")
+    yield at_least("rows of the runs beside it", rows(), until + 1)
+    parts = [json.dumps(_rows(folder)[: rows()]) for folder in beside]
+    same = "equal" if parts[0] == parts[1] else "different"
+    yield equal("losses of the runs beside it", same, "equal", "one of them was harmed")
+
+
+def _free() -> int:
+    """The bytes of free memory of the GPU."""
+    return int(torch.cuda.mem_get_info()[0])
+
+
+def _take(size: int) -> Any:
+    """Take memory of the GPU, until the result is gone."""
+    return torch.empty(size, dtype=torch.uint8, device="cuda")
+
+
+def _rows_that_take(size: float) -> int:
+    """The number of rows, a power of 2, that take at least so many bytes in a training step."""
+    few, more = _peak(4), _peak(8)
+    rows = 8
+    while few + (more - few) / 4 * (rows - 4) < size:
+        rows *= 2
+    return rows
+
+
+def _peak(rows: int) -> int:
+    """The peak number of bytes of the loss of some rows and its gradient, and of the optimizer."""
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    model = models.load(SHAPE, "width-scaled", seed=0).to("cuda").train()
+    tokens = torch.randint(VOCABULARY, (rows, SEQUENCE + 1), device="cuda")
+    loss = models.LanguageModelLoss(model)(tokens)
+    (loss / tokens.numel()).backward()
+    torch.cuda.synchronize()
+    moments = 8 * sum(p.numel() for p in model.parameters())
+    peak = torch.cuda.max_memory_allocated() + moments
+    del model, loss, tokens
+    torch.cuda.empty_cache()
+    return peak
+
+
+def _order_beside(given: CheckInput, data: Path) -> RunOrder:
+    """The order of the runs beside: it has no end in the time of the check."""
+    return order(
+        data,
+        TINY,
+        {"device": given.device, "compile": False, "deterministic": True},
+        steps=STEPS_BESIDE,
+        evaluate=tuple(range(0, STEPS_BESIDE + 1, EVERY_BESIDE)),
+        precision="float32",
+    )
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows of a run so far, without what differs between two equal runs."""
+    rows = read(folder / POINTS)
+    return [{k: v for k, v in row.items() if k not in VARYING} for row in rows]
+
+
+def _sweep(given: CheckInput, rows: int) -> tuple[str, Path]:
+    """Do the large run with `lawdsl run`.
+
+    Args:
+        given: what the check is given.
+        rows: that go through the model at once.
+
+    Returns:
+        The status of the run, and its folder.
+
+    Raises:
+        RunFailed: the command has no result.
+    """
+    path = given.folder / "sweep.toml"
+    path.write_text(_sweep_file(given, rows), encoding="utf-8")
+    command = [sys.executable, "-m", "lawdsl", "run", str(path), "--json", "--halve"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=max(1.0, given.remaining())
+    )
+    try:
+        (outcome,) = json.loads(done.stdout)["result"]["outcomes"]
+        return outcome["status"], Path(outcome["folder"])
+    except (ValueError, KeyError, TypeError):
+        raise RunFailed("lawdsl run failed", tuple(done.stdout.splitlines()[-8:])) from None
+
+
+def _sweep_file(given: CheckInput, rows: int) -> str:
+    """The text of sweep.toml; strings and numbers of JSON are those of TOML too."""
+    corpora = given.folder / "corpora"
+    corpus = {"folder": str(corpora / "training"), "max_epochs": 1_000_000}
+    lines = ['name = "large"', f"folder = {json.dumps(str(given.folder / 'large'))}"]
+    lines += ["[corpora]", f"text = {_inline(corpus)}"]
+    lines += ["[validation]", f"text = {json.dumps(str(corpora / 'validation'))}"]
+    lines += ["[[models]]", 'name = "large"', 'initialization = "width-scaled"']
+    lines += [f"config = {_inline(SHAPE)}", "[grid]", "shares = [{text = 1}]"]
+    lines += ["[training]", "learning_rate = 1e-3", f"steps = {STEPS_LARGE}", f"batch = {rows}"]
+    lines += [f"sequence = {SEQUENCE}", 'precision = "float32"']
+    lines += ["[evaluation]", 'schedule = "dense"', f"every = {EVERY}"]
+    lines += ["[run]", f'device = "{given.device}"', "compile = false", "deterministic = true"]
+    return "\n".join([*lines, f"micro_batch = {rows}", "save_final = false", "log = []", ""])
+
+
+def _inline(value: Any) -> str:
+    """A value as TOML writes it in one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_inline(each)}" for key, each in value.items()) + "}"
+    return json.dumps(value)

@@ -1,0 +1,198 @@
+"""How fast models train, evaluate, save and resume, as the runner does it, in this process."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..cpt import training_step
+from ..run import costs
+from ..run.model_facts import ModelFacts
+from ..spec import RunOrder, Training
+from ..training.distributed import join, out_of_memory, peak_memory
+from ..training.recording import record
+from ..training.setup import TrainingTask, task_of
+from ..training.state import resumed, save
+from .records import CheckInput, Figure, at_most, equal, not_measured
+from .small_runs import QWEN2_HALF_BILLION, SIZES, order, write_corpora
+
+TIMED_SECONDS = 1.5  # that steps of a small model are repeated
+LARGE_ROWS, LARGE_SEQUENCE, LARGE_STEPS = 32, 2048, 4
+# the sizes that say most first, should time run out
+MICRO_BATCHES = (8, 16, 4, 32, 2, 1)
+GIB = 2**30
+MEMORY = "the estimate of memory is too low: report it"
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast a task trains.
+
+    Attributes:
+        first: seconds of the first step, which compiles.
+        rate: tokens a second of the following steps.
+        peak: peak number of bytes on the device; of the process on a CPU.
+    """
+
+    first: float
+    rate: float
+    peak: int
+
+
+def small_models(given: CheckInput) -> Iterator[Figure]:
+    """Tokens a second of small models; seconds to evaluate, to save and to resume."""
+    data = write_corpora(given.folder / "corpora")
+    for name in ("0.2M", "1M", "10M") if given.on_gpu else ("0.2M", "1M"):
+        ordered = order(
+            data,
+            SIZES[name],
+            {"device": given.device, "compile": False},
+            evaluate=(0,),
+            steps=1_000_000,
+            batch=16,
+            sequence=128,
+            precision="float32",
+        )
+        yield from _trained(given.folder / name, ordered, name)
+
+
+def _trained(folder: Path, ordered: RunOrder, name: str) -> Iterator[Figure]:
+    """A task is trained for a while, evaluated, saved and resumed."""
+    folder.mkdir()
+    with ExitStack() as exit_stack:
+        task = task_of(folder, ordered, join(ordered.how))
+        state = resumed(task, exit_stack)
+        speed = _speed(task, lambda: training_step(task, state), TIMED_SECONDS)
+        yield Figure(f"{name}: training", speed.rate, "tokens/s")
+        flops = task.inputs.facts.flops_per_token(task.training.sequence)
+        yield Figure(f"{name}: training", speed.rate * flops / 1e9, "GFLOP/s")
+        tokens = sum(len(corpus.tokens) for corpus in task.inputs.validation.values())
+        seconds = _timed(task, lambda: record(task, state, lambda: 0))
+        yield Figure(f"{name}: evaluation of {tokens:,} tokens", seconds, "s")
+        yield Figure(f"{name}: saving", _timed(task, lambda: save(task, state)), "s")
+    with ExitStack() as exit_stack:
+        again = task_of(folder, ordered, join(ordered.how))
+        begun = time.perf_counter()
+        state_again = resumed(again, exit_stack)
+        yield Figure(f"{name}: resuming", time.perf_counter() - begun, "s")
+        step, expected = str(state_again.step), str(state.step)
+        yield equal(f"{name}: step after resuming", step, expected, "the checkpoint was not used")
+
+
+def large_model(given: CheckInput) -> Iterator[Figure]:
+    """A 0.5B model on rows of 2,048 tokens in bfloat16, compiled, by micro-batch."""
+    data = write_corpora(given.folder / "corpora", validation_tokens=LARGE_ROWS * LARGE_SEQUENCE)
+    longest, too_large = 0.0, LARGE_ROWS + 1
+    for micro in MICRO_BATCHES:
+        what = f"micro-batch {micro}"
+        if micro >= too_large:
+            yield not_measured(what, f"micro-batch {too_large} is out of memory already")
+            continue
+        if given.remaining() < 1.2 * longest:
+            yield not_measured(what, "the time of the check was up", "tokens/s")
+            continue
+        begun = time.monotonic()
+        try:
+            yield from _large(given, data, micro, first=micro == MICRO_BATCHES[0])
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            too_large = min(too_large, micro)
+            yield not_measured(what, "out of memory")
+        gc.collect()
+        torch.cuda.empty_cache()
+        # each micro-batch is another shape; too many of them and torch stops compiling
+        torch.compiler.reset()
+        longest = max(longest, time.monotonic() - begun)
+
+
+def _large(given: CheckInput, data: Path, micro: int, *, first: bool) -> Iterator[Figure]:
+    """The 0.5B model with one micro-batch; the first time evaluation and saving too."""
+    ordered = order(
+        data,
+        QWEN2_HALF_BILLION,
+        {"device": given.device, "micro_batch": micro, "compile": True},
+        evaluate=(0,),
+        steps=1_000_000,
+        batch=LARGE_ROWS,
+        sequence=LARGE_SEQUENCE,
+        precision="bfloat16",
+    )
+    folder = given.folder / f"micro-{micro}"
+    folder.mkdir()
+    torch.cuda.reset_peak_memory_stats()
+    with ExitStack() as exit_stack:
+        task = task_of(folder, ordered, join(ordered.how))
+        state = resumed(task, exit_stack)
+        speed = _speed(task, lambda: training_step(task, state), 0.0, LARGE_STEPS)
+        facts, what = task.inputs.facts, f"micro-batch {micro}"
+        yield Figure(f"{what}: first step, with compilation", speed.first, "s")
+        yield Figure(f"{what}: training", speed.rate, "tokens/s")
+        peak = costs.peak_flops(task.parallel.name)
+        flops = facts.flops_per_token(LARGE_SEQUENCE)
+        utilisation = costs.model_flops_utilisation(speed.rate, flops, peak)
+        if utilisation is None:
+            why = "the device is not in the table of data sheets"
+            yield not_measured(f"{what}: MFU", why)
+        else:
+            yield Figure(f"{what}: MFU", utilisation)
+        estimate = expected_memory(facts, QWEN2_HALF_BILLION, task.training, micro) / GIB
+        yield at_most(f"{what}: peak memory", speed.peak / GIB, estimate, "GiB", MEMORY)
+        if first:
+            seconds = _timed(task, lambda: record(task, state, lambda: 0))
+            tokens = LARGE_ROWS * LARGE_SEQUENCE
+            yield Figure(f"evaluation of {tokens:,} tokens, with compilation", seconds, "s")
+            yield Figure("saving", _timed(task, lambda: save(task, state)), "s")
+
+
+def expected_memory(
+    facts: ModelFacts, config: Mapping[str, Any], training: Training, micro: int
+) -> int:
+    """The estimate of the memory that training takes on a device, in bytes.
+
+    Args:
+        facts: the facts of the model.
+        config: its configuration.
+        training: the optimisation.
+        micro: rows that go through the model at once.
+    """
+    return costs.training_bytes(
+        facts.parameters,
+        facts.embedding,
+        facts.layers,
+        facts.hidden,
+        config["intermediate_size"],
+        micro * training.sequence,
+        precision=training.precision,
+    )
+
+
+def _speed(task: TrainingTask, step: Callable[[], None], seconds: float, steps: int = 3) -> Speed:
+    """Time the steps of a task: the first apart, then as many as take `seconds`, `steps` at least."""
+    first = _timed(task, step)
+    times: list[float] = []
+    while len(times) < steps or sum(times) < seconds:
+        times.append(_timed(task, step))
+    median = sorted(times)[len(times) // 2]
+    return Speed(first, task.tokens / median, peak_memory(task.parallel))
+
+
+def _timed(task: TrainingTask, act: Callable[[], object]) -> float:
+    """Seconds that a function takes, with what it starts on the device."""
+    _synchronize(task)
+    begun = time.perf_counter()
+    act()
+    _synchronize(task)
+    return time.perf_counter() - begun
+
+
+def _synchronize(task: TrainingTask) -> None:
+    if task.parallel.device.type == "cuda":
+        torch.cuda.synchronize(task.parallel.device)

@@ -1,0 +1,80 @@
+"""The process of one check.
+
+    python -m lawdsl.runners.doctor.worker MODULE:FUNCTION FOLDER DEVICE SECONDS [quick]
+
+writes each figure to `figures.jsonl` as soon as it is measured. Exit codes: 0 done; 1 the check
+cannot go on, the last line printed says why; 124 its time was up; 143 ended by SIGTERM. Any other end is a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, NoReturn, cast
+
+from lawdsl.core.diagnostics import LawdslError, render
+
+from .execution import FIGURES, TIME_UP, WORK
+from .records import CheckInput
+from .small_runs import RunFailed, TimeUp
+
+MARGIN_SECONDS = 2.0  # between the deadline that a check knows and the one at which it is ended
+PARENT_SECONDS = 0.5  # between looks at whether the parent is there
+
+
+def main(arguments: list[str]) -> int:
+    """Do one check; the exit code."""
+    target, folder, device, seconds, *rest = arguments
+    # the processes of runs are ended on the way out
+    signal.signal(signal.SIGTERM, _exit)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    module, _, function = target.partition(":")
+    given = CheckInput(
+        Path(folder) / WORK,
+        cast("Literal['cpu', 'cuda']", device),
+        time.monotonic() + float(seconds) - MARGIN_SECONDS,
+        quick="quick" in rest,
+    )
+    try:
+        check = getattr(import_module(module, __package__), function)
+        with (
+            (Path(folder) / FIGURES).open("a", encoding="utf-8") as out,
+            closing(check(given)) as figures,
+        ):
+            for figure in figures:
+                out.write(json.dumps(figure.to_json()) + "\n")
+                out.flush()
+    except LawdslError as error:
+        for diagnostic in error.diagnostics:
+            print(render(diagnostic), file=sys.stderr)
+        print(error.diagnostics[0].message, file=sys.stderr)
+        return 1
+    except RunFailed as error:
+        print(*error.log, str(error), sep="\n", file=sys.stderr)
+        return 1
+    except TimeUp as error:
+        print(error, file=sys.stderr)
+        return TIME_UP
+    return 0
+
+
+def _end_with(parent: int) -> None:
+    """End this process once the one that started it is gone, which may be killed at any moment."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _exit(number: int, frame: Any) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
