@@ -469,6 +469,43 @@ def test_the_whole_command_passes_quickly(tmp_path: Path):
 
 
 @pytest.mark.slow
+def test_the_large_model_is_measured_against_the_estimate_of_a_sweep(tmp_path: Path):
+    """The check of the large model where there is no GPU, with a small one that is not compiled."""
+    from lawdsl.runners.doctor import small_runs, training_speed
+    from lawdsl.runners.run.memory import Placement, step_bytes
+    from lawdsl.runners.training.memory import profile
+
+    (check,) = (check for check in CHECKS if check.name == "large-model")
+    orders = []
+
+    def order(data, config, how, **rest):  # type: ignore[no-untyped-def]
+        orders.append(small_runs.order(data, config, how | {"compile": False}, **rest))
+        return orders[-1]
+
+    small = {
+        "QWEN2_HALF_BILLION": small_runs.TINY,
+        "LARGE_ROWS": 4,
+        "LARGE_SEQUENCE": 32,
+        "MICRO_BATCHES": (2, 4),
+        "order": order,
+    }
+    no_gpu = mock.patch.object(training_speed.torch.cuda, "reset_peak_memory_stats")
+    with mock.patch.multiple(training_speed, **small), no_gpu:
+        figures = {figure.name: figure for figure in figures_of(check, tmp_path)}
+
+    assert [ordered.how.micro_batch for ordered in orders] == [2, 4]
+    counted = profile(small_runs.TINY, 32, "bfloat16")
+    for micro in (2, 4):
+        # on a CPU the memory of the whole process is measured
+        peak = figures[f"micro-batch {micro}: peak memory"]
+        estimate = step_bytes(counted, 4, micro, Placement("cpu", "bfloat16"))
+        assert not peak.ok and peak.expected == f"at most {estimate / GIB:.3g}"
+        assert float(figures[f"micro-batch {micro}: training"].value or 0) > 0
+        assert figures[f"micro-batch {micro}: MFU"].why.startswith("the device is not in the table")
+    assert figures["saving"].value is not None
+
+
+@pytest.mark.slow
 def test_memory_that_suffices_shows_nothing_and_runs_beside_go_on(tmp_path: Path):
     """The check of memory where there is no GPU: what it takes is not missing on a CPU."""
     from lawdsl.runners.doctor import memory_exhaustion as exhaustion

@@ -30,7 +30,7 @@ ON_GPU: Variants = {
     ),
     "float32 with TF32, compiled": (
         {"device": "cuda", "compile": True},
-        {"precision": "float32"},
+        {"precision": "tf32"},
         TF32,
     ),
     "bfloat16, compiled": (

@@ -178,7 +178,9 @@ def _sweep_file(given: CheckInput, rows: int) -> str:
     lines += [f"sequence = {SEQUENCE}", 'precision = "float32"']
     lines += ["[evaluation]", 'schedule = "dense"', f"every = {EVERY}"]
     lines += ["[run]", f'device = "{given.device}"', "compile = false", "deterministic = true"]
-    return "\n".join([*lines, f"micro_batch = {rows}", "save_final = false", "log = []", ""])
+    # checkpointed, the run might fit at once
+    lines += [f"micro_batch = {rows}", "checkpoint_activations = false"]
+    return "\n".join([*lines, "save_final = false", "log = []", ""])
 
 
 def _inline(value: Any) -> str:

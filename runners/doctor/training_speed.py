@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -14,9 +16,10 @@ import torch
 
 from ..cpt import training_step
 from ..run import costs
-from ..run.model_facts import ModelFacts
+from ..run.memory import MemoryProfile, Placement, step_bytes
 from ..spec import RunOrder, Training
-from ..training.distributed import join, out_of_memory, peak_memory
+from ..training.distributed import ParallelContext, join, out_of_memory, peak_memory
+from ..training.memory import profile
 from ..training.recording import record
 from ..training.setup import TrainingTask, task_of
 from ..training.state import resumed, save
@@ -36,12 +39,10 @@ class Speed:
     """How fast a task trains.
 
     Attributes:
-        first: seconds of the first step, which compiles.
-        rate: tokens a second of the following steps.
+        rate: tokens a second of the steps after the first.
         peak: peak number of bytes on the device; of the process on a CPU.
     """
 
-    first: float
     rate: float
     peak: int
 
@@ -67,7 +68,7 @@ def _trained(folder: Path, ordered: RunOrder, name: str) -> Iterator[Figure]:
     """A task is trained for a while, evaluated, saved and resumed."""
     folder.mkdir()
     with ExitStack() as exit_stack:
-        task = task_of(folder, ordered, join(ordered.how))
+        task = task_of(folder, ordered, _joined(ordered))
         state = resumed(task, exit_stack)
         speed = _speed(task, lambda: training_step(task, state), TIMED_SECONDS)
         yield Figure(f"{name}: training", speed.rate, "tokens/s")
@@ -78,7 +79,7 @@ def _trained(folder: Path, ordered: RunOrder, name: str) -> Iterator[Figure]:
         yield Figure(f"{name}: evaluation of {tokens:,} tokens", seconds, "s")
         yield Figure(f"{name}: saving", _timed(task, lambda: save(task, state)), "s")
     with ExitStack() as exit_stack:
-        again = task_of(folder, ordered, join(ordered.how))
+        again = task_of(folder, ordered, _joined(ordered))
         begun = time.perf_counter()
         state_again = resumed(again, exit_stack)
         yield Figure(f"{name}: resuming", time.perf_counter() - begun, "s")
@@ -118,7 +119,13 @@ def _large(given: CheckInput, data: Path, micro: int, *, first: bool) -> Iterato
     ordered = order(
         data,
         QWEN2_HALF_BILLION,
-        {"device": given.device, "micro_batch": micro, "compile": True},
+        # never checkpointed: the micro-batches are to be comparable
+        {
+            "device": given.device,
+            "micro_batch": micro,
+            "compile": True,
+            "checkpoint_activations": False,
+        },
         evaluate=(0,),
         steps=1_000_000,
         batch=LARGE_ROWS,
@@ -127,15 +134,18 @@ def _large(given: CheckInput, data: Path, micro: int, *, first: bool) -> Iterato
     )
     folder = given.folder / f"micro-{micro}"
     folder.mkdir()
-    torch.cuda.reset_peak_memory_stats()
     with ExitStack() as exit_stack:
-        task = task_of(folder, ordered, join(ordered.how))
+        what, begun = f"micro-batch {micro}", time.perf_counter()
+        # a step is tried out there, and so compiled
+        task = task_of(folder, ordered, _joined(ordered))
         state = resumed(task, exit_stack)
+        _synchronize(task)
+        yield Figure(f"{what}: loading and compilation", time.perf_counter() - begun, "s")
+        torch.cuda.reset_peak_memory_stats()
         speed = _speed(task, lambda: training_step(task, state), 0.0, LARGE_STEPS)
-        facts, what = task.inputs.facts, f"micro-batch {micro}"
-        yield Figure(f"{what}: first step, with compilation", speed.first, "s")
+        facts = task.inputs.facts
         yield Figure(f"{what}: training", speed.rate, "tokens/s")
-        peak = costs.peak_flops(task.parallel.name)
+        peak = costs.peak_flops(task.parallel.name, task.training.precision)
         flops = facts.flops_per_token(LARGE_SEQUENCE)
         utilisation = costs.model_flops_utilisation(speed.rate, flops, peak)
         if utilisation is None:
@@ -143,7 +153,7 @@ def _large(given: CheckInput, data: Path, micro: int, *, first: bool) -> Iterato
             yield not_measured(f"{what}: MFU", why)
         else:
             yield Figure(f"{what}: MFU", utilisation)
-        estimate = expected_memory(facts, QWEN2_HALF_BILLION, task.training, micro) / GIB
+        estimate = expected_memory(QWEN2_HALF_BILLION, task.training, micro, given.device) / GIB
         yield at_most(f"{what}: peak memory", speed.peak / GIB, estimate, "GiB", MEMORY)
         if first:
             seconds = _timed(task, lambda: record(task, state, lambda: 0))
@@ -152,36 +162,41 @@ def _large(given: CheckInput, data: Path, micro: int, *, first: bool) -> Iterato
             yield Figure("saving", _timed(task, lambda: save(task, state)), "s")
 
 
-def expected_memory(
-    facts: ModelFacts, config: Mapping[str, Any], training: Training, micro: int
-) -> int:
-    """The estimate of the memory that training takes on a device, in bytes.
+def expected_memory(config: Mapping[str, Any], training: Training, micro: int, device: str) -> int:
+    """Estimate the memory that a training step takes on a device.
 
     Args:
-        facts: the facts of the model.
-        config: its configuration.
+        config: the configuration of the model.
         training: the optimisation.
         micro: rows that go through the model at once.
+        device: cpu or cuda.
+
+    Returns:
+        Bytes: `step_bytes`, by which `lawdsl run` plans.
     """
-    return costs.training_bytes(
-        facts.parameters,
-        facts.embedding,
-        facts.layers,
-        facts.hidden,
-        config["intermediate_size"],
-        micro * training.sequence,
-        precision=training.precision,
-    )
+    counted = _counted(json.dumps(config), training.sequence, training.precision)
+    return step_bytes(counted, training.batch, micro, Placement(device, training.precision))
+
+
+@functools.cache
+def _counted(config: str, sequence: int, precision: str) -> MemoryProfile:
+    """What the passes of a model allocate; the configuration is JSON."""
+    return profile(json.loads(config), sequence, precision)
+
+
+def _joined(ordered: RunOrder) -> ParallelContext:
+    """This process as the only one of a run."""
+    return join(ordered.how, ordered.run.training.precision)
 
 
 def _speed(task: TrainingTask, step: Callable[[], None], seconds: float, steps: int = 3) -> Speed:
-    """Time the steps of a task: the first apart, then as many as take `seconds`, `steps` at least."""
-    first = _timed(task, step)
+    """Time the steps of a task but the first: as many as take `seconds`, `steps` at least."""
+    _timed(task, step)  # allocates, and may compile
     times: list[float] = []
     while len(times) < steps or sum(times) < seconds:
         times.append(_timed(task, step))
     median = sorted(times)[len(times) // 2]
-    return Speed(first, task.tokens / median, peak_memory(task.parallel))
+    return Speed(task.tokens / median, peak_memory(task.parallel))
 
 
 def _timed(task: TrainingTask, act: Callable[[], object]) -> float:
