@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import torch
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from ..training import models
+from .attention_backends import KERNEL, backends
 from .records import CheckInput, Figure
 from .small_runs import VOCABULARY, configuration
 
@@ -19,14 +19,6 @@ SEQUENCE_CPU, SEQUENCE_GPU = 128, 1024
 FAST = ("flash", "cuDNN")
 """Backends that never store the matrix of attention weights and are the fastest."""
 
-# ATen operators and CUDA kernels -> backend of scaled_dot_product_attention
-PATTERNS = (
-    ("cuDNN", r"scaled_dot_product_cudnn_attention|cudnn\w*(sdpa|attention|mha)"),
-    ("flash", r"scaled_dot_product_flash_attention|flash_(fwd|bwd|attn)|pytorch_flash"),
-    ("memory-efficient", r"scaled_dot_product_efficient_attention|fmha_cutlass"),
-    ("math", r"scaled_dot_product_attention_math"),
-)
-KERNEL = re.compile(r"flash|fmha|sdpa|cudnn\w*attention", re.I)
 SLOW = "attention runs without a fast kernel: a mask is passed, or this torch lacks the kernel"
 
 
@@ -52,19 +44,6 @@ def attention_kernels(given: CheckInput) -> Iterator[Figure]:
             if given.on_gpu:
                 kernels = sorted({name[:80] for name in names if KERNEL.search(name)})
                 yield Figure(f"kernels in {what}", ", ".join(kernels) or "none recognised")
-
-
-def backends(names: Iterable[str]) -> list[str]:
-    """Name the backends of attention among operators and kernels.
-
-    Args:
-        names: the names of operators and kernels, as the profiler gives them.
-
-    Returns:
-        flash, cuDNN, memory-efficient, math: those that ran.
-    """
-    text = "\n".join(names)
-    return [backend for backend, pattern in PATTERNS if re.search(pattern, text, re.I)]
 
 
 def profiled(device: str, *, low: bool, compiled: bool) -> list[str]:

@@ -21,6 +21,13 @@ CHECKS: tuple[Check, ...] = (
         seconds=(90, 90),
     ),
     Check(
+        "resume",
+        "a run that is killed by SIGKILL and resumed, against one that is not: equal bit for bit",
+        ".resuming",
+        "resume",
+        seconds=(90, 120),
+    ),
+    Check(
         "attention",
         "which attention kernels run",
         ".attention_kernels",
@@ -36,15 +43,8 @@ CHECKS: tuple[Check, ...] = (
         quick=False,
     ),
     Check(
-        "resume",
-        "a run that is killed by SIGKILL and resumed, against one that is not: equal bit for bit",
-        ".resuming",
-        "resume",
-        seconds=(90, 120),
-    ),
-    Check(
         "compiled-resume",
-        "the same with torch.compile, resumed with an empty compile cache",
+        "a compiled run that is killed and resumed with an empty compile cache: equal bit for bit",
         ".resuming",
         "compiled_resume",
         "cuda",
@@ -53,7 +53,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "processes",
-        "two processes on the CPU (gloo) against one",
+        "the losses of two processes on the CPU (gloo) against those of one",
         ".loss_curves",
         "two_processes",
         seconds=(90, 60),
@@ -61,7 +61,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "gpus",
-        "two GPUs (NCCL), replicated and sharded, against one",
+        "the losses of two GPUs (NCCL), replicated and sharded, against those of one",
         ".loss_curves",
         "two_gpus",
         "several gpus",
@@ -70,7 +70,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "small-models",
-        "training, evaluation, saving and resuming of small models",
+        "how fast small models are trained, evaluated, saved and resumed",
         ".training_speed",
         "small_models",
         seconds=(90, 90),
@@ -88,7 +88,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "large-model",
-        "a 0.5B model on rows of 2,048 tokens in bfloat16, by micro-batch",
+        "how fast a 0.5B model is trained on rows of 2,048 tokens in bfloat16, by micro-batch",
         ".training_speed",
         "large_model",
         "cuda",
@@ -107,7 +107,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "runs-at-once",
-        "small models, several runs at once",
+        "how fast small models are trained by several runs at once",
         ".runs_at_once",
         "runs_at_once",
         seconds=(90, 240),

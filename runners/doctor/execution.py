@@ -24,7 +24,7 @@ from typing import Literal
 
 from ..sweeps.machine import Machine, this_machine
 from .checks import CHECKS
-from .records import Check, CheckResult, Examination, Figure
+from .records import TIME_USED_UP, Check, CheckResult, Examination, Figure
 
 TOTAL_SECONDS = {"cpu": 120.0, "cuda": 600.0}
 """Time limit of all checks together, by device."""
@@ -113,7 +113,7 @@ def _why_not(check: Check, device: Device, machine: Machine, quick: bool, left: 
     if quick and not check.quick:
         return "--quick leaves it out"
     if left < LEAST_SECONDS:
-        return f"the {TOTAL_SECONDS[device]:.0f} s of all checks were used up"
+        return TIME_USED_UP
     return ""
 
 
@@ -191,9 +191,10 @@ def judged(
     elif code in (None, TIME_UP) and limit is not None and not check.may_be_cut:
         status, why = "failed", f"it was not finished after {limit:.0f} s"
     elif code is None or code == TIME_UP:
-        whose = "its time" if limit is not None else "the time of all checks"
-        why = f"it was cut short: {whose} was used up"
-        status = "passed" if measured else "not measured"
+        cause = TIME_USED_UP if limit is None else "its time was used up"
+        why = f"it was cut short: {cause}"
+        # the figures of other checks come last: without them nothing is shown
+        status = "passed" if measured and check.may_be_cut else "not measured"
     elif code < 0:
         name = signal.Signals(-code).name
         cause = ", as the system does where memory runs out" if name == "SIGKILL" else ""

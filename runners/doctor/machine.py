@@ -61,6 +61,8 @@ def _processor() -> Iterator[Figure]:
     yield Figure("processor", _line(CPUINFO, r"model name\s*:\s*(.+)") or platform.processor())
     yield Figure("cores", os.cpu_count())
     yield Figure("cores that may be used", this_machine().cores)
+    with suppress(OSError):  # times measured on a busy machine say little of it
+        yield Figure("load of the last minute", os.getloadavg()[0], "processes")
     yield Figure("threads of torch", torch.get_num_threads())
     yield Figure("vector instructions of torch", torch.backends.cpu.get_cpu_capability())
     yield Figure("BLAS of torch", _blas_of_torch())

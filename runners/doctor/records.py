@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 Status = Literal["passed", "failed", "not measured"]
+TIME_USED_UP = "the time of all checks was used up"
+"""Part of the reason of results that the time limit of all checks has cut or left out."""
 NEEDS = ("cpu", "cuda", "several gpus")
 """What a check may need."""
 
@@ -164,6 +166,11 @@ class Examination:
     def failed(self) -> tuple[CheckResult, ...]:
         """The checks that failed."""
         return tuple(result for result in self.results if result.status == "failed")
+
+    @property
+    def unfinished(self) -> tuple[CheckResult, ...]:
+        """The checks that the time limit of all has cut or left out."""
+        return tuple(result for result in self.results if TIME_USED_UP in result.why)
 
     def count(self, status: Status) -> int:
         """The number of checks of a status."""

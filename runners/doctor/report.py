@@ -20,6 +20,12 @@ def markdown(examination: Examination) -> str:
         Markdown: the verdict, a table of checks, and a section for each check with its figures.
     """
     lines = ["# Report of `lawdsl doctor`", "", verdict(examination), ""]
+    if examination.unfinished:
+        names = " ".join(f"--only {result.name}" for result in examination.unfinished)
+        lines += [
+            f"The time was used up before the end; for the rest: `lawdsl doctor {names}`.",
+            "",
+        ]
     summary = (
         (r.name, r.status, f"{r.seconds:.1f}" if r.seconds else "", r.why or r.shows)
         for r in examination.results
@@ -33,9 +39,10 @@ def markdown(examination: Examination) -> str:
 def verdict(examination: Examination) -> str:
     """Say in a paragraph whether the machine can train."""
     device = "GPU" if examination.device == "cuda" else "CPU"
+    passed = examination.count("passed")
     counts = (
-        f"{examination.count('passed')} checks passed, {examination.count('failed')} failed,"
-        f" {examination.count('not measured')} not measured, in {examination.seconds:.0f} s"
+        f"{passed} {'check' if passed == 1 else 'checks'} passed, {examination.count('failed')}"
+        f" failed, {examination.count('not measured')} not measured, in {examination.seconds:.0f} s"
     )
     if examination.failed:
         names = ", ".join(f"`{result.name}`" for result in examination.failed)
