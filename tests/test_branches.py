@@ -71,6 +71,15 @@ def test_a_stable_run_has_the_steps_of_the_longest_branch_and_says_where_all_beg
         assert not branching.shares_steps(stable.order.run, order.run, begins + 1)
 
 
+def test_decays_may_be_equally_long(tmp_path: Path):
+    text = TEXT.replace("decay = 0.2", "decay_steps = 3")
+    runs_of = {run.label: run.order for run in planned(made(tmp_path, text)).runs}
+    assert runs_of[f"{FIRST}_stable"].branch_steps == (2, 7, 17)
+    for end, begins in ((5, 2), (10, 7), (20, 17)):
+        order = runs_of[f"{FIRST}_steps={end}"]
+        assert order.run.training.decay == 3 and order.prefix.step == begins
+
+
 def test_the_last_learning_rate_of_branches_does_not_change_the_stable_run(tmp_path: Path):
     both = [made(tmp_path / name, TEXT) for name in ("a", "b")]
     both[1].write_text(TEXT.replace("batch = 4", "batch = 4\nfinal = 0"))
@@ -99,6 +108,9 @@ def test_one_branch_needs_no_stable_run(tmp_path: Path):
         ("branches = [1]\ndecays = 0.1", "schedule.decays is not known here"),
         ('branches = [1]\nkind = "cyclic"', "must be 'stable'"),
         ("decay = 0.1", "schedule.branches is missing"),
+        ("branches = [0.5, 1]\ndecay_steps = 10", "none before its decay"),
+        ("branches = [1]\ndecay_steps = 0.1", "schedule.decay_steps"),
+        ("branches = [1]\ndecay = 0.1\ndecay_steps = 2", "both specify the length"),
     ],
 )
 def test_mistakes_are_said(lines: str, said: str, tmp_path: Path):

@@ -38,6 +38,7 @@ every = 40
 # kind = "stable"                        # and from its checkpoints a decay for each D
 # branches = [0.25, 0.5, 1]              # where decays end, as parts of training.steps
 # decay = 0.1                            # how long a decay is, as a part of the steps until its end
+# decay_steps = 60                       # in place of decay: one length for all
 # constant_rows = false                  # true: evaluated at the constant rate too, by [evaluation]
 [run]                                    # fields of `spec.ExecutionConfig`, no part of a run's identity
 checkpoint_every = 100
@@ -147,12 +148,14 @@ class Branching(Record):
     """A stable run of each cell of the grid, and decays that branch off it; see `stages`.
 
     `branches` are the ends of the decays as parts of `training.steps`, and `decay` the length of
-    each as a part of its steps. Without `constant_rows` runs are evaluated at their ends alone.
+    each as a part of its steps; `decay_steps`, in its place, is the length of all. Without
+    `constant_rows` runs are evaluated at their ends alone.
     """
 
     kind: Literal["stable"] = "stable"
     branches: tuple[End, ...]
     decay: DecayPart = "1/10"
+    decay_steps: Positive | None = None
     constant_rows: bool = False
 
 

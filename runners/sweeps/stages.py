@@ -101,8 +101,11 @@ def doubly_specified(raw: Mapping[str, Any]) -> Iterator[Diagnostic]:
 def _branches(
     training: Training, evaluation: Schedule, branching: Branching
 ) -> tuple[tuple[Stage, ...], list[Diagnostic]]:
+    if branching.decay_steps is not None and "decay" in branching.model_fields_set:
+        message = "schedule.decay and schedule.decay_steps both specify the length of a decay"
+        return (), [_mistake(message, "leave one of them out", "schedule.decay_steps")]
     ends = sorted(_rounded(Fraction(part) * training.steps) for part in branching.branches)
-    runs = [_decaying(training, end, Fraction(branching.decay)) for end in ends if end]
+    runs = [_decaying(training, end, branching) for end in ends if end]
     problems = list(_distinct(ends, training.steps))
     problems += (problem for run in runs for problem in _schedule_problems(run))
     if problems:
@@ -110,7 +113,7 @@ def _branches(
     begins = [run.steps - run.decay for run in runs]
     if not begins[0]:
         message = f"the branch of {ends[0]:,} steps has none before its decay"
-        return (), [_mistake(message, "train for more steps, or shorten schedule.decay")]
+        return (), [_mistake(message, "train for more steps, or shorten the decay")]
     constant: Sequence[int] = (0,)
     if branching.constant_rows:
         try:
@@ -144,10 +147,11 @@ def _branches(
     return (stage, *branches), list(_schedule_problems(stable))
 
 
-def _decaying(training: Training, end: int, decay: Fraction) -> Training:
-    """The training of a branch of `end` steps, of which it decays over a part."""
-    changes = {"steps": end, "schedule": "warmup-stable-decay"}
-    return training.model_copy(update=changes | {"decay": max(1, _rounded(decay * end))})
+def _decaying(training: Training, end: int, branching: Branching) -> Training:
+    """The training of a branch of `end` steps, of which it decays over the last."""
+    decay = branching.decay_steps or max(1, _rounded(Fraction(branching.decay) * end))
+    changes = {"steps": end, "schedule": "warmup-stable-decay", "decay": decay}
+    return training.model_copy(update=changes)
 
 
 def _distinct(ends: Sequence[int], total: int) -> Iterator[Diagnostic]:
@@ -166,8 +170,8 @@ def _schedule_problems(training: Training) -> Iterator[Diagnostic]:
         yield from (replace(problem, place="training") for problem in error.diagnostics)
 
 
-def _mistake(message: str, help: str) -> Diagnostic:
-    return Diagnostic("R0102", message, place=LOCATION, help=help)
+def _mistake(message: str, help: str, location: str = LOCATION) -> Diagnostic:
+    return Diagnostic("R0102", message, place=location, help=help)
 
 
 def _rounded(number: Fraction) -> int:
