@@ -229,6 +229,21 @@ class RunOrder(Record):
     branch_steps: tuple[Positive, ...] = ()
     """Of a stable run: the steps whose checkpoints are kept, for the branches that begin there."""
 
+    @property
+    def graph_settings(self) -> str:
+        """All settings on which compiled graphs and the environment of a process can depend, as JSON.
+
+        Runs of one model with equal settings can be executed by one process, one after another.
+        """
+        training = {"batch", "sequence", "precision", "dropout", "router_loss"}
+        not_in_graphs = {"checkpoint_every", "save_final", "log"}
+        return canonical_json(
+            {
+                "training": self.run.training.model_dump(mode="json", include=training),
+                "how": self.how.model_dump(mode="json", exclude=not_in_graphs),
+            }
+        )
+
 
 def canonical_json(value: Any) -> str:
     """Write plain data as canonical JSON: sorted keys, no spaces, floats as Python prints them."""

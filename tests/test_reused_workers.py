@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,9 @@ from sweeps import TEXT, engine, made, planned
 from lawdsl.runners import spec
 from lawdsl.runners.sweeps import scheduler
 from lawdsl.runners.sweeps.machine import Machine
-from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, run_jobs
+from lawdsl.runners.sweeps.reused_workers import ReusableProcess
+from lawdsl.runners.sweeps.run_folders import prepare
+from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, StopRequest, run_jobs
 
 FIRST = "small_code=0.3333_seed=1"
 FEWER = TEXT.replace('{code = 0}, {code = "1/3"}', '{code = "1/3"}')  # two runs of each model
@@ -34,8 +38,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def done(path: Path, **changes: Any) -> dict[str, Outcome]:
-    with StopRequest() as stop:
-        found = run_jobs(engine(reuse=True, **changes), planned(path).to_do, stop)
+    with StopRequest() as stop, closing(engine(reuse=True, **changes)) as local:
+        found = run_jobs(local, planned(path).to_do, stop)
     return {outcome.run.label: outcome for outcome in found}
 
 
@@ -62,6 +66,40 @@ def test_a_process_does_all_runs_of_a_model(tmp_path: Path):
         by_model.setdefault(model, set()).update(found)
     assert sorted(len(found) for found in by_model.values()) == [1, 1]
     assert not set.intersection(*by_model.values())
+
+
+def test_a_process_does_a_stable_run_and_its_branches(tmp_path: Path):
+    text = FEWER.replace("[run]\n", "[schedule]\nbranches = [0.5, 1]\ndecay = 0.2\n[run]\n")
+    path = made(tmp_path, text)
+    assert {outcome.status for outcome in done(path, jobs=1).values()} == {"done"}
+    small = [found for model, found in processes(path) if model == "small"]
+    assert len(small) == 6 and len({each for found in small for each in found}) == 1
+
+
+@pytest.mark.slow
+def test_an_idle_process_leaves_its_gpu_to_a_run_of_another_model(tmp_path: Path):
+    path = made(tmp_path, TEXT.replace("[run]", '[run]\ndevice = "cuda"'))
+    runs_of = {run.order.run.model.name: run for run in planned(path).runs}
+    small, large = Job(runs_of["small"]), Job(runs_of["large"])
+    for name, expected in (("one", ("0", "0", [])), ("two", ("0", "1", [("0",)]))):
+        gpus = {str(number): "H100" for number in range(("one", "two").index(name) + 1)}
+        machine = Machine(cores=2, gpus=gpus)
+        with closing(engine(reuse=True, machine=machine, jobs=len(gpus))) as local:
+            for job in (small, large):
+                prepare(job.run.folder, job.run.order)
+                local.begin(job, [])
+                idle = [process.gpus for process in local.idle]
+                while local.exit(job) is None:
+                    time.sleep(0.01)
+            assert (*small.worker.gpus, *large.worker.gpus, idle) == expected
+
+
+def test_what_a_library_prints_while_it_is_imported_is_no_answer(tmp_path: Path):
+    process = subprocess.Popen(["printf", "a library\\n0\\n"], stdout=subprocess.PIPE)
+    process.wait()
+    reusable = ReusableProcess(process, key=None)
+    assert reusable.answer() == 0
+    reusable.close()
 
 
 @pytest.mark.slow
@@ -110,8 +148,8 @@ def test_runs_stay_on_the_gpu_where_their_process_waits(tmp_path: Path):
 
 
 def served(folders: list[Path]) -> tuple[list[int], float]:
-    """The exit codes of runs that one process does, and the seconds that they took in all."""
-    begun = time.monotonic()
+    """The exit codes of runs that one process does, and the CPU seconds that they took in all."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     requests = [json.dumps({"folder": str(f), "log": str(f / "log.txt")}) for f in folders]
     process = subprocess.run(
         [sys.executable, "-m", "lawdsl.runners.cpt", "--serve"],
@@ -121,7 +159,9 @@ def served(folders: list[Path]) -> tuple[list[int], float]:
         text=True,
         check=False,
     )
-    return [int(line) for line in process.stdout.split()], time.monotonic() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return [int(line) for line in process.stdout.split()], seconds
 
 
 @pytest.mark.slow
@@ -129,15 +169,17 @@ def served(folders: list[Path]) -> tuple[list[int], float]:
 def test_the_losses_and_weights_are_those_of_processes_of_their_own(
     data: Path, tmp_path: Path, compiled: bool
 ):
-    """Among them a run of another shape, one that diverges, and one that is done already."""
+    """Among them runs of another shape and length, one that diverges, and one that is done already."""
     how = {"compile": compiled}
     short: dict[str, Any] = {"steps": 6, "evaluate": (0, 3, 6), "how": how}
+    longer = {**short, "steps": 8, "how": {**how, "checkpoint_every": 4}}
     orders = [
         runs.order(data, seed=1, **short),
         runs.order(data, seed=2, share="0.7", **short),
         runs.order(data, seed=1, learning_rate=1e30, clip=None, **short),
         runs.order(data, seed=1, sequence=16, **short),
         runs.order(data, seed=3, **short),
+        runs.order(data, seed=4, **longer),
     ]
     together = [tmp_path / "together" / str(number) for number in range(len(orders))]
     alone = [tmp_path / "alone" / str(number) for number in range(len(orders))]
@@ -145,7 +187,7 @@ def test_the_losses_and_weights_are_those_of_processes_of_their_own(
         for folder, order in zip(folders, orders, strict=True):
             spec.write_order(folder, order)
     codes, _ = served([*together, together[0]])
-    assert codes == [0, 0, 1, 0, 0, 0]
+    assert codes == [0, 0, 1, 0, 0, 0, 0]
     for one, other in zip(together, alone, strict=True):
         assert subprocess.run(
             [sys.executable, "-m", "lawdsl.runners.cpt", str(other)],
@@ -178,6 +220,6 @@ def test_start_up_is_paid_once(
     assert one < ten / 2
     record_property(
         "figure",
-        f"ten runs of 0.2M parameters, 20 steps: {one / 10:.2f} s a run in one process,"
-        f" {ten / 10:.2f} s in processes of their own",
+        f"ten runs of 0.2M parameters, 20 steps: {one / 10:.2f} CPU s a run in one process,"
+        f" {ten / 10:.2f} in processes of their own",
     )

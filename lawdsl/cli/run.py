@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -339,11 +339,11 @@ def _machines(
     if address is None:
         local_machine = machine.this_machine()
         at_once = machine.at_once(local_machine, hows, jobs, jobs_per_gpu)
-        yield (
-            local_machine,
-            at_once,
-            local.LocalEngine(local_machine, at_once, policy, workers.WORKER, reuse=reuse_workers),
+        local_engine = local.LocalEngine(
+            local_machine, at_once, policy, workers.WORKER, reuse=reuse_workers
         )
+        with closing(local_engine):
+            yield local_machine, at_once, local_engine
         return
     needs("ray", extra="ray")
     from lawdsl.runners.sweeps import ray, ray_cluster

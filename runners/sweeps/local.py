@@ -11,7 +11,7 @@ from ..spec import ExecutionConfig
 from . import workers
 from .machine import Machine
 from .plan import PlannedRun
-from .reused_workers import ReusableProcess, ReusedWorker, give, shape_key, start_reusable
+from .reused_workers import ReusableProcess, ReusedWorker, assign, process_key, start_reusable
 from .scheduler import Job, Policy
 from .workers import WorkerExit
 
@@ -33,8 +33,9 @@ class LocalEngine:
         jobs: the number of runs at once.
         policy: for runs that fail.
         worker: the command that does the run whose folder is its last argument.
-        reuse: whether a process does run after run, of one model and one process each.
-        idle: processes that wait for a run; with those at work never more than `jobs`.
+        reuse: whether a process executes one run after another, of runs with one process each.
+        idle: processes that wait for a run; see `close`. With the active ones never more than
+            `jobs`, and on a GPU never more than runs that may share it.
     """
 
     machine: Machine
@@ -50,9 +51,11 @@ class LocalEngine:
 
     def why_blocked(self, waiting: Sequence[Job]) -> str:
         """An empty text: this machine can start every run at some time."""
-        if not waiting:
-            self._close_idle(0)
         return ""
+
+    def close(self) -> None:
+        """End the processes that wait for a run."""
+        self._close(list(self.idle))
 
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
         """Decide whether a run can start.
@@ -91,37 +94,53 @@ class LocalEngine:
             job.worker = self._begin_reused(run, used, len(working))
             return
         gpus = self.gpus_for(how, used)
-        worker = workers.start_worker(
-            run.folder, how, self.worker, gpus or None, self._runs_per_gpu(how, gpus)
-        )
+        sharing = self._runs_per_gpu(how, gpus)
+        self._make_room(gpus, used, len(working), sharing)
+        worker = workers.start_worker(run.folder, how, self.worker, gpus or None, sharing)
         job.worker = _LocalSlot(worker, gpus)
 
     def _begin_reused(self, run: PlannedRun, used: Sequence[str], active: int) -> _LocalSlot:
-        """Give a run to a process that has done one of its shape, or to a new one."""
+        """Assign a run to an idle process that can execute it, or to a new one."""
         how = run.order.how
-        for process in [p for p in self.idle if p.process.poll() is not None]:
-            self.idle.remove(process)  # it was killed while it waited
-        # GPUs whose process waits for a run of this shape come first
-        warm = [g for p in self.idle for g in p.gpus if p.key == shape_key(run.order, p.gpus)]
-        gpus = self.gpus_for(how, used, warm)
-        key = shape_key(run.order, gpus)
+        self._close([p for p in self.idle if p.process.poll() is not None])  # killed while idle
+        warm = [g for p in self.idle for g in p.gpus if p.key == process_key(run.order, p.gpus)]
+        without = [g for g in self.machine.gpus if all(g not in p.gpus for p in self.idle)]
+        gpus = self.gpus_for(how, used, warm or without)
+        key = process_key(run.order, gpus)
         reusable = next((p for p in self.idle if p.key == key), None)
         if reusable is None:
-            self._close_idle(self.jobs - active - 1)
             sharing = self._runs_per_gpu(how, gpus)
+            self._make_room(gpus, used, active, sharing)
             reusable = start_reusable(run.folder, how, self.worker, gpus, key, sharing)
         else:
             self.idle.remove(reusable)
-        return _LocalSlot(give(run.folder, reusable), gpus)
+        return _LocalSlot(assign(run.folder, reusable), gpus)
+
+    def _make_room(
+        self, gpus: Sequence[str], used: Sequence[str], active: int, sharing: int
+    ) -> None:
+        """End idle processes, which keep their model in memory, where a new one would be too many.
+
+        Args:
+            gpus: of the run that starts.
+            used: GPUs of the active runs, one entry for each use.
+            active: the number of active runs.
+            sharing: the number of runs that may share a GPU.
+        """
+        for gpu in gpus:
+            idle = [process for process in self.idle if gpu in process.gpus]
+            self._close(idle[: max(0, used.count(gpu) + len(idle) + 1 - sharing)])
+        self._close(self.idle[: max(0, active + len(self.idle) + 1 - self.jobs)])
 
     def _runs_per_gpu(self, how: ExecutionConfig, gpus: Sequence[str]) -> int:
         """The number of runs that may share a GPU with a run on some GPUs."""
         return max(1, -(-self.jobs * how.processes // len(self.machine.gpus))) if gpus else 1
 
-    def _close_idle(self, remaining: int) -> None:
-        """Let all but the last few processes end that wait for a run."""
-        while len(self.idle) > max(0, remaining):
-            self.idle.pop(0).close()
+    def _close(self, idle: Sequence[ReusableProcess]) -> None:
+        """End some of the idle processes."""
+        for process in idle:
+            self.idle.remove(process)
+            process.close()
 
     def exit(self, job: Job) -> WorkerExit | None:
         """How the worker of a run ended; None while it is active."""

@@ -1,8 +1,8 @@
-"""A process that does run after run: libraries are loaded and models compiled once.
+"""A process that executes one run after another: libraries are loaded and models compiled once.
 
-The process reads an order a line from its standard input, {"folder": …, "log": …}, and answers with
-the exit code of that run. One that fails, runs out of memory or is stopped ends with that code, so
-that the next run begins in a new process.
+The process reads requests from its standard input, {"folder": …, "log": …} in a line each, and
+answers each with the exit code of that run in a line. It ends after a run that fails, runs out of
+memory or is stopped, with the exit code of the run; the next run begins in a new process.
 """
 
 from __future__ import annotations
@@ -21,37 +21,31 @@ from .run_folders import LOG, end_record, end_stamp, log_tail
 from .workers import WorkerExit, environment_of, exit_reason
 
 SERVE = "--serve"
-CLOSE_SECONDS = 10.0  # for a process that does no run to unload its libraries
+CLOSE_SECONDS = 10.0  # for an idle process to unload its libraries
 
 
-def shape_key(order: RunOrder, gpus: Sequence[str]) -> Hashable:
-    """What two runs have in common where one process can do both, with a model compiled once.
+def process_key(order: RunOrder, gpus: Sequence[str]) -> Hashable:
+    """Give a value that is equal for two runs if one process can execute both.
 
     Args:
         order: the order of a run.
         gpus: that it uses.
 
     Returns:
-        A value that is equal for both. Whether the shapes are those that were compiled, the process
-        itself decides.
+        The value. Whether the compiled model can be used again, the process itself decides.
     """
-    return (
-        order.run.model.name,
-        order.run.training.model_dump_json(),
-        order.how.model_dump_json(),
-        tuple(gpus),
-    )
+    return order.run.model.name, order.graph_settings, tuple(gpus)
 
 
 @dataclass
 class ReusableProcess:
-    """A process that does one run after another.
+    """A process that executes one run after another.
 
     Attributes:
-        process: it.
-        key: the shape of its runs, see `shape_key`.
+        process: the process.
+        key: see `process_key`; equal for all its runs.
         gpus: that it uses.
-        received: what it has answered and nobody has read.
+        received: the bytes of its answers that have not been read.
     """
 
     process: subprocess.Popen[bytes]
@@ -60,18 +54,17 @@ class ReusableProcess:
     received: bytes = b""
 
     def answer(self) -> int | None:
-        """The exit code of the run that it has done; None while it is at work or has ended."""
+        """The exit code of its run; None while the run is active, or if the process has ended."""
         assert self.process.stdout is not None
         with suppress(BlockingIOError):
             self.received += os.read(self.process.stdout.fileno(), 4096)
-        line, end, self.received = self.received.partition(b"\n")
-        if end:
-            return int(line)
-        self.received = line
-        return None
+        *lines, self.received = self.received.split(b"\n")
+        # libraries that print while they are imported write there too
+        codes = [int(line) for line in lines if line.isdigit()]
+        return codes[-1] if codes else None
 
     def close(self) -> None:
-        """End the process, which does no run."""
+        """End the process, which is idle."""
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 with suppress(OSError):
@@ -85,7 +78,7 @@ class ReusableProcess:
 
 @dataclass
 class ReusedWorker:
-    """A run that such a process does; the interface of `workers.Worker`.
+    """A run in such a process; the interface of `workers.Worker`.
 
     Attributes:
         before: the stamp of an end that the run's folder had before.
@@ -97,9 +90,9 @@ class ReusedWorker:
 
     def exit(self) -> WorkerExit | None:
         """How the run ended; None while it is active."""
-        ended = self.reusable.process.poll()  # before the answer, which may come meanwhile
-        code = self.reusable.answer()
-        code = ended if code is None else code
+        ended = self.reusable.process.poll()  # first, as the process may answer and end meanwhile
+        answer = self.reusable.answer()
+        code = ended if answer is None else answer
         if code is None:
             return None
         end = end_record(self.folder) if end_stamp(self.folder) != self.before else {}
@@ -123,14 +116,14 @@ def start_reusable(
     key: Hashable,
     runs_per_gpu: int = 1,
 ) -> ReusableProcess:
-    """Start a process that does run after run.
+    """Start a process that executes one run after another.
 
     Args:
-        folder: of its first run, to whose log it writes until it has the order.
-        how: how its runs are run; one process each.
+        folder: of its first run, to whose log it writes until the first request.
+        how: the execution of its runs; one process each.
         command: an interpreter and what it runs.
         gpus: that it may use, as CUDA calls them; none if the runs name their own.
-        key: the shape of its runs.
+        key: see `process_key`.
         runs_per_gpu: the number of runs that share each GPU.
 
     Returns:
@@ -153,8 +146,8 @@ def start_reusable(
     return ReusableProcess(process, key, tuple(gpus))
 
 
-def give(folder: Path, reusable: ReusableProcess) -> ReusedWorker:
-    """Give a run to a process that waits for one.
+def assign(folder: Path, reusable: ReusableProcess) -> ReusedWorker:
+    """Assign a run to an idle process.
 
     Args:
         folder: the folder of the run.

@@ -173,10 +173,10 @@ def _on_device(
 def _with_same_graphs(
     folder: Path, order: RunOrder, parallel: ParallelContext, compiled: CompiledModel
 ) -> tuple[RunOrder, PreTrainedModel, nn.Module, Synced]:
-    """The planned order, model, loss and context of a run, compiled before where graphs would be equal.
+    """The planned order, model, loss and context of a run; of the last run where graphs are equal.
 
-    The compiled model gets the weights of the run, which are loaded or drawn as ever; torch.compile
-    keeps graphs by module, so a new module would be compiled anew.
+    The weights of the run, loaded or drawn as in a new process, are copied into the compiled model:
+    torch.compile keeps graphs by module, so a new module would be compiled again.
     """
     model = _loaded(order)
     key = _graph_key(order, model, parallel)
@@ -196,15 +196,11 @@ def _with_same_graphs(
 
 
 def _graph_key(order: RunOrder, model: PreTrainedModel, parallel: ParallelContext) -> str:
-    """Everything that can show in a graph; more than needed does no harm."""
-    training = order.run.training
+    """All that a compiled graph can depend on."""
     parts = (
         type(model).__name__,
         model.config.to_json_string(use_diff=False),
-        training.model_dump_json(
-            include={"batch", "sequence", "precision", "dropout", "router_loss"}
-        ),
-        order.how.model_dump_json(),
+        order.graph_settings,
         str(parallel.device),
     )
     return "\n".join(parts)
