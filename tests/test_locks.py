@@ -238,3 +238,13 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path):
     assert refused(tmp_path / "none")[0] == "R0410"
     (tmp_path / "file").write_text("")
     assert refused(tmp_path / "file")[0] == "R0410"
+
+
+def test_a_lock_names_the_task_of_a_job_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("SLURM_ARRAY_JOB_ID", raising=False)
+    with locks.hold(tmp_path, "a"):
+        assert "task" not in locks.named(tmp_path)
+    monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "4711")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    with locks.hold(tmp_path, "a"):
+        assert locks.named(tmp_path)["task"] == "4711_3"

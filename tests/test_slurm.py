@@ -67,7 +67,7 @@ def test_each_task_does_one_run(tmp_path: Path, slurm: Path, monkeypatch: pytest
     path = made(tmp_path)
     result = lawdsl("run", path, "--slurm", "--jobs", "3", "--sbatch=--partition=gpu")
     (array,) = result["arrays"]
-    assert (array["runs"], array["job"]) == (6, "4711")
+    assert (array["runs"], array["job"], result["plan"]["jobs"]) == (6, "4711", 3)
     script = Path(array["script"])
     assert (slurm / "sbatch.calls").read_text().split() == ["--parsable", str(script)]
     text = script.read_text()
@@ -83,8 +83,9 @@ def test_each_task_does_one_run(tmp_path: Path, slurm: Path, monkeypatch: pytest
     states = {run.folder: run.state.status for run in planned(path).runs}
     assert [states.pop(folder) for folder in folders[2]] == ["done"]
     assert set(states.values()) == {"begun"}
-    # what is done is no part of the next array
-    assert lawdsl("run", path, "--slurm")["arrays"][0]["runs"] == 5
+    # what is done is no part of the next array, all tasks of which may be active at once
+    again = lawdsl("run", path, "--slurm")
+    assert (again["arrays"][0]["runs"], again["plan"]["jobs"]) == (5, 6)
 
 
 BRANCHED = TEXT.replace("[run]\n", "[schedule]\nbranches = [0.25, 1]\ndecay = 0.2\n[run]\n")
@@ -202,7 +203,9 @@ def test_a_task_takes_back_the_run_that_it_held_on_a_node_that_was_lost(
     (folder / "lock").write_text(json.dumps(lost))
     assert task(script, 0).wait(LIMIT) == 1  # it may be at work there
     assert locks.named(folder) == lost
-    (folder / "slurm.json").write_text(json.dumps({"job": "4711_0", "host": "gone"}))
+    (folder / "lock").write_text(json.dumps(lost | {"task": "4711_1"}))
+    assert task(script, 0).wait(LIMIT) == 1
+    (folder / "lock").write_text(json.dumps(lost | {"task": "4711_0"}))
     assert task(script, 0).wait(LIMIT) == 0
 
 
@@ -216,7 +219,8 @@ def test_runs_with_other_resources_are_arrays_of_their_own(tmp_path: Path, slurm
     alone = next(text for text in texts if "--nodes=1" in text)
     assert "#SBATCH --gpus-per-node=2" in shared and "#SBATCH --cpus-per-task=6" in shared
     assert "#SBATCH --gpus-per-node=4" in alone and "srun" not in alone
-    assert "srun" in shared and "export MASTER_ADDR=" in shared
+    assert 'srun --kill-on-bad-exit=0 --cpus-per-task="$SLURM_CPUS_PER_TASK" ' in shared
+    assert "export MASTER_ADDR=" in shared
     for array in arrays:
         assert subprocess.run(["bash", "-n", array["script"]], check=False).returncode == 0
 
@@ -230,6 +234,20 @@ def test_an_array_that_slurm_refuses_is_reported_and_stays(tmp_path: Path, slurm
     (diagnostic,) = done.exception.diagnostics
     assert diagnostic.code == "R0143" and "invalid partition" in diagnostic.message
     assert list((tmp_path / "runs" / "slurm").glob("array-*.sh"))
+
+
+def test_arrays_that_were_submitted_before_the_one_that_slurm_refuses_are_named(
+    tmp_path: Path, slurm: Path
+):
+    once = shlex.quote(str(slurm / "once"))
+    (slurm / "sbatch").write_text(f"#!/bin/sh\nmkdir {once} 2> /dev/null && echo 4711\n")
+    text = TEXT.replace("learning_rate = 1e-2", "learning_rate = 1e-2\nthreads = 3")
+    path = str(made(tmp_path, text))
+    done = CliRunner().invoke(cli, ["run", path, "--slurm"], standalone_mode=False)
+    assert isinstance(done.exception, LawdslError)
+    (diagnostic,) = done.exception.diagnostics
+    assert diagnostic.code == "R0143"
+    assert diagnostic.notes[0].startswith("submitted as job 4711: ")
 
 
 def test_without_slurm_the_command_for_it_is_printed(

@@ -130,6 +130,7 @@ def run(
     from lawdsl.reporting.runs import show_plan
     from lawdsl.reporting.terminal import console, print_diagnostics
     from lawdsl.runners.sweeps import export
+    from lawdsl.runners.sweeps.branches import release
     from lawdsl.runners.sweeps.grid import orders_of
     from lawdsl.runners.sweeps.inputs import inputs_of
     from lawdsl.runners.sweeps.plan import plan_of
@@ -143,7 +144,7 @@ def run(
     if node is not None and node.number:
         return follow_first_node(node, policy, as_json)
     machines = (
-        slurm_machine(jobs)
+        slurm_machine(read, jobs)
         if slurm
         else _machines(address, read, jobs, jobs_per_gpu, policy, reuse_workers)
     )
@@ -162,6 +163,7 @@ def run(
             if not dry_run:
                 print_diagnostics(plan.warnings)
         if slurm and not dry_run:
+            release([(run.folder, run.order) for run in plan.runs])
             for finished in (r for r in plan.runs if r.state.status == "done"):
                 _export_model(read, finished, as_json)
             return submit_runs(read, plan, policy, jobs, options, as_json=as_json)

@@ -84,19 +84,22 @@ def submit_runs(
     *,
     as_json: bool,
 ) -> int:
-    """Write and submit job arrays for the runs that are not done; return the exit code."""
-    from lawdsl.runners.sweeps.branches import can_begin
-    from lawdsl.runners.sweeps.slurm import submit, write_arrays
+    """Write and submit job arrays for the runs that are not done; return the exit code.
 
-    held = {run.folder for run in plan.to_do if run.state.held_by}
-    # a branch whose stable run another process does would train all steps itself
+    Raises:
+        LawdslError: an array cannot be written (R0107), or Slurm refuses it (R0143).
+    """
+    from lawdsl.runners.sweeps.branches import can_begin
+    from lawdsl.runners.sweeps.slurm import write_arrays
+
+    locked = {run.folder for run in plan.to_do if run.state.held_by}
+    # a branch whose stable run is active in another process would train all steps itself
     free = [
         run
         for run in plan.to_do
-        if run.folder not in held and can_begin(run.folder, run.order, held)
+        if run.folder not in locked and can_begin(run.folder, run.order, locked)
     ]
-    written = write_arrays(sweep, free, policy, jobs=jobs, options=options)
-    arrays = [submit(array) for array in written]
+    arrays = _submitted(write_arrays(sweep, free, policy, jobs=jobs, options=options))
     result = {"plan": plan.to_json(), "arrays": [_array_json(array) for array in arrays]}
 
     def show() -> None:
@@ -111,6 +114,23 @@ def submit_runs(
 
     diagnostics = plan.warnings if as_json else ()
     return finish("run", result, diagnostics, ok=True, as_json=as_json, show=show)
+
+
+def _submitted(written: Sequence[JobArray]) -> list[JobArray]:
+    """Submit all arrays; an error names those that Slurm had taken before."""
+    from lawdsl.runners.sweeps.slurm import submit
+
+    arrays: list[JobArray] = []
+    for array in written:
+        try:
+            arrays.append(submit(array))
+        except LawdslError as error:
+            notes = tuple(f"submitted as job {other.job}: {other.script}" for other in arrays)
+            raise LawdslError(
+                replace(diagnostic, notes=(*diagnostic.notes, *notes))
+                for diagnostic in error.diagnostics
+            ) from None
+    return arrays
 
 
 def _array_json(array: JobArray) -> dict[str, Any]:
@@ -140,15 +160,16 @@ def all_nodes(
 
 @contextmanager
 def slurm_machine(
-    jobs: int | None,
+    sweep: Sweep, jobs: int | None
 ) -> Iterator[tuple[Machine, int, local.LocalEngine]]:
-    """This machine, for the plan alone; an unlimited array counts as one run at a time."""
+    """This machine, for the plan alone; of an unlimited array all runs may be active at once."""
     from lawdsl.runners.sweeps import local, machine
 
     here = machine.this_machine()
-    # what fits here says nothing of the nodes
+    # the memory of the nodes is not known here
     nodes = replace(here, gpu_bytes={}, host_bytes=None)
-    yield nodes, jobs or 1, local.LocalEngine(here, 1)
+    runs = sum(len(sweep.stages[cell.model]) for cell in sweep.cells)
+    yield nodes, min(jobs or runs, runs), local.LocalEngine(here, 1)
 
 
 def unseen_gpus(sweep: Sweep, plan: Plan, here: Machine) -> Iterator[Diagnostic]:

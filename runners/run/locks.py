@@ -14,7 +14,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +22,19 @@ from typing import Any, BinaryIO
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..spec import canonical_json
+
+
+def array_task(environment: Mapping[str, str] = os.environ) -> str:
+    """Give the task of a Slurm job array that this process belongs to; empty outside of one.
+
+    Args:
+        environment: its variables.
+
+    Returns:
+        `JOB_TASK`, which stays the same when Slurm starts the task again.
+    """
+    job = environment.get("SLURM_ARRAY_JOB_ID", "")
+    return job and f"{job}_{environment.get('SLURM_ARRAY_TASK_ID', '')}"
 
 
 @contextlib.contextmanager
@@ -80,7 +93,10 @@ def holder(run_folder: Path) -> str:
 
 
 def named(run_folder: Path) -> dict[str, Any]:
-    """The host, pid and time in the lock of a run, even of an ended process; empty without any."""
+    """The host, pid and time in the lock of a run, even of an ended process; empty without any.
+
+    With `task`, if the process belonged to a task of a job array.
+    """
     try:
         with open(run_folder / "lock", "rb", buffering=0) as file:
             return _holder(file)
@@ -134,6 +150,8 @@ def _free(file: BinaryIO) -> bool:
 def _write(file: BinaryIO, path: Path, label: str) -> None:
     since = datetime.now(UTC).isoformat(timespec="seconds")
     content = {"host": socket.gethostname(), "pid": os.getpid(), "since": since}
+    if task := array_task():
+        content["task"] = task
     try:
         file.truncate(0)
         file.write(canonical_json(content).encode())
@@ -148,7 +166,8 @@ def _holder(file: BinaryIO) -> dict[str, Any]:
     file.seek(0)
     try:
         content = json.loads(file.read())
-        return {key: content[key] for key in ("host", "pid", "since")}
+        holder = {key: content[key] for key in ("host", "pid", "since")}
+        return holder | ({"task": content["task"]} if "task" in content else {})
     except (ValueError, KeyError, TypeError, RecursionError):
         return {}
 

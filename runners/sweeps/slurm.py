@@ -1,15 +1,14 @@
 """Runs -> Slurm job arrays: a script for each kind of resources, a task of it for each run.
 
-Decay branches are done in the task of their stable run, after it: tasks of an array start in any
-order, and a branch that started first would train all steps itself.
+Decay branches are executed in the task of their stable run, after it: tasks of an array start in
+any order, and a branch that started first would train all steps itself.
 
     runs/cpt/slurm/array-1a2b3c4d.sh      the script, given to sbatch
     runs/cpt/slurm/array-1a2b3c4d.json    its runs: task number -> folders
 
-A task does its runs by the worker that every sweep uses, with restarts as in a sweep on one machine.
-States are read from the folders of runs. Before the time limit Slurm sends SIGUSR1: the run
-is saved, and the task goes back into the queue. Slurm: Yoo et al. (2003), Job Scheduling Strategies
-for Parallel Processing.
+A task executes its runs like a sweep on one machine, with the same worker and the same retries.
+Before the time limit Slurm sends SIGUSR1: the run is saved, and the task goes back into the queue.
+Slurm: Yoo et al. (2003), Job Scheduling Strategies for Parallel Processing.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from .sweep import Sweep
 
 FOLDER = "slurm"  # in the folder of a sweep
 NOTICE_SECONDS = 300  # before the time limit, for the run to be saved
-FIRST_PORT, PORTS = 20_000, 20_000  # where the nodes of a task meet, by the number of its job
+FIRST_PORT, PORTS = 20_000, 20_000  # MASTER_PORT of a task, by the number of its job
 
 SCRIPT = """\
 #!/bin/bash
@@ -90,7 +89,7 @@ def write_arrays(
     jobs: int | None = None,
     options: Sequence[str] = (),
 ) -> list[JobArray]:
-    """Write the job arrays that do some runs, one for each kind of resources.
+    """Write the job arrays that execute some runs, one for each kind of resources.
 
     Args:
         sweep: the sweep.
@@ -205,9 +204,11 @@ def _start(how: ExecutionConfig, listing: Path) -> str:
     command += f' {shlex.quote(os.path.abspath(listing))} "$task"'
     if how.nodes == 1:
         return command
+    # from Slurm 22.05 on, srun does not take over the number of cores from sbatch
+    options = '--kill-on-bad-exit=0 --cpus-per-task="$SLURM_CPUS_PER_TASK"'
     port = f"$(( {FIRST_PORT} + SLURM_JOB_ID % {PORTS} ))"
     first = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
     return (
         f'export MASTER_ADDR="{first}" MASTER_PORT="{port}"\n'
-        f"srun --kill-on-bad-exit=0 bash -c 'NODE_RANK=$SLURM_PROCID exec \"$@\"' task {command}"
+        f"srun {options} bash -c 'NODE_RANK=$SLURM_PROCID exec \"$@\"' task {command}"
     )
