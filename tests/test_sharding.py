@@ -19,9 +19,10 @@ from safetensors.torch import load_file, safe_open, save_file
 from torch.distributed.tensor import DTensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners import spec
 from lawdsl.runners.run.exit_status import CHECKPOINTS
-from lawdsl.runners.training import export, models
+from lawdsl.runners.training import export, models, sharded_checkpoints
 from lawdsl.runners.training.distributed import ParallelContext
 from lawdsl.runners.training.sharded_weights import sharded_model
 from lawdsl.runners.training.sharding import rows_of
@@ -237,6 +238,23 @@ def test_a_part_that_cannot_be_written_ends_all_and_leaves_the_checkpoint_before
     assert answer["log"].count("error[R0403]: the checkpoint of step 8 cannot be written") == 2
     assert "another process of the run could not write its part" in answer["log"]
     assert "Traceback" not in answer["log"]
+
+
+def test_a_checkpoint_whose_parts_the_first_process_does_not_see_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    alone = ParallelContext(0, 1, torch.device("cpu"), "cpu")
+    parts = {"model": {"x": torch.ones(3)}}
+    sharded_checkpoints.save(alone, tmp_path, 1, parts, {})
+
+    def longer(parallel: ParallelContext, entries: np.ndarray) -> np.ndarray:
+        entries[..., -1] += 1  # the size that the other process has written
+        return entries
+
+    monkeypatch.setattr(sharded_checkpoints, "summed", longer)
+    with pytest.raises(LawdslError, match="R0403.*as seen from the first process"):
+        sharded_checkpoints.save(alone, tmp_path, 2, parts, {}, keep=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
 
 
 @pytest.mark.slow

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
@@ -96,7 +98,7 @@ def export_stream(
         with path.open("wb") as file:
             file.write(len(text).to_bytes(8, "little") + text)
             for name, tensor in tensors:
-                file.write(_add(hasher, name, tensor))
+                file.write(_add(hasher, name, tensor).data)
 
     _export(folder, model, tokenizer, write, end)
     return hasher.hexdigest()
@@ -132,9 +134,9 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
     return hasher.hexdigest()
 
 
-def _add(hasher: Any, name: str, tensor: Tensor) -> bytes:
-    """Add a tensor to a hash; its bytes."""
-    content: bytes = tensor.flatten().view(torch.uint8).numpy().tobytes()
+def _add(hasher: Any, name: str, tensor: Tensor) -> NDArray[np.uint8]:
+    """Add a tensor on the CPU to a hash; its bytes, which are not copied."""
+    content: NDArray[np.uint8] = tensor.contiguous().flatten().view(torch.uint8).numpy()
     hasher.update(name.encode())
     hasher.update(content)
     return content

@@ -11,6 +11,7 @@ can go on. torch.distributed.checkpoint is not used: its metadata are a pickle.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -63,13 +64,15 @@ def save(
     from safetensors.torch import save_file
 
     error: Exception | None = None
+    # a new name for each step: a host with a network file system may remember an earlier name for a
+    # while, and would write into the checkpoint that this folder has become
+    temporary = folder / f"{TEMPORARY}{of_first(parallel, os.getpid())}-{step}"
     if parallel.first:
         try:
-            checkpoints.create(folder, folder / f"{TEMPORARY}{os.getpid()}")
+            checkpoints.create(folder, temporary)
         except OSError as caught:
             error = caught
     _agree(parallel, folder, step, parts, error)
-    temporary = folder / f"{TEMPORARY}{of_first(parallel, os.getpid())}"
     names = [_name(stem, parallel.rank, parallel.world) for stem in parts]
     entries = np.zeros((parallel.world, len(names), DIGEST_BYTES + 1))
     try:
@@ -82,9 +85,12 @@ def save(
         error = caught
     # bytes and sizes below 2**53 are exact in float64
     entries = summed(parallel, entries)
-    if any_of(parallel, int(error is not None)) and parallel.first:
-        discard(temporary)
-    _agree(parallel, folder, step, parts, error)
+    try:
+        _agree(parallel, folder, step, parts, error)
+    except LawdslError:
+        if parallel.first:
+            discard(temporary)
+        raise
     if parallel.first:
         files = {
             _name(stem, rank, parallel.world): {
@@ -95,12 +101,26 @@ def save(
             for number, stem in enumerate(parts)
         }
         try:
+            _check_sizes(temporary, files)
             checkpoints.complete(temporary, step, files, state)
             checkpoints.publish(temporary, folder, step, keep, kept_steps)
         except OSError as caught:
             discard(temporary)
             error = caught
     _agree(parallel, folder, step, parts, error)
+
+
+def _check_sizes(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that this process sees all parts, before an earlier checkpoint is removed.
+
+    Raises:
+        OSError: it does not.
+    """
+    for name, entry in files.items():
+        size = (folder / name).stat().st_size
+        if size != entry["bytes"]:
+            why = f"{name} has {size:,} bytes as seen from the first process"
+            raise OSError(errno.EIO, why)
 
 
 def parts_of_others(parallel: ParallelContext) -> list[str]:

@@ -147,11 +147,11 @@ def resumed(task: TrainingTask, exit_stack: ExitStack) -> TrainState:
         if prefix_rows is None and (written := checkpoint.state.get("events")):
             events = (written[0], written[1])
         for number, name in enumerate(RUNNING[: len(state.losses)]):
-            parts = checkpoint.state[name]  # of each process, as many as there were
+            by_process = checkpoint.state[name]  # of as many processes as wrote the checkpoint
             state.losses[number] = (
-                parts[parallel.rank]
-                if len(parts) == parallel.world
-                else sum(parts) / parallel.world
+                by_process[parallel.rank]
+                if len(by_process) == parallel.world
+                else sum(by_process) / parallel.world
             )
     if parallel.first:
         reopen(folder)
@@ -193,11 +193,11 @@ def _shared_steps(
     """
     parallel, checkpoint, rows, step = task.parallel, None, None, -1
     if parallel.first:
-        found, warning = branching.newest(task.folder, task.order, prefix)
+        usable, warning = branching.newest(task.folder, task.order, prefix)
         if warning is not None:
             say(parallel, render(warning))
-        if found is not None:
-            checkpoint, rows = found
+        if usable is not None:
+            checkpoint, rows = usable
             step = checkpoint.step
     step = of_first(parallel, step)
     if not parallel.first and step >= 0:
@@ -209,10 +209,8 @@ def _shared_steps(
 
 def _rows(path: Path, size: int, parallel: ParallelContext) -> MetricsLog:
     """The rows until the checkpoint; those after it are taken back, and measured again."""
-    if bytes_cut := cut(path, size):
-        say(
-            parallel, f"{bytes_cut} rows were written after the checkpoint; they are measured again"
-        )
+    if removed := cut(path, size):
+        say(parallel, f"{removed} rows were written after the checkpoint; they are measured again")
     return open_points(path)
 
 
