@@ -6,7 +6,8 @@
 Its losses are those of a law. What it does besides is said by the environment variable FAKE, JSON:
 part of a label -> {"seconds": a step takes, "dies": [at steps], "diverges": at a step,
 "memory": rows of a micro-batch that are too many, "wrong": a message, "loses": a process that dies
-once, of several}. The first of several does all the work.
+once, of several, "waits": [at a step, until a file beside its folder exists, as a pattern]}. The
+first of several does all the work.
 """
 
 from __future__ import annotations
@@ -86,6 +87,8 @@ def work(folder: Path, order: dict[str, Any], does: dict[str, Any]) -> int:
     while step < training["steps"]:
         time.sleep(does.get("seconds", 0))
         step += 1
+        if "waits" in does and step == does["waits"][0]:
+            until(folder.parent, does["waits"][1])
         if step in does.get("dies", ()) and not (folder / f"died-{step}").exists():
             (folder / f"died-{step}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -107,6 +110,13 @@ def work(folder: Path, order: dict[str, Any], does: dict[str, Any]) -> int:
         (folder / "model").mkdir(exist_ok=True)
         (folder / "model" / "config.json").write_text(json.dumps({"trained": order["label"]}))
     return end(folder, "done", step, 0)
+
+
+def until(folder: Path, pattern: str) -> None:
+    """Wait until a file exists, but not forever where it never will."""
+    end = time.monotonic() + 60
+    while not list(folder.glob(pattern)) and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def orphaned() -> bool:
