@@ -50,6 +50,8 @@ def exact_share(value: object) -> object:
 
 Share = Annotated[str, BeforeValidator(exact_share)]
 Positive = Annotated[int, Field(gt=0)]
+Automatic = BeforeValidator(lambda value: None if value == "auto" else value)
+"""`auto` is another word for a number that is not given."""
 
 
 class ModelSpec(Record):
@@ -157,9 +159,9 @@ class ExecutionConfig(Record):
 
     device: str = "auto"
     """auto, cpu, cuda, cuda:1"""
-    micro_batch: Positive | None = None
-    """Rows that go through the model at once. If None all of a process's rows on the CPU; on a GPU
-    as many as fit."""
+    micro_batch: Annotated[Positive | None, Automatic] = None
+    """Rows that go through the model at once. If None, or auto, all of a process's rows on the CPU;
+    on a GPU as many as fit."""
     threads: int = Field(default=1, ge=1)
     """Of a process, on the CPU."""
     processes: Positive = 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from unittest import mock
 
 import pytest
@@ -13,11 +14,12 @@ from test_attention import drawn
 from torch import nn
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.runners.run.memory import MemoryProfile, StepPlan
+from lawdsl.runners.run.memory import StepPlan
 from lawdsl.runners.run.step_plan import read_step_plan, write_step_plan
 from lawdsl.runners.spec import ExecutionConfig
-from lawdsl.runners.training import distributed, memory, micro_batch, models
+from lawdsl.runners.training import distributed, micro_batch, models
 from lawdsl.runners.training.activation_checkpointing import blocks_of, checkpoint_activations
+from lawdsl.runners.training.setup import TrainingTask
 
 ROWS = (torch.arange(3 * 33).view(3, 33) * 7919 + 5) % runs.VOCABULARY
 ALONE = distributed.ParallelContext(0, 1, torch.device("cpu"), "cpu")
@@ -138,15 +140,7 @@ def test_on_a_gpu_the_rows_follow_from_its_memory_and_are_kept(
     gpu = distributed.ParallelContext(0, 1, torch.device("cuda", 0), "some GPU")
     small = {**order.paths.model, "num_hidden_layers": 1}
     order = order.model_copy(update={"paths": order.paths.model_copy(update={"model": small})})
-    counted: dict[str, MemoryProfile] = {}
-
-    def profile(*what: Any, **how: Any) -> MemoryProfile:
-        key = str((what, how))
-        if key not in counted:
-            counted[key] = memory.profile(*what, **how)
-        return counted[key]
-
-    monkeypatch.setattr(micro_batch, "profile", profile)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     gpu_memory = {"free": 2**30}
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (gpu_memory["free"], 2**34))
     plan = micro_batch.planned_step(tmp_path, order, gpu)
@@ -168,6 +162,18 @@ def test_a_plan_that_cannot_be_read_is_made_anew(text: str, tmp_path: Path):
     assert read_step_plan(tmp_path) is None
     write_step_plan(tmp_path, StepPlan(2, True, 5))
     assert read_step_plan(tmp_path) == StepPlan(2, True, 5)
+
+
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
+def test_utilisation_is_of_the_peak_of_the_precision_of_the_run(data: Path, precision: str):
+    order = runs.order(data, precision=precision)
+    facts = SimpleNamespace(flops_per_token=lambda sequence: 1000 * sequence)
+    gpu = distributed.ParallelContext(0, 2, torch.device("cuda", 0), "NVIDIA H100 80GB HBM3")
+    rest: Any = {name: None for name in ("model", "loss", "synced", "optimizer")}
+    task = TrainingTask(Path(), order, gpu, cast(Any, SimpleNamespace(facts=facts)), **rest)
+    peak = {"float32": 67e12, "tf32": 494.5e12, "bfloat16": 989e12}[precision]
+    a_second = 1000 * order.run.training.sequence * 1e9
+    assert task.utilisation(1e9) == pytest.approx(a_second / (2 * peak), rel=1e-12)
 
 
 # --- settings of the process

@@ -82,7 +82,8 @@ def _memory(memory: Mapping[str, Any] | None) -> str:
     if memory is None:
         return "unknown"
     where = "a GPU" if memory["on"] == "gpu" else "a run"
-    text = f"{size(memory['bytes'])}B {where}, {memory['micro_batch']} rows at once"
+    bound = "at most " if memory["upper_bound"] else ""
+    text = f"{bound}{size(memory['bytes'])}B {where}, {memory['micro_batch']} rows at once"
     return f"{text}, checkpointed" if memory["checkpoint_activations"] else text
 
 

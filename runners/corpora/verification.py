@@ -17,6 +17,7 @@ from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import read_json, write
+from lawdsl.core.user_cache import user_cache
 
 from .corpus import HASHED, Corpus, check_hash, file_hash
 
@@ -86,12 +87,10 @@ def _mark(path: Path) -> list[int] | None:
 def _cache_paths(folder: Path) -> Iterator[Path]:
     """The files that may hold the hashes of a corpus, in the order in which they are tried."""
     yield folder / CACHE
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    with contextlib.suppress(RuntimeError):  # a user without a home
-        # the specification of XDG: a relative path is invalid and ignored
-        base = Path(home) if os.path.isabs(home) else Path.home() / ".cache"
+    cache = user_cache("verified")
+    if cache is not None:
         name = hashlib.blake2b(os.fsencode(folder), digest_size=16).hexdigest()
-        yield base / "lawdsl" / "verified" / f"{name}.json"
+        yield cache / f"{name}.json"
 
 
 def _read(cache: Path) -> dict[str, object]:

@@ -175,7 +175,8 @@ def expected_memory(config: Mapping[str, Any], training: Training, micro: int, d
         Bytes: `step_bytes`, by which `lawdsl run` plans.
     """
     counted = _counted(json.dumps(config), training.sequence, training.precision)
-    return step_bytes(counted, training.batch, micro, Placement(device, training.precision))
+    place = Placement(device, training.precision, compiled=device == "cuda")
+    return step_bytes(counted, training.batch, micro, place)
 
 
 @functools.cache

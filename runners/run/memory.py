@@ -16,10 +16,31 @@ Line = tuple[int, int]  # bytes without rows, and bytes a row
 
 WEIGHT = GRADIENT = 4  # bytes a parameter: float32
 MOMENTS = 8  # the two of AdamW
+COMPILED_ARRAYS = 8
+"""Arrays as wide as the hidden states, at most, beside all gradients at the end of a compiled pass."""
 RUNS_PER_GPU = "LAWDSL_RUNS_PER_GPU"  # environment variable: how many runs share each GPU
 RESERVE = 0.08
 """Part of a GPU's memory that is not planned with: the context of CUDA, the workspaces of its
 libraries, and gaps between blocks. Not measured."""
+
+
+@dataclass(frozen=True)
+class PassSettings:
+    """What decides the bytes that the passes of a model allocate, beside the model and the rows.
+
+    Attributes:
+        sequence: tokens of a row.
+        precision: of the products: float32, tf32 or bfloat16.
+        dropout: whether the dropout of the configuration acts.
+        router_loss: the coefficient of the router loss of a mixture of experts; 0 for none.
+        shards: processes that share the state of the optimization (FSDP2); 1 for none.
+    """
+
+    sequence: int
+    precision: str
+    dropout: bool = False
+    router_loss: float = 0.0
+    shards: int = 1
 
 
 @dataclass(frozen=True)
@@ -28,36 +49,34 @@ class MemoryProfile:
 
     Attributes:
         parameters: the number that is trained.
-        largest_block: parameters of the largest layer.
-        outside: parameters outside of all layers.
+        held: the number of them that a process holds: all, or its shard.
         sequence, vocabulary, hidden: of the rows, and of the head.
-        first: the passes over the first micro-batch of a step, which also creates the gradients:
-            the highest lines, increasing in bytes a row.
-        further: those over further micro-batches, beside gradients that exist.
-        at_head: the line of each when the head begins, in this order.
+        single: the passes of a step of one micro-batch, from the state without gradients: the
+            highest lines, increasing in bytes a row. Sharded, with the layers that are gathered.
+        several: those of a step of several micro-batches; the gradients of earlier ones exist.
+        at_head: the line of each when the head begins (the last time), in this order.
         logit_arrays: arrays as large as the logits of a chunk that exist at once: the logits and
             their slopes, one more where logits are scaled, two where they are capped.
     """
 
     parameters: int
-    largest_block: int
-    outside: int
+    held: int
     sequence: int
     vocabulary: int
     hidden: int
-    first: tuple[Line, ...]
-    further: tuple[Line, ...]
+    single: tuple[Line, ...]
+    several: tuple[Line, ...]
     at_head: tuple[Line, Line]
     logit_arrays: int = 2
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> MemoryProfile:
         """The profile from what `dataclasses.asdict` and JSON have made of it."""
-        first, further, at_head = (
-            tuple((constant, slope) for constant, slope in plain[name])
-            for name in ("first", "further", "at_head")
+        single, several, at_head = (
+            tuple((int(constant), int(slope)) for constant, slope in plain[name])
+            for name in ("single", "several", "at_head")
         )
-        return cls(**{**plain, "first": first, "further": further, "at_head": at_head})
+        return cls(**{**plain, "single": single, "several": several, "at_head": at_head})
 
 
 @dataclass(frozen=True)
@@ -68,25 +87,24 @@ class Placement:
         device: `cpu` or `cuda`.
         precision: of the products: float32, tf32 or bfloat16.
         processes: that share the rows of a step.
-        sharded: whether they share the state too (FSDP2).
+        compiled: whether the model is compiled (torch.compile).
     """
 
     device: str
     precision: str
     processes: int = 1
-    sharded: bool = False
+    compiled: bool = False
 
 
 def step_bytes(profile: MemoryProfile, rows: int, micro: int, placement: Placement) -> int:
     """Estimate the most bytes that a step allocates on one device.
 
-    That is for a model that is not compiled, as the operations of transformers are counted:
-    torch.compile joins many of them and stores less, so it is from above then. Sharded, the
-    parameters of two layers and those outside of all layers are complete at a time, and so are
-    their gradients; before the last micro-batch all gradients are.
+    Compiled, the gradients of all parameters are results of one graph: they exist together, beside
+    those of earlier micro-batches. Otherwise a compiled model stores less than the operations of
+    transformers that are counted: the estimate is an upper bound then.
 
     Args:
-        profile: the passes of the model.
+        profile: the passes of the model, for as many shards as there are.
         rows: of one process, in a step.
         micro: rows that go through the model at once.
         placement: where and how.
@@ -95,17 +113,15 @@ def step_bytes(profile: MemoryProfile, rows: int, micro: int, placement: Placeme
         Bytes.
     """
     micro = min(micro, rows)
-    first, further = _passes(profile, micro, placement)
-    state, gradients = (WEIGHT + MOMENTS) * profile.parameters, GRADIENT * profile.parameters
-    several = rows > micro
-    if placement.sharded and placement.processes > 1:
-        whole = profile.outside + 2 * profile.largest_block
-        working = (WEIGHT + GRADIENT) * min(whole, profile.parameters)
-        state = -(-(state + gradients) // placement.processes) + working
-        return state + further + (gradients if several else 0)
+    is_single = rows <= micro
+    passes = _passes(profile, micro, placement, is_single)
+    state, gradients = (WEIGHT + MOMENTS) * profile.held, GRADIENT * profile.held
+    is_sharded = profile.held < profile.parameters
     # DDP reduces gradients in buckets, which are copies
-    buckets = gradients if placement.processes > 1 else 0
-    passes = max(first, gradients + further) if several else first
+    buckets = gradients if placement.processes > 1 and not is_sharded else 0
+    if placement.compiled and not is_sharded:
+        working = COMPILED_ARRAYS * 4 * micro * profile.sequence * profile.hidden
+        gradients += working + (0 if is_single else gradients)
     return state + buckets + max(passes, gradients)
 
 
@@ -266,14 +282,9 @@ def _meet_below(low: Line, middle: Line, high: Line) -> bool:
     return (low[0] - high[0]) * (middle[1] - low[1]) <= (low[0] - middle[0]) * (high[1] - low[1])
 
 
-def _passes(profile: MemoryProfile, micro: int, placement: Placement) -> tuple[int, int]:
-    """Most bytes of the passes over the first and over a further micro-batch."""
-    head = head_bytes(profile, micro, placement)
-    first, further = (
-        max(
-            at_head[0] + at_head[1] * micro + head,
-            *(constant + slope * micro for constant, slope in lines),
-        )
-        for lines, at_head in zip((profile.first, profile.further), profile.at_head, strict=True)
-    )
-    return first, further
+def _passes(profile: MemoryProfile, micro: int, placement: Placement, is_single: bool) -> int:
+    """Most bytes of the passes of a step of one micro-batch, or of several."""
+    lines = profile.single if is_single else profile.several
+    constant, slope = profile.at_head[0 if is_single else 1]
+    at_head = constant + slope * micro + head_bytes(profile, micro, placement)
+    return max(at_head, *(constant + slope * micro for constant, slope in lines))

@@ -103,8 +103,10 @@ def _passes(sweep: Sweep, model: str, machine: Machine | None) -> dict[str, Any]
     """What decides the memory of a model's passes; None where nobody asks for it."""
     if machine is None:
         return None
-    training = resolved_precision(sweep.training[model], sweep.how[model], machine)
-    return training.model_dump(include={"sequence", "precision", "dropout"})
+    training, how = sweep.training[model], sweep.how[model]
+    fields = {"sequence", "precision", "dropout"} | training.model_fields_set & {"router_loss"}
+    passes = resolved_precision(training, how, machine).model_dump(include=fields)
+    return passes | {"shards": how.processes if how.sharded else 1}
 
 
 def describe(
@@ -114,8 +116,8 @@ def describe(
 
     Args:
         sources: folders and configurations.
-        passes: of each, the `sequence`, `precision` and `dropout` of its training, for which memory
-            is counted; None for none.
+        passes: of each, the fields of `PassSettings` for which memory is counted, where that of
+            the configuration stands for a `router_loss` that is missing; None for none.
 
     Returns:
         The facts, in that order.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic
@@ -28,6 +28,7 @@ class RunMemory:
         micro: rows that go through the model at once.
         checkpointed: whether layers store their inputs alone.
         on_gpu: whether it is a GPU's memory.
+        is_bound: whether the bytes are an upper bound, since the model is compiled.
     """
 
     bytes: int
@@ -36,6 +37,7 @@ class RunMemory:
     micro: int
     checkpointed: bool
     on_gpu: bool
+    is_bound: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The estimate as plain data; the keys are stable."""
@@ -45,6 +47,7 @@ class RunMemory:
             "micro_batch": self.micro,
             "checkpoint_activations": self.checkpointed,
             "on": "gpu" if self.on_gpu else "host",
+            "upper_bound": self.is_bound,
         }
 
 
@@ -73,7 +76,8 @@ def run_memory(
     if not facts.memory or training.precision == "auto" or unsettled:
         return None
     device = "cuda" if on_gpu else "cpu"
-    placement = Placement(device, training.precision, how.processes, how.sharded)
+    compiled = how.compile or (how.compile is None and on_gpu)
+    placement = Placement(device, training.precision, how.processes, compiled)
     rows = max(1, training.batch // how.processes)
     share = None
     if available is not None and on_gpu:
@@ -87,14 +91,15 @@ def run_memory(
         micro=how.micro_batch,
         checkpoint=how.checkpoint_activations,
     )
-    # torch.compile stores less than the operations of the model: no more is certain than that
-    compiled = how.compile or (how.compile is None and on_gpu)
-    smallest = step_bytes(facts.memory[compiled or step.checkpointed], rows, step.micro, placement)
+    # torch.compile stores less than the operations of the model, and graphs that are in pieces need
+    # not have all gradients at once: no more is certain than that
+    checkpointed, eager = compiled or step.checkpointed, replace(placement, compiled=False)
+    smallest = step_bytes(facts.memory[checkpointed], rows, step.micro, eager)
     needed, certain = step.bytes, int((1 - ESTIMATE_ERROR) * min(smallest, step.bytes))
     if not on_gpu:
         copies = 2 * checkpoint_copy_bytes(facts.parameters)
         needed, certain = (how.processes_per_node * each for each in (max(needed, copies), certain))
-    return RunMemory(needed, certain, available, step.micro, step.checkpointed, on_gpu)
+    return RunMemory(needed, certain, available, step.micro, step.checkpointed, on_gpu, compiled)
 
 
 def memory_problems(

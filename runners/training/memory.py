@@ -12,22 +12,49 @@ stored; elsewhere CPU and GPU store the same tensors, under autocast too.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch._subclasses import FakeTensorMode
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ..run.memory import Line, MemoryProfile, highest_lines
+from ..spec import ExecutionConfig
 from . import models
-from .activation_checkpointing import blocks_of, checkpoint_activations
 from .configurations import Source, configuration, without_randomness
+from .distributed import ParallelContext
+from .sharding import Synced, placed
 
 HEAD = "lawdsl::linear_cross_entropy"
 ROWS = (2, 3)  # in the two passes from which bytes a row follow; 1 is special to broadcasting
+
+
+def _grouped_product(
+    a: Tensor,
+    b: Tensor,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    """An empty result of `torch.nn.functional.grouped_mm`.
+
+    Rows of `a` (M, K) are grouped by matrices (G, K, N); where both are of two dimensions, K is.
+    """
+    grouped_inside = a.ndim == b.ndim == 2 and offs is not None
+    groups = (len(offs),) if grouped_inside and offs is not None else ()
+    batch = a.shape[:-2] if a.ndim == b.ndim == 3 else groups
+    return a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=out_dtype or a.dtype)
+
+
+SHAPES = {"aten::_grouped_mm": _grouped_product}
+"""Operations whose fake version refuses types that the real one computes with: here float32."""
 
 
 class StorageCounter(TorchDispatchMode):
@@ -41,34 +68,62 @@ class StorageCounter(TorchDispatchMode):
         at_head: the number of changes before each call of the head.
     """
 
+    _resize: Any  # of torch, while another one is in its place
+
     def __init__(self, existing: Iterable[Tensor]) -> None:
         super().__init__()
         self.changes: list[int] = []
         self.at_head: list[int] = []
         self._existing = {t.untyped_storage()._cdata for t in existing}
         self._alive: dict[int, weakref.ref[Any]] = {}
+        self._sizes: dict[int, int] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Do an operation, and count the storages of its results."""
         if func.name() == HEAD:
             self.at_head.append(len(self.changes))
-        result = func(*args, **(kwargs or {}))
+        known = SHAPES.get(func.name())
+        result = (known or func)(*args, **(kwargs or {}))
         for value in tree_leaves(result):
             if isinstance(value, Tensor):
                 self._count(value.untyped_storage())
         return result
 
-    def _count(self, storage: torch.UntypedStorage) -> None:
+    def __enter__(self) -> StorageCounter:
+        """Begin; FSDP2 frees and allocates storages by their size, which is no operation."""
+        original = self._resize = torch.UntypedStorage.resize_
+
+        def resize_(storage: torch.UntypedStorage, size: int) -> Any:
+            before = storage.nbytes()
+            result = original(storage, size)
+            self._count(storage, before)
+            return result
+
+        torch.UntypedStorage.resize_ = resize_
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """End; storages that are released later are not counted."""
+        super().__exit__(*error)
+        torch.UntypedStorage.resize_ = self._resize
+
+    def _count(self, storage: torch.UntypedStorage, before: int = 0) -> None:
+        """Count a storage that is new, or has another size; `before` is that of one not yet seen."""
         key, size = storage._cdata, storage.nbytes()
-        if key in self._alive or key in self._existing:
+        if key in self._existing:
             return
+        if key not in self._alive:
 
-        def released(_: object) -> None:
-            del self._alive[key]
-            self.changes.append(-size)
+            def released(_: object) -> None:
+                del self._alive[key]
+                self.changes.append(-self._sizes.pop(key))
 
-        self._alive[key] = weakref.ref(storage, released)
-        self.changes.append(size)
+            self._alive[key] = weakref.ref(storage, released)
+            self._sizes[key] = before
+        if size != self._sizes[key]:
+            self.changes.append(size - self._sizes[key])
+            self._sizes[key] = size
 
     def live(self) -> list[int]:
         """Bytes that were allocated after each change, from 0 before the first."""
@@ -85,8 +140,13 @@ def profile(
     *,
     checkpointed: bool = False,
     dropout: bool = False,
+    router_loss: float = 0.0,
+    shards: int = 1,
 ) -> MemoryProfile:
     """Count what the passes of a model allocate.
+
+    Sharded, FSDP2 itself deals out the model and gathers its layers, with collectives that do
+    nothing: the bytes are those of process 0, whose shard is the largest.
 
     Args:
         source: the model's folder, or its configuration as plain data.
@@ -94,61 +154,98 @@ def profile(
         precision: of the products.
         checkpointed: whether layers store their inputs alone.
         dropout: whether the dropout of the configuration acts.
+        router_loss: the coefficient of the router loss of a mixture of experts; 0 for none.
+        shards: processes that share the state of the optimization (FSDP2).
 
     Returns:
         The profile.
 
     Raises:
         LawdslError: see `models.inspect`.
+        RuntimeError: sharded, and this process is in a process group already.
     """
     config = configuration(source)
     if not dropout:
         without_randomness(config, source)
-    with FakeTensorMode():
+    how = ExecutionConfig(
+        device="cpu",
+        processes=shards,
+        sharded=shards > 1,
+        checkpoint_activations=checkpointed,
+    )
+    fake = FakeTensorMode()
+    with fake:
         model = models.from_config(config)
         model.train()
-        loss = models.LanguageModelLoss(model)
-        if checkpointed:
-            checkpoint_activations(loss)
-        passes = [_passes(loss, rows, sequence, precision == "bfloat16") for rows in ROWS]
-    first, further = (_lines([each[i] for each in passes]) for i in range(2))
-    blocks = [_count(block) for block in blocks_of(loss)]
+        loss = models.LanguageModelLoss(model, router_loss=router_loss)
+    parameters = _count(model)
     vocabulary, hidden = loss.head.weight.shape
     transform = loss.transform
+    with _process_group(shards):
+        # not on fake tensors: the mesh of processes is an array with numbers
+        parallel = ParallelContext(0, shards, torch.device("cpu"), "cpu")
+        low = precision == "bfloat16"
+        placed_loss, synced = placed(loss, parallel, how, low=low)
+        with fake:
+            steps = [_steps(placed_loss, synced, rows, sequence, low) for rows in ROWS]
+    single, several = (_lines([each[i] for each in steps]) for i in range(2))
     return MemoryProfile(
-        parameters=_count(model),
-        largest_block=max(blocks, default=0),
-        outside=_count(model) - sum(blocks),
+        parameters=parameters,
+        held=sum(_local(p).numel() for p in model.parameters()),
         sequence=sequence,
         vocabulary=vocabulary,
         hidden=hidden,
-        first=first[0],
-        further=further[0],
-        at_head=(first[1], further[1]),
+        single=single[0],
+        several=several[0],
+        at_head=(single[1], several[1]),
         logit_arrays=2
         + (transform.scale != 1 or transform.cap is not None)
         + (transform.cap is not None),
     )
 
 
-def _passes(
-    loss: nn.Module, rows: int, sequence: int, low: bool
+@contextmanager
+def _process_group(processes: int) -> Iterator[None]:
+    """A process group whose collectives do nothing; none for one process."""
+    if processes == 1:
+        yield
+        return
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    if dist.is_initialized():
+        raise RuntimeError("this process is in a process group already")
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=processes)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def _steps(
+    loss: nn.Module, synced: Synced, rows: int, sequence: int, low: bool
 ) -> tuple[tuple[list[int], int], tuple[list[int], int]]:
-    """The live bytes of the first and of a further micro-batch, each with those at the head."""
+    """The live bytes of a step of one and of several micro-batches, each with those at the last head."""
     tokens = torch.zeros((rows, sequence + 1), dtype=torch.long)
+    state = [*map(_local, loss.parameters()), *loss.buffers(), tokens]
     results = []
-    for _ in range(2):
-        state = [*loss.parameters(), *loss.buffers(), tokens]
-        gradients = [p.grad for p in loss.parameters() if p.grad is not None]
-        with StorageCounter([*state, *gradients]) as counter:
-            with torch.autocast("cpu", torch.bfloat16, enabled=low):
-                value = loss(tokens)
-            value.sum().backward()
-            del value
+    # the first has no gradients beside it; the last of FSDP2 has fewer and fewer, those between not
+    for pieces in (1, 3 if isinstance(loss, FSDPModule) else 2):
+        with StorageCounter(state) as counter:
+            for number in range(pieces):
+                with synced(number == pieces - 1):
+                    with torch.autocast("cpu", torch.bfloat16, enabled=low):
+                        value = loss(tokens)
+                    value.sum().backward()
+                    del value
         live = counter.live()
-        results.append((live, live[counter.at_head[0]]))
-    loss.zero_grad()
+        results.append((live, live[counter.at_head[-1]]))
+        loss.zero_grad()
     return results[0], results[1]
+
+
+def _local(parameter: Tensor) -> Tensor:
+    """The part of a parameter that this process holds."""
+    return parameter.to_local() if isinstance(parameter, DTensor) else parameter
 
 
 def _lines(passes: Sequence[tuple[list[int], int]]) -> tuple[tuple[Line, ...], Line]:

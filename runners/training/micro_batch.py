@@ -10,11 +10,19 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ..run.memory import RESERVE, RUNS_PER_GPU, Placement, StepPlan, even_micro_batch, plan_step
+from ..run.memory import (
+    RESERVE,
+    RUNS_PER_GPU,
+    PassSettings,
+    Placement,
+    StepPlan,
+    even_micro_batch,
+    plan_step,
+)
 from ..run.step_plan import read_step_plan, write_step_plan
 from ..spec import RunOrder
 from .distributed import ParallelContext, any_of, of_first, out_of_memory
-from .memory import profile
+from .memory_profiles import profiles_of
 from .sharding import Synced
 
 PROBE_PASSES = 2  # the second one has gradients of the first beside it
@@ -38,12 +46,12 @@ def planned_step(folder: Path, order: RunOrder, parallel: ParallelContext) -> St
     micro, checkpointed = how.micro_batch, how.checkpoint_activations
     if parallel.device.type == "cpu":
         return StepPlan(micro or rows, checkpointed is True, 0)
-    plan = read_step_plan(folder) or (
-        StepPlan(micro, checkpointed, 0)
-        if micro is not None and checkpointed != "auto"
-        else _estimated_step(order, parallel)
-    )
     # the first process decides: free memory and the folder may look different to the others
+    plan = StepPlan(rows, False, 0)
+    if micro is not None and checkpointed != "auto":
+        plan = StepPlan(micro, checkpointed, 0)
+    elif parallel.first:
+        plan = read_step_plan(folder) or _estimated_step(order, parallel)
     return StepPlan(
         of_first(parallel, micro or plan.micro),
         bool(of_first(parallel, plan.checkpointed if checkpointed == "auto" else checkpointed)),
@@ -67,16 +75,16 @@ def _estimated_step(order: RunOrder, parallel: ParallelContext) -> StepPlan:
     how, training = order.how, order.run.training
     rows = training.batch // parallel.world
     try:
-        profiles = {
-            checkpointed: profile(
-                order.paths.model,
+        profiles = profiles_of(
+            order.paths.model,
+            PassSettings(
                 training.sequence,
                 training.precision,
-                checkpointed=checkpointed,
-                dropout=training.dropout,
-            )
-            for checkpointed in (False, True)
-        }
+                training.dropout,
+                training.router_loss,
+                parallel.world if how.sharded else 1,
+            ),
+        )
     except Exception:  # a family whose shapes depend on its numbers fails in any way
         return StepPlan(how.micro_batch or rows, how.checkpoint_activations is True, 0)
     free, total = torch.cuda.mem_get_info(parallel.device)
@@ -84,7 +92,9 @@ def _estimated_step(order: RunOrder, parallel: ParallelContext) -> StepPlan:
     return plan_step(
         profiles,
         rows,
-        Placement(parallel.device.type, training.precision, parallel.world, how.sharded),
+        Placement(
+            parallel.device.type, training.precision, parallel.world, how.compile is not False
+        ),
         int((1 - RESERVE) * available),
         micro=how.micro_batch,
         checkpoint=how.checkpoint_activations,
