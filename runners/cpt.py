@@ -4,17 +4,17 @@
     torchrun --nproc-per-node 2 -m lawdsl.runners.cpt FOLDER
     python -m lawdsl.runners.cpt --serve
 
-begins the run, or goes on where it was stopped, by whatever: killed at any moment and resumed it
-has the same losses and the same weights, bit for bit, as if it had not been. On a GPU that takes
-`deterministic = true`; a number of processes always gives what the same number gives.
+starts the run or resumes it. A run that is killed at any moment and resumed has the same losses and
+weights, bit for bit, as one that is not; on a GPU with `deterministic = true`, and with several
+processes where their number stays the same.
 
 Exit codes: 0 done; 1 diverged, which is recorded; 3 wrong input; 4 out of memory, recorded too;
 5 another process of the run has ended; 75 stopped by SIGTERM or SIGUSR1, saved; 130 by SIGINT,
 saved. A second signal ends it at once.
-`--steal` takes a run that another machine held when it was last heard of, and that is not at work.
-`--serve` does run after run: {"folder": …, "log": …} is read from standard input, a line each, and
-the exit code written to standard output. Whatever the first run has loaded and compiled serves the
-others; each gives what it gives in a process of its own.
+`--steal` takes over a run that is locked by another machine, on which it must not be active.
+`--serve` executes one run after another: requests {"folder": …, "log": …} are read from standard
+input, one a line, and each is answered by the exit code in a line of standard output. What the first
+run has loaded and compiled is used for the others; their results are those of separate processes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ FINITE_CHECK_STEPS = 50  # steps between checks that the loss is finite
 
 
 def main(arguments: list[str]) -> int:
-    """Do the run in a folder, or run after run; the exit code."""
+    """Execute the run in a folder, or those that standard input names; return the exit code."""
     if arguments == ["--serve"]:
         return serve()
     steal = "--steal" in arguments
@@ -76,7 +76,7 @@ def main(arguments: list[str]) -> int:
 
 
 def serve() -> int:
-    """Do the runs that standard input names; the exit code of the first that is not done."""
+    """Execute the runs that standard input names, until one is not done; return the exit code."""
     compiled = CompiledModel()
     with os.fdopen(os.dup(1), "w") as replies:
         for line in sys.stdin:
@@ -99,12 +99,13 @@ def serve() -> int:
 
 
 def do(folder: Path, steal: bool = False, compiled: CompiledModel | None = None) -> int:
-    """Do a run, or go on with it.
+    """Start a run or resume it.
 
     Args:
         folder: the folder of the run.
         steal: see above.
-        compiled: the model that this process has compiled for earlier runs; None if it does one.
+        compiled: the model that this process has compiled for earlier runs; None in a process that
+            executes one run.
 
     Returns:
         The exit code.

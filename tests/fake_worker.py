@@ -197,7 +197,7 @@ def end(folder: Path, status: str, step: int | None, code: int, message: str = "
 
 
 def serve() -> int:
-    """Do run after run, as the true worker does with --serve."""
+    """Execute one run after another, as the true worker does with --serve."""
     replies = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
         request = json.loads(line)

@@ -267,7 +267,7 @@ def test_a_sweep_that_is_told_to_stop_lets_its_runs_save_and_goes_on_later(
     process.send_signal(number)
     _, said = process.communicate()
     assert process.returncode == code, said
-    assert "stopped; the same command goes on from here" in said
+    assert "stopped; the same command resumes the runs" in said
     saved = [f for f in (tmp_path / "runs").iterdir() if (f / "checkpoint.json").exists()]
     assert len(saved) == 2 and not any((f / "done.json").exists() for f in saved)
     assert all(read_state(f).held_by == "" for f in saved)
@@ -339,7 +339,7 @@ def test_a_run_of_another_host_is_done_only_where_it_is_stolen(tmp_path: Path, l
     done = lawdsl("run", path, "--quiet")
     assert done.return_value == 1
     said = "warning[R0111]: small_code=0.3333_seed=1 is held by: node-17/4711 since 2026-01-02"
-    assert said in done.stderr and "if its host is gone, with --steal" in done.stderr
+    assert said in done.stderr and "with --steal if its host no longer exists" in done.stderr
     assert (
         json.loads((run.folder / "lock").read_text()) == left and read_state(run.folder).step == 0
     )
@@ -382,7 +382,7 @@ def test_processes_that_have_lost_one_of_them_are_ended_and_the_run_is_taken_up(
     for share in ("0", "0.3333", "1"):
         log = (folder(path, f"large_code={share}_seed=1") / "log.txt").read_text()
         assert (
-            "killed by SIGKILL, as the system does where memory runs out; the run is taken" in log
+            "killed by SIGKILL, as the system does where memory runs out; the run is started" in log
         )
         assert steps(path, f"large_code={share}_seed=1") == [0, 5, 10, 15, 20]
 

@@ -164,7 +164,7 @@ def test_runs_of_a_node_that_dies_go_on_on_the_other(cluster: Cluster, tmp_path:
         assert len(begun(path, label)) == (2 if label == FIRST else 1)
     assert begun(path, FIRST)[1] > 5  # the worker saved when its node was gone
     lost = [line for line in log(path, FIRST) if "was lost" in line]
-    assert len(lost) == 1 and lost[0].endswith("; the run is taken up again")
+    assert len(lost) == 1 and lost[0].endswith("; the run is started again")
     assert not any(Path(f"/proc/{pid}/cwd").exists() for pid in killed)
     assert not [*path.parent.glob("runs/.*")]
 
@@ -597,8 +597,8 @@ def test_a_cluster_of_ones_own_ends_with_the_sweep(tmp_path: Path):
     assert driver.returncode == 130, said
     # whether a tenth of the tokens is passed before the signal is a matter of time
     assert [line for line in said.splitlines() if not line.endswith("at work")] == [
-        "stopping: the runs save themselves; a second signal ends them where they are",
-        "stopped; the same command goes on from here",
+        "stopping: the runs save themselves; a second signal kills them",
+        "stopped; the same command resumes the runs",
     ]
     assert read_state(folder(path, FIRST)).held_by == ""
     driver = command(path, "local", worker(), "--json")

@@ -1,4 +1,4 @@
-"""A process that does run after run gives what each gives in a process of its own."""
+"""A process that executes several runs gives what each gives in a process of its own."""
 
 from __future__ import annotations
 

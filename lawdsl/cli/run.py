@@ -40,7 +40,7 @@ FINDINGS = {
     "held": (
         "R0111",
         "warning",
-        "run the sweep again when that process has ended; if its host is gone, with --steal",
+        "run the sweep again when that process has ended; with --steal if its host no longer exists",
     ),
 }
 """Status of a run that is not done -> code, severity and help of its diagnostic."""
@@ -48,7 +48,9 @@ FINDINGS = {
 
 @click.command("run")
 @click.argument("sweep", metavar="SWEEP.toml")
-@click.option("--dry-run", is_flag=True, help="Only say what it would take; start nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Print the plan and its estimated cost; start nothing."
+)
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -66,7 +68,7 @@ FINDINGS = {
     default=2,
     show_default=True,
     type=click.IntRange(min=0),
-    help="How often a run whose process dies is taken up again.",
+    help="How often a run whose process dies is started again, from its last checkpoint.",
 )
 @click.option(
     "--halve",
@@ -76,18 +78,18 @@ FINDINGS = {
 @click.option(
     "--steal",
     is_flag=True,
-    help="Take runs that another host holds, where you know that it is gone.",
+    help="Take over runs that are locked by another host; only if it no longer exists.",
 )
 @click.option(
     "--ray",
     "address",
     metavar="ADDRESS",
-    help="Run on the Ray cluster there: auto, local, HOST:6379 or ray://HOST:10001.",
+    help="Run on a Ray cluster: auto, local, HOST:6379 or ray://HOST:10001.",
 )
 @click.option(
     "--reuse-workers",
     is_flag=True,
-    help="Let a process do run after run of a model: start-up and compilation happen once.",
+    help="Execute the runs of a model one after another in one process, and compile it once.",
 )
 @click.option("--slurm", is_flag=True, help="Submit the runs to Slurm, as job arrays.")
 @click.option(
@@ -97,7 +99,7 @@ FINDINGS = {
     multiple=True,
     help="An option of sbatch for --slurm, such as --partition=gpu; repeatable.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no line a run.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, and no line for each run.")
 @as_json
 def run(
     sweep: str,
@@ -116,14 +118,14 @@ def run(
 ) -> int:
     """Train every model of a sweep on every mixture, and measure the losses.
 
-    Runs that are done are not done again, one that was stopped goes on where it was; the grid may
-    grow. Says first what is left to do: tokens, passes over the corpora, FLOP, time, memory, disk.
+    Finished runs are not repeated, and stopped ones are resumed; the grid may grow. First prints
+    what remains: tokens, passes over the corpora, FLOP, time, memory, disk.
 
-    SIGTERM and Ctrl-C let the runs save themselves; the exit code is 75 or 130 then, and the same
-    command goes on. A second one ends them at once. Exits with 1 where a run failed, diverged or is
-    held by another process.
+    At SIGTERM or Ctrl-C the runs save themselves, and the exit code is 75 or 130; the same command
+    resumes them. A second signal kills them. Exits with 1 where a run failed, diverged or is locked
+    by another process.
 
-    With `nodes = 2` in [run] the same command is started on both machines, each with MASTER_ADDR,
+    With `nodes = 2` in [run], start the same command on both machines, each with MASTER_ADDR,
     MASTER_PORT and its NODE_RANK in the environment.
     """
     needs("pydantic")
@@ -181,7 +183,7 @@ def _run_sweep(
     node: nodes.NodeAddress | None,
     silent: bool,
 ) -> tuple[list[Outcome], StopRequest]:
-    """Do the remaining runs of a sweep; their outcomes, and the request to stop, if a signal came."""
+    """Execute the remaining runs of a sweep; return their outcomes, and the request to stop."""
     from lawdsl.runners.corpora.corpus import open_corpus
     from lawdsl.runners.corpora.verification import verify
     from lawdsl.runners.sweeps.branches import release
@@ -206,7 +208,7 @@ def _run_sweep(
 
 
 def _announce_stop() -> None:
-    print_message("stopping: the runs save themselves; a second signal ends them where they are")
+    print_message("stopping: the runs save themselves; a second signal kills them")
 
 
 def _finish(
@@ -229,7 +231,7 @@ def _finish(
         if outcomes:
             show_outcomes(result["outcomes"], console())
         if stop.signal:
-            print_message("stopped; the same command goes on from here")
+            print_message("stopped; the same command resumes the runs")
         elif complete:
             click.echo(f"next: lawdsl collect {shlex.quote(path)} -o runs.parquet")
 

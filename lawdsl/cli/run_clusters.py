@@ -190,5 +190,5 @@ def unseen_gpus(sweep: Sweep, plan: Plan, here: Machine) -> Iterator[Diagnostic]
         if is_chosen and how.device != "cpu" and not here.gpus:
             message = f"{name} is trained in {precisions[name]}: no GPU is seen on this machine"
             help = 'precision = "bfloat16" in [training] where the GPUs of the nodes have it'
-            place = f"{sweep.path}: models.{name}"
-            yield Diagnostic("R0144", message, "warning", place=place, help=help)
+            location = f"{sweep.path}: models.{name}"
+            yield Diagnostic("R0144", message, "warning", place=location, help=help)

@@ -283,15 +283,15 @@ def _estimated_speeds(
         if gpu:
             precision = order.run.training.precision
             peaks = [costs.peak_flops(kind, precision) for kind in machine.gpus.values()]
-            one = min((PART * peak for peak in peaks if peak), default=GPU)
+            per_process = min((PART * peak for peak in peaks if peak), default=GPU)
         else:
-            one = CORE * order.how.threads
-        rough[name] = one * order.how.processes
+            per_process = CORE * order.how.threads
+        rough[name] = per_process * order.how.processes
     medians = {name: statistics.median(rates) for name, rates in measured.items() if rates}
     names = list(rough)
     if medians and len(medians) < len(names):
-        every = statistics.median(medians.values())
-        return {n: medians.get(n, every) for n in names}, "measured on some of these models"
+        overall = statistics.median(medians.values())
+        return {n: medians.get(n, overall) for n in names}, "measured on some of these models"
     if medians:
         return medians, "measured on these models"
     fastest = max(rough.values(), default=CORE)
@@ -304,16 +304,16 @@ def _lacking_precision(
     """An error for each model that is to be trained in TF32 on a CPU."""
     for name, order in {run.order.run.model.name: run.order for run in runs}.items():
         if order.run.training.precision == "tf32" and not machine.on_gpu(order.how):
-            place = f"{sweep.path}: models.{name}"
+            location = f"{sweep.path}: models.{name}"
             help = 'precision = "float32" in [training], or a GPU'
-            yield Diagnostic("R0501", "a CPU has no TF32", place=place, help=help)
+            yield Diagnostic("R0501", "a CPU has no TF32", place=location, help=help)
 
 
 def _corpus_demands(
     sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder]
 ) -> tuple[CorpusDemand, ...]:
     """What is needed of each corpus that is used, if it has that much."""
-    most: dict[str, CorpusDemand] = {}
+    largest: dict[str, CorpusDemand] = {}
     short: dict[str, list[RunOrder]] = {}
     for order in orders:
         run, training = order.run, order.run.training
@@ -326,13 +326,13 @@ def _corpus_demands(
             supply = CorpusDemand(
                 name, inputs.corpora[name].tokens, needed, epochs, source.max_epochs
             )
-            if name not in most or epochs > most[name].epochs:
-                most[name] = supply
+            if name not in largest or epochs > largest[name].epochs:
+                largest[name] = supply
             if epochs > source.max_epochs:
                 short.setdefault(name, []).append(order)
     if short:
-        raise LawdslError(_too_small(sweep, most[name], runs) for name, runs in short.items())
-    return tuple(most[name] for name in inputs.corpora if name in most)
+        raise LawdslError(_too_small(sweep, largest[name], runs) for name, runs in short.items())
+    return tuple(largest[name] for name in inputs.corpora if name in largest)
 
 
 def _too_small(sweep: Sweep, supply: CorpusDemand, orders: Sequence[RunOrder]) -> Diagnostic:
@@ -426,8 +426,8 @@ def _certain_bytes(unfinished: Sequence[PlannedRun], inputs: SweepInputs) -> int
     for run in unfinished:
         parameters = inputs.models[run.order.run.model.name].parameters
         # a resumed run replaces its earlier checkpoints
-        every, steps = run.order.how.checkpoint_every, run.order.run.training.steps
-        reached = steps // every > run.begins // every or bool(run.order.branch_steps)
+        interval, steps = run.order.how.checkpoint_every, run.order.run.training.steps
+        reached = steps // interval > run.begins // interval or bool(run.order.branch_steps)
         saves = not run.state.step and reached
         saved.append(costs.checkpoint_bytes(parameters) if saves else 0)
         final_models += 4 * parameters if run.order.how.save_final else 0

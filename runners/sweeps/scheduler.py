@@ -103,7 +103,7 @@ class Policy:
     """What is done about runs that fail.
 
     Attributes:
-        retries: how often a run whose worker or node is lost is taken up again, from where it was.
+        retries: how often a run whose worker or node is lost is started again, from its last state.
         halve: whether a run that runs out of memory is tried again with half the micro-batch, until
             it fits. A run that has chosen its micro-batch itself always is.
         steal: whether to take runs that a host held when it was last heard of: another than this,
@@ -344,7 +344,7 @@ def _start_run(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | No
         engine.begin(job, working)
     except OSError as error:
         message = f"no process can be started for the run {run.label}: {error.strerror}"
-        help = "make room on the disk or in memory; the same command goes on from here"
+        help = "make room on the disk or in memory; the same command resumes the runs"
         raise LawdslError(Diagnostic("R0107", message, place=str(run.folder), help=help)) from None
     return None
 
@@ -383,7 +383,7 @@ def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -
     if wrong and last_error.startswith(HELD):
         return Outcome(run, "held", read_state(run.folder).held_by or "another process")
     if not wrong and job.attempts <= engine.policy.retries:
-        append_to_log(run.folder, f"{exit.why}; the run is taken up again")
+        append_to_log(run.folder, f"{exit.why}; the run is started again")
         return None
     why = last_error if wrong and last_error else exit.why
     try:

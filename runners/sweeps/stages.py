@@ -89,10 +89,10 @@ def doubly_specified(raw: Mapping[str, Any]) -> Iterator[Diagnostic]:
         (f"models[{number}]", model)
         for number, model in enumerate(models if isinstance(models, list) else (), 1)
     ]
-    for place, table in tables:
+    for table_name, table in tables:
         for name in OWN_FIELDS:
             if isinstance(table, dict) and name in table:
-                location = f"{place}.{name}"
+                location = f"{table_name}.{name}"
                 message = f"{location} and the table [schedule] both specify the learning rate"
                 help = "leave one of them out"
                 yield Diagnostic("R0102", message, place=location, help=help)
@@ -124,7 +124,7 @@ def _branches(
     branches = [
         Stage(
             run,
-            (*_until(constant, begin), run.steps),
+            (*_steps_until(constant, begin), run.steps),
             begins=begin if several else 0,
             suffix=f"_steps={run.steps}",
         )
@@ -142,7 +142,7 @@ def _branches(
         }
     )
     stage = Stage(
-        stable, _until(constant, stable.steps), branch_steps=_unique(begins), suffix="_stable"
+        stable, _steps_until(constant, stable.steps), branch_steps=_unique(begins), suffix="_stable"
     )
     return (stage, *branches), list(_schedule_problems(stable))
 
@@ -179,8 +179,8 @@ def _rounded(number: Fraction) -> int:
     return math.floor(number + Fraction(1, 2))
 
 
-def _until(evaluated: Sequence[int], step: int) -> tuple[int, ...]:
-    return tuple(each for each in evaluated if each <= step)
+def _steps_until(evaluated: Sequence[int], step: int) -> tuple[int, ...]:
+    return tuple(evaluation for evaluation in evaluated if evaluation <= step)
 
 
 def _unique(values: Sequence[int]) -> tuple[int, ...]:

@@ -131,8 +131,8 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     reference = None
     if sweep.dlc is not None:
         cell, unit = sweep.dlc
-        of = gathered.get(_described(sweep, cell, sweep.stages[cell.model][0]))
-        reference = None if of is None else (of.identity, unit)
+        reference_run = gathered.get(_described(sweep, cell, sweep.stages[cell.model][0]))
+        reference = None if reference_run is None else (reference_run.identity, unit)
     runs = [replace(run, domain=sweep.domain, reference=reference) for run in gathered.values()]
     needed = [what for what, has_rows in expected.items() if has_rows]
     missing = sum(what not in gathered for what in needed)
@@ -226,22 +226,22 @@ def _each_row_once(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
 
 
 def _in_order(runs: Sequence[GatheredRun]) -> list[GatheredRun]:
-    """By size, mixture, seed and number of steps, as people look for them."""
+    """The runs sorted by size, mixture, seed and number of steps."""
     corpora = sorted({name for run in runs for name in run.order.run.corpora})
 
-    def place(run: GatheredRun) -> tuple[Any, ...]:
-        of = run.order.run
-        shares = [of.corpora[name].fraction if name in of.corpora else 0 for name in corpora]
+    def sort_key(gathered: GatheredRun) -> tuple[Any, ...]:
+        run = gathered.order.run
+        shares = [run.corpora[name].fraction if name in run.corpora else 0 for name in corpora]
         return (
-            run.order.columns.get("N") or 0,
-            of.model.name,
+            gathered.order.columns.get("N") or 0,
+            run.model.name,
             shares,
-            of.seed,
-            of.training.steps,
-            run.identity,
+            run.seed,
+            run.training.steps,
+            gathered.identity,
         )
 
-    return sorted(runs, key=place)
+    return sorted(runs, key=sort_key)
 
 
 def _check_alike(runs: Sequence[GatheredRun]) -> None:
@@ -304,9 +304,9 @@ def _schedules(runs: Sequence[GatheredRun]) -> list[Diagnostic]:
         training = run.order.run.training
         for point in run.points:
             if point["step"]:
-                of = phase(training, point["step"])
-                phases[of] += 1
-                if of == "decay":
+                step_phase = phase(training, point["step"])
+                phases[step_phase] += 1
+                if step_phase == "decay":
                     falling.add((training.schedule, training.steps))
     if phases["decay"]:
         listed = ", ".join(
