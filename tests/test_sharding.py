@@ -302,15 +302,32 @@ def test_a_sharded_run_with_checkpointed_activations_has_the_same_rows(
 # --- precision and the trained model
 
 
+GPT2 = {
+    "model_type": "gpt2",
+    "vocab_size": runs.VOCABULARY,
+    "n_embd": 32,
+    "n_layer": 2,
+    "n_head": 2,
+    "n_positions": 32,
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("world", [2, 4])
-def test_bfloat16_is_as_in_one_process_but_for_rounding(data: Path, tmp_path: Path, world: int):
+@pytest.mark.parametrize(
+    ("model", "world"),
+    [(runs.QWEN2, 2), (runs.QWEN2, 4), (GPT2, 2)],  # GPT-2 has LayerNorm
+    ids=["qwen2, two", "qwen2, four", "gpt2, two"],
+)
+def test_bfloat16_is_as_in_one_process_but_for_rounding(
+    data: Path, tmp_path: Path, model: dict[str, Any], world: int
+):
     values = {**SHORT, "precision": "bfloat16"}
-    alone = ordered(tmp_path, "alone", runs.order(data, **values))
+    alone = ordered(tmp_path, "alone", runs.order(data, model, **values))
     assert runs.do(alone) == 0
     how = {"processes": world, "sharded": True, "checkpoint_every": 5}
     places = [
-        ordered(tmp_path, name, runs.order(data, how=how, **values)) for name in ("one", "other")
+        ordered(tmp_path, name, runs.order(data, model, how=how, **values))
+        for name in ("one", "other")
     ]
     assert do(places[0], world) == [0] * world, log(places[0])
     assert do(places[1], world, stop=8) == [75] * world

@@ -68,13 +68,9 @@ def placed(
         return loss, lambda last: nullcontext()
     if how.sharded:
         mesh = init_device_mesh(parallel.device.type, (parallel.world,))
-        # embedding and head stay in float32, and so does the sum of the layers
-        policy = MixedPrecisionPolicy(
-            torch.bfloat16 if low else None, torch.float32, cast_forward_inputs=False
-        )
         for block in blocks_of(loss):
             fill(block)
-            fully_shard(block, mesh=mesh, mp_policy=policy)
+            fully_shard(block, mesh=mesh, mp_policy=_policy(block, parallel, low=low))
         fill(loss)
         sharded = fully_shard(loss, mesh=mesh)
 
@@ -87,6 +83,18 @@ def placed(
     ids = [parallel.device.index] if parallel.device.type == "cuda" else None
     copied = DistributedDataParallel(loss, device_ids=ids, **{_BUFFERS: False})
     return copied, lambda last: nullcontext() if last else copied.no_sync()
+
+
+def _policy(block: nn.Module, parallel: ParallelContext, *, low: bool) -> MixedPrecisionPolicy:
+    """In which precision the weights of a layer are gathered, and their gradients summed.
+
+    Embedding and head stay in float32, and so does the sum of the layers.
+    """
+    # on a CPU, unlike on a GPU, LayerNorm takes no bfloat16 weights with float32 activations
+    has_layer_norm = any(isinstance(module, nn.LayerNorm) for module in block.modules())
+    refuses = parallel.device.type == "cpu" and has_layer_norm
+    gathered = torch.bfloat16 if low and not refuses else None
+    return MixedPrecisionPolicy(gathered, torch.float32, cast_forward_inputs=False)
 
 
 def is_compiled(how: ExecutionConfig, parallel: ParallelContext) -> bool:
