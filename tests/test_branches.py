@@ -263,7 +263,7 @@ def test_a_branch_begins_while_the_stable_run_goes_on(tmp_path: Path, fake):
         run.label.rpartition("_")[2]: (run.folder / "done.json").stat().st_mtime_ns
         for run in plan.runs
     }
-    assert ends["steps=5"] < ends["stable"]
+    assert ends["steps=5"] <= ends["stable"]
 
 
 def test_a_stable_run_that_is_killed_goes_on_and_so_do_its_branches(tmp_path: Path, fake):
