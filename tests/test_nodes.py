@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +27,7 @@ from lawdsl.runners.sweeps.nodes import (
     _SharedWorker,
     follow,
     lead,
+    listen,
     this_node,
 )
 from lawdsl.runners.sweeps.scheduler import Job, StopRequest
@@ -81,6 +83,20 @@ def test_two_nodes_do_each_run_together(tmp_path: Path):
 
 def ranks(log: Path) -> list[str]:
     return [line for line in log.read_text().splitlines() if line.startswith('{"RANK"')]
+
+
+@pytest.mark.slow
+def test_a_sweep_that_cannot_be_planned_ends_on_all_nodes(tmp_path: Path):
+    path, port = made(tmp_path, SHARED), free_port()
+    shutil.rmtree(tmp_path / "corpora" / "code")
+    other = started(path, 1, port)
+    first = started(path, 0, port)
+    _, error = first.communicate(timeout=LIMIT)
+    assert first.returncode == 3 and "R0142" not in error
+    # one that connects after node 0 has ended waits for it to be started again
+    other.send_signal(signal.SIGTERM)
+    _, error = other.communicate(timeout=LIMIT)
+    assert other.returncode in (3, 75), error
 
 
 @pytest.mark.slow
@@ -164,7 +180,7 @@ def test_what_is_no_node_of_the_run_is_refused(number: object):
     with ThreadPoolExecutor() as thread, StopRequest() as stop:
         stranger = thread.submit(joined, node, number)
         with pytest.raises(LawdslError) as error:
-            lead(node, 2, engine(), stop)
+            lead(listen(node, 2), node, 2, engine(), stop)
         stranger.result().close()
     assert "a node joined as number" in error.value.diagnostics[0].message
     assert error.value.diagnostics[0].code == "R0142"
@@ -179,7 +195,7 @@ def test_a_node_may_be_started_again_before_the_last_one_joins():
 
     with ThreadPoolExecutor() as thread, StopRequest() as stop:
         channels = thread.submit(restarted)
-        every = lead(node, 3, engine(), stop)
+        every = lead(listen(node, 3), node, 3, engine(), stop)
         every.others[1].send({"end": True})
         again, _ = channels.result()
         end = time.monotonic() + LIMIT
@@ -226,12 +242,25 @@ def test_the_first_failure_is_the_reason_and_not_the_kill_that_follows(
         every.dismiss()
 
 
+def test_where_node_0_ends_before_it_accepts_them_the_others_end():
+    node = NodeAddress(1, "127.0.0.1", free_port())
+    listener = listen(node, 2)
+    with ThreadPoolExecutor() as thread, StopRequest() as stop:
+        other = thread.submit(follow, node, engine(), stop)
+        connection, _ = listener.accept()
+        assert b"version" in connection.recv(4096)
+        connection.close()
+        listener.close()
+        with pytest.raises(LawdslError, match="R0142.*the connection to node 0 was lost"):
+            other.result(LIMIT)
+
+
 @pytest.mark.slow
 def test_nodes_that_never_come_are_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(nodes, "JOIN_SECONDS", 0.1)
     place = NodeAddress(0, "127.0.0.1", free_port())
     with StopRequest() as stop, pytest.raises(LawdslError) as error:
-        lead(place, 3, engine(), stop)
+        lead(listen(place, 3), place, 3, engine(), stop)
     assert "node 1 has not joined" in error.value.diagnostics[0].message
     with StopRequest() as stop, pytest.raises(LawdslError) as error:
         follow(NodeAddress(1, "127.0.0.1", place.port), engine(), stop)

@@ -18,6 +18,7 @@ from lawdsl.cli.run_clusters import (
     all_nodes,
     check_combination,
     follow_first_node,
+    listening,
     node_of,
     slurm_machine,
     submit_runs,
@@ -27,6 +28,8 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
+    import socket
+
     from lawdsl.runners.sweeps import local, nodes, ray
     from lawdsl.runners.sweeps.machine import Machine
     from lawdsl.runners.sweeps.plan import Plan, PlannedRun
@@ -150,7 +153,7 @@ def run(
         if slurm
         else _machines(address, read, jobs, jobs_per_gpu, policy, reuse_workers)
     )
-    with machines as (cluster, at_once, engine):
+    with listening(read, node) as listener, machines as (cluster, at_once, engine):
         inputs = inputs_of(read, machine=cluster)
         orders = orders_of(read, inputs, cluster)
         plan = plan_of(read, inputs, orders, cluster, at_once, jobs_per_gpu)
@@ -169,7 +172,7 @@ def run(
             for finished in (r for r in plan.runs if r.state.status == "done"):
                 _export_model(read, finished, as_json)
             return submit_runs(read, plan, policy, jobs, options, as_json=as_json)
-        done = None if dry_run else _run_sweep(read, plan, engine, node, quiet or as_json)
+        done = None if dry_run else _run_sweep(read, plan, engine, node, listener, quiet or as_json)
     if done is None:
         result = {"plan": planned}
         return finish("run", result, plan.warnings, ok=True, as_json=as_json, show=lambda: None)
@@ -181,6 +184,7 @@ def _run_sweep(
     plan: Plan,
     engine: local.LocalEngine | ray.RayEngine,
     node: nodes.NodeAddress | None,
+    listener: socket.socket | None,
     silent: bool,
 ) -> tuple[list[Outcome], StopRequest]:
     """Execute the remaining runs of a sweep; return their outcomes, and the request to stop."""
@@ -203,7 +207,7 @@ def _run_sweep(
             if outcome.status == "done":
                 _export_model(sweep, outcome.run, silent)
 
-        with all_nodes(sweep, engine, node, stop) as executor:
+        with all_nodes(sweep, engine, node, listener, stop) as executor:
             return run_jobs(executor, plan.to_do, stop, ended, progress), stop
 
 

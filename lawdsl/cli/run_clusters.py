@@ -15,6 +15,8 @@ from lawdsl.cli.options import finish, print_message
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 if TYPE_CHECKING:
+    import socket
+
     from lawdsl.runners.sweeps import local, nodes, ray
     from lawdsl.runners.sweeps.machine import Machine
     from lawdsl.runners.sweeps.plan import Plan
@@ -48,7 +50,7 @@ def node_of(sweep: Sweep, address: str | None) -> nodes.NodeAddress | None:
     """
     from lawdsl.runners.sweeps.nodes import this_node
 
-    number = max(how.nodes for how in sweep.how.values())
+    number = _node_count(sweep)
     if number == 1:
         return None
     if address is not None:
@@ -56,6 +58,11 @@ def node_of(sweep: Sweep, address: str | None) -> nodes.NodeAddress | None:
         help = "start `lawdsl run` on each node without --ray, or use --slurm"
         raise LawdslError(Diagnostic("R0141", message, help=help))
     return this_node(os.environ, number)
+
+
+def _node_count(sweep: Sweep) -> int:
+    """The largest number of nodes that share a run."""
+    return max(how.nodes for how in sweep.how.values())
 
 
 def follow_first_node(node: nodes.NodeAddress, policy: Policy, as_json: bool) -> int:
@@ -138,20 +145,33 @@ def _array_json(array: JobArray) -> dict[str, Any]:
 
 
 @contextmanager
+def listening(sweep: Sweep, node: nodes.NodeAddress | None) -> Iterator[socket.socket | None]:
+    """On node 0, the socket at which the other nodes join; None where each run has one node."""
+    from lawdsl.runners.sweeps.nodes import listen
+
+    if node is None:
+        yield None
+        return
+    with listen(node, _node_count(sweep)) as listener:
+        yield listener
+
+
+@contextmanager
 def all_nodes(
     sweep: Sweep,
     engine: local.LocalEngine | ray.RayEngine,
     node: nodes.NodeAddress | None,
+    listener: socket.socket | None,
     stop: StopRequest,
 ) -> Iterator[local.LocalEngine | ray.RayEngine | nodes.NodesEngine]:
     """The engine itself; where several nodes share runs, that of all nodes, which have joined."""
     from lawdsl.runners.sweeps import local
     from lawdsl.runners.sweeps.nodes import lead
 
-    if node is None or not isinstance(engine, local.LocalEngine):
+    if node is None or listener is None or not isinstance(engine, local.LocalEngine):
         yield engine
         return
-    together = lead(node, max(how.nodes for how in sweep.how.values()), engine, stop)
+    together = lead(listener, node, _node_count(sweep), engine, stop)
     try:
         yield together
     finally:

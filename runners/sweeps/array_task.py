@@ -22,7 +22,7 @@ from ..run.locks import array_task, named, release
 from ..spec import RunOrder, read_order
 from .local import LocalEngine
 from .machine import this_machine
-from .nodes import follow, lead, this_node
+from .nodes import follow, lead, listen, this_node
 from .plan import PlannedRun
 from .run_folders import read_state
 from .scheduler import Outcome, Policy, StopRequest, run_jobs
@@ -70,7 +70,7 @@ def _execute(
         follow(node, local, stop)
         return None
     _take_back(remaining)
-    engine = lead(node, nodes, local, stop)
+    engine = lead(listen(node, nodes), node, nodes, local, stop)
     try:
         return outcomes + run_jobs(engine, remaining, stop)
     finally:

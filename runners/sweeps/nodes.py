@@ -265,10 +265,40 @@ class NodesEngine:
             channel.close()
 
 
-def lead(node: NodeAddress, nodes: int, local: LocalEngine, stop: StopRequest) -> NodesEngine:
+def listen(node: NodeAddress, nodes: int) -> socket.socket:
+    """Let other nodes connect to node 0, which accepts them in `lead`.
+
+    To be called before anything that takes long or may fail: the others wait while the socket is
+    open, and end when it is closed.
+
+    Args:
+        node: this node.
+        nodes: how many there are.
+
+    Returns:
+        The socket.
+
+    Raises:
+        LawdslError: R0142, the port is taken.
+    """
+    try:
+        return socket.create_server(("", node.port), backlog=nodes)
+    except OSError as error:
+        text = f"node 0 cannot listen at port {node.port}: {error.strerror}"
+        raise LawdslError(Diagnostic("R0142", text, help="choose another MASTER_PORT")) from None
+
+
+def lead(
+    listener: socket.socket,
+    node: NodeAddress,
+    nodes: int,
+    local: LocalEngine,
+    stop: StopRequest,
+) -> NodesEngine:
     """Wait on node 0 until the others have joined.
 
     Args:
+        listener: see `listen`; is closed.
         node: this node.
         nodes: how many there are.
         local: what starts processes on this node.
@@ -278,15 +308,10 @@ def lead(node: NodeAddress, nodes: int, local: LocalEngine, stop: StopRequest) -
         The engine.
 
     Raises:
-        LawdslError: R0142, the port is taken, or not all nodes joined in time or have this version.
+        LawdslError: R0142, not all nodes joined in time or have this version.
     """
     others: dict[int, Channel] = {}
     until = time.monotonic() + JOIN_SECONDS
-    try:
-        listener = socket.create_server(("", node.port), backlog=nodes)
-    except OSError as error:
-        text = f"node 0 cannot listen at port {node.port}: {error.strerror}"
-        raise LawdslError(Diagnostic("R0142", text, help="choose another MASTER_PORT")) from None
     unknown: list[Channel] = []  # connected, and their number not known yet
     with ExitStack() as on_error, listener:
         listener.settimeout(POLL)
