@@ -69,6 +69,7 @@ def answer_text(answer: Answer) -> str:
     )
 
 
+@pytest.mark.slow
 def test_the_best_mixture_is_proved_best_and_the_published_one_is_within_the_errors(
     asked: lawdsl.Asked, record_property: Note
 ):
@@ -81,6 +82,7 @@ def test_the_best_mixture_is_proved_best_and_the_published_one_is_within_the_err
     assert other.behind_ends is not None and other.behind_ends[0] < 0 < other.behind_ends[1]
 
 
+@pytest.mark.slow
 def test_a_cap_that_the_published_mixture_breaks_is_named(asked: lawdsl.Asked):
     found = asked.answer(cap=0.5, compare=[POINT])
     assert found.certain and is_allowed(found, 0.5)
@@ -88,12 +90,14 @@ def test_a_cap_that_the_published_mixture_breaks_is_named(asked: lawdsl.Asked):
     assert any("pile_cc" in text for text in found.compared[0].broken)
 
 
+@pytest.mark.slow
 def test_a_smaller_cap_is_never_better(asked: lawdsl.Asked):
     goals = [asked.answer(cap=cap).goal for cap in (0.9, 0.6, 0.3, 0.1)]
     values = [goal.value for goal in goals if goal is not None]
     assert len(values) == 4 and values == sorted(values)
 
 
+@pytest.mark.slow
 def test_caps_that_leave_nothing_say_by_how_much(asked: lawdsl.Asked):
     found = asked.answer(cap=0.05)  # 17 caps of 0.05 leave 0.15 without a domain
     assert found.status == "infeasible"

@@ -132,7 +132,7 @@ def no_alarm(count: int, record: Callable[[str, object], None]) -> None:
 
 
 def test_clean_tables_raise_no_alarm(record_property: Callable[[str, object], None]):
-    no_alarm(18, record_property)
+    no_alarm(8, record_property)
 
 
 @pytest.mark.slow

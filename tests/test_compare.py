@@ -445,6 +445,7 @@ def test_intervals_hold_what_other_measurements_would_give_on_average(name: str)
     assert np.median([one.high - one.low for one in found]) < 1.7 * spread
 
 
+@pytest.mark.slow
 def test_a_law_that_contains_the_true_one_is_seldom_clearly_better():
     """The line made the data: noise alone makes the curve better."""
     found = [by_least_squares(line(seed), "leave-one-out:r").behind(0, 1) for seed in range(100)]

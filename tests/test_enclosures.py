@@ -139,7 +139,7 @@ def test_the_slope_of_a_logarithm_lies_in_what_its_parts_say(name: str):
                 )
 
 
-@pytest.mark.parametrize("terms", [2, 3])
+@pytest.mark.parametrize("terms", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_sum_has_the_sign_that_it_is_said_to_have(terms: int):
     known = 0
     with precision(BITS):

@@ -174,6 +174,7 @@ def test_what_is_computed_does_not_grow_with_the_labels(monkeypatch: pytest.Monk
     assert counts[0] == counts[1] < 20
 
 
+@pytest.mark.slow
 def test_a_law_of_hundreds_of_parameters_is_fitted():
     rng = np.random.default_rng(0)
     shares = rng.dirichlet(np.ones(6), 240)

@@ -49,7 +49,7 @@ def decide(kind: str, seed: int, count: int, record: Record, least: float) -> No
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(k, marks=pytest.mark.slow if k == "free" else ()) for k in KINDS],
+    [pytest.param(k, marks=pytest.mark.slow if k in ("free", "fitted") else ()) for k in KINDS],
 )
 def test_most_problems_are_decided_and_no_verdict_is_contradicted(
     kind: str, record_property: Record

@@ -189,6 +189,7 @@ def test_a_fit_says_why_it_is_a_minimum():
     assert fit.agreement.agreed > fit.agreement.starts // 2
 
 
+@pytest.mark.slow
 def test_the_seed_alone_decides_whatever_the_number_of_threads():
     code = (
         "import json, lawdsl; from planted import PLANTED; "
