@@ -19,6 +19,7 @@ from texts import lawdsl, said, shared_text, text, write_jsonl, write_numbered, 
 from lawdsl.runners.corpora.build import CorpusPart, write_corpora, write_corpus
 from lawdsl.runners.corpora.corpus import Corpus
 from lawdsl.runners.corpora.documents import find_files, read_documents
+from lawdsl.runners.corpora.megatron import open_megatron
 from lawdsl.runners.corpora.tokenizer import load_tokenizer
 
 CODES = {"uint8": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint16": 8, "uint32": 9}
@@ -224,6 +225,28 @@ DAMAGE = {
     ),
     "torn tokens": (lambda p: p.write_bytes(p.read_bytes()[:-4]), "sequence 1 of the index"),
     "no tokens": (lambda p: p.write_bytes(b""), "sequence 0 of the index"),
+    "more tokens": (
+        lambda p: p.write_bytes(p.read_bytes() + b"\1\0"),
+        "2 bytes of a.bin, from byte 16 on, belong to no sequence",
+    ),
+    "other integers": (
+        lambda p: edited(p, 17, b"\x08"),  # uint16 in place of int32
+        "4 bytes of a.bin, from byte 4 on, belong to no sequence",
+    ),
+    "index of a shorter one": (
+        lambda p: write_megatron(p.with_name("b"), [[[3]], [[5]]]).with_suffix(".idx").replace(p.with_suffix(".idx")),
+        "8 bytes of a.bin, from byte 8 on, belong to no sequence",
+    ),
+    "index of an empty one": (
+        lambda p: write_megatron(p.with_name("b"), []).with_suffix(".idx").replace(p.with_suffix(".idx")),
+        "16 bytes of a.bin, from byte 0 on, belong to no sequence",
+    ),
+    "an overlap": (
+        lambda p: edited(p, 34 + 8 + 8, b"\4"), "two sequences of the index overlap at byte 4"
+    ),
+    "a gap at the start": (
+        lambda p: edited(p, 34 + 8, b"\4"), "4 bytes of a.bin, from byte 0 on, belong to no sequence"
+    ),
 }  # fmt: skip
 
 
@@ -234,6 +257,12 @@ def test_what_is_wrong_with_a_data_set_is_said(name: str, numbered: Path, tmp_pa
     damage(path)
     code, message, _ = refused(path, numbered)
     assert code == "R0217" and words in message
+
+
+def test_sequences_may_lie_in_any_order_and_be_empty(tmp_path: Path):
+    path = write_megatron(tmp_path / "a", [[[3, 4]], [[]], [[5]]])
+    edited(path, 34, struct.pack("<3i3q", 1, 0, 2, 8, 8, 0))
+    assert [ids.tolist() for ids, _ in open_megatron(path).read()] == [[5], [3, 4]]
 
 
 def test_an_index_without_tokens_and_a_packed_one_are_refused(numbered: Path, tmp_path: Path):

@@ -319,7 +319,12 @@ def _parquet(path: Path, text_field: str, read: Read) -> Iterator[TextDocument]:
             message, has = f'the column "{text_field}" is missing', ", ".join(names) or "none"
             help = "name the column of the text with --text-field"
             raise _damaged_document_error(message, str(path), help, f"the columns are: {has}")
-        is_tokens = _is_list_of_integers(schema.field(text_field).type)
+        kind = schema.field(text_field).type
+        is_tokens = _is_list_of_integers(kind)
+        if not (is_tokens or _is_text(kind)):
+            message = f'the column "{text_field}" has no text: its type is {kind}'
+            help = "name a column of text, or of lists of integers, with --text-field"
+            raise _damaged_document_error(message, str(path), help)
         dictionary_columns = (
             [text_field] if text_field in leaves else []
         )  # a text that comes often is kept once
@@ -351,6 +356,17 @@ def _is_list_of_integers(kind: Any) -> bool:
         pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     )
     return is_list and pa.types.is_integer(kind.value_type)
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether a type of Arrow is that of a column of text, each text stored once or not."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return (
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
 
 
 def _rows_at_once(group: Any, text_field: str, path: Path, before: int) -> int:

@@ -30,6 +30,7 @@ HEADER = struct.Struct("<9sQBQQ")
 # Codes 6 and 7 are floating-point numbers, of either width: the versions differ. 9 and 10 are codes
 # of derived projects.
 DTYPES = {1: "u1", 2: "i1", 3: "<i2", 4: "<i4", 5: "<i8", 8: "<u2", 9: "<u4", 10: "<u8"}
+AGAIN = "bring both files again: one is torn, or of another data set"
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def open_megatron(path: Path) -> MegatronDataset:
         path: its `.bin`; the `.idx` is beside it.
 
     Returns:
-        The data set; all places that its index names lie in the file.
+        The data set; its sequences cover the file, and do not overlap.
 
     Raises:
         LawdslError: there is no index, or it is none, or is not that of the file (R0217).
@@ -111,11 +112,41 @@ def open_megatron(path: Path) -> MegatronDataset:
     if not is_inside.all():
         number = int(np.argmin(is_inside))
         message = f"sequence {number:,} of the index does not lie in {path.name}"
-        raise _unusable(message, index_path, "bring both files again: one is torn, or of another")
+        raise _unusable(message, index_path, AGAIN)
+    if message := _uncovered(pointers, pointers + lengths.astype(np.int64) * dtype.itemsize, path):
+        raise _unusable(message, index_path, AGAIN)
     count = size // dtype.itemsize
     # an empty file cannot be mapped
     tokens = np.memmap(path, dtype, "r", shape=(count,)) if count else np.empty(0, dtype)
     return MegatronDataset(path, tokens, pointers // dtype.itemsize, lengths, documents)
+
+
+def _uncovered(begins: NDArray[np.int64], ends: NDArray[np.int64], path: Path) -> str:
+    """Where sequences do not cover a file exactly; empty where they do.
+
+    The index of another data set, or of other integers, mostly lies in the file: its tokens would
+    be read as others.
+
+    Args:
+        begins, ends: bytes of each sequence, which lie in the file; shape (sequences,).
+        path: the file.
+    """
+    has_tokens = ends > begins
+    begins, ends = begins[has_tokens], ends[has_tokens]
+    if not (begins[1:] >= begins[:-1]).all():  # Megatron writes them in their order
+        order = np.argsort(begins, kind="stable")
+        begins, ends = begins[order], ends[order]
+    size = path.stat().st_size
+    expected = np.concatenate([[0], ends])  # a sequence begins where the one before it ends
+    actual = np.concatenate([begins, [size]])
+    wrong = np.flatnonzero(actual != expected)
+    if not wrong.size:
+        return ""
+    position, next_begin = int(expected[wrong[0]]), int(actual[wrong[0]])
+    if next_begin < position:
+        return f"two sequences of the index overlap at byte {next_begin:,} of {path.name}"
+    text = f"{next_begin - position:,} bytes of {path.name}, from byte {position:,} on,"
+    return f"{text} belong to no sequence of the index"
 
 
 def _header(content: bytes, path: Path) -> tuple[np.dtype[Any], int, int]:
