@@ -255,6 +255,38 @@ def test_branches_begin_where_the_stable_run_has_come_to(tmp_path: Path, fake):
     assert again.to_do == [] and sum(run.tokens for run in again.runs) == progress[-1]
 
 
+ROWS = branched(ONE, constant_rows="true").replace('"dense"\nevery = 5', '"list"\nsteps = [8, 16]')
+ALONE = re.sub(r"(?s)\[schedule\].*(?=\[run\])", "", ROWS).replace(
+    "batch = 4", 'batch = 4\nschedule = "warmup-stable-decay"\ndecay = 4'
+)
+"""The longest branch of ROWS, as the run of a sweep without branches."""
+
+
+def test_a_run_that_was_made_without_branches_is_not_made_again(tmp_path: Path, command):
+    path = made(tmp_path, ALONE)
+    carried_out(planned(path))
+    (alone,) = planned(path).runs
+    path.write_text(ROWS)
+    plan = planned(path)
+    branch = next(run for run in plan.runs if run.label == f"{FIRST}_steps=20")
+    assert (branch.folder, branch.state.status, plan.others) == (alone.folder, "done", ())
+    done = command(path)
+    assert done.return_value == 0, done.output
+    assert not list(tmp_path.glob("runs/*_steps=20-*"))
+    assert begun(planned(path))["steps=20"] == ["0"]
+    # it is known as a branch now, so that rows of its stable run are in the table once
+    for source in (path, tmp_path / "runs"):
+        assert sorted(column(collect([source]), "step")) == [5, 8, 10, 16, 20]
+
+
+def test_a_branch_is_not_made_again_without_branches(tmp_path: Path, fake):
+    path = made(tmp_path, ROWS)
+    carried_out(planned(path))
+    path.write_text(ALONE)
+    (run,) = planned(path).runs
+    assert run.state.status == "done" and run.folder.name.startswith(f"{FIRST}_steps=20-")
+
+
 def test_a_branch_begins_while_the_stable_run_goes_on(tmp_path: Path, fake):
     fake(_stable={"waits": [6, "*_steps=5-*/done.json"]})
     plan = planned(made(tmp_path, ONE))

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -261,6 +262,15 @@ def test_runs_with_the_router_loss_of_their_model_are_those_of_the_sweep(
     path.write_text(TEXT.replace("[training]\n", "[training]\nrouter_loss = 0.5\n"))
     with pytest.raises(LawdslError, match="R0801"):
         collect([path])
+
+
+def test_a_run_that_was_made_twice_under_two_labels_is_in_the_table_once(ran):
+    path = ran()
+    once = collect([path])
+    made_twice = folder(path, "small_code=1_seed=1")
+    shutil.copytree(made_twice, made_twice.with_name(f"a_{made_twice.name}"))
+    (made_twice / "points.jsonl").write_text("")
+    assert collect([path]).columns == once.columns
 
 
 def test_two_runs_of_one_description_are_not_mixed_up(ran):

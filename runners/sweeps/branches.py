@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from contextlib import suppress
 from pathlib import Path
 
+from lawdsl.core.diagnostics import LawdslError
+
 from ..run.exit_status import checkpoint_path, forget_checkpoint, newest_checkpoint
-from ..spec import RunOrder
+from ..spec import RunOrder, read_order, write_order
 from .run_folders import read_state
 
 
@@ -87,3 +90,23 @@ def release(runs: Iterable[tuple[Path, RunOrder]]) -> None:
             # the newest is what a stable run that is killed goes on from
             if not needed and (ended or step < newest):
                 forget_checkpoint(stable, step)
+
+
+def record_stages(runs: Iterable[tuple[Path, RunOrder]]) -> None:
+    """Record in the folders of finished runs that they are branches, or the stable run of a cell.
+
+    They may have been made by a sweep without branches, as the same runs. A table then has the rows
+    that they share with the other runs of the cell once.
+
+    Args:
+        runs: folders and orders of a sweep's runs.
+    """
+    for folder, order in runs:
+        if (order.prefix is None and not order.branch_steps) or not read_state(folder).final:
+            continue
+        # an order that cannot be read or written is an error where the run or its rows are needed
+        with suppress(OSError, LawdslError):
+            recorded = read_order(folder)
+            if (recorded.prefix, recorded.branch_steps) != (order.prefix, order.branch_steps):
+                stage = {"prefix": order.prefix, "branch_steps": order.branch_steps}
+                write_order(folder, recorded.model_copy(update=stage))

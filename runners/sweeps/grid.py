@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from ..run.model_facts import ModelFacts
-from ..spec import ORDER, CorpusSpec, ModelSpec, Paths, Prefix, Run, RunOrder, Training
+from ..spec import CorpusSpec, ModelSpec, Paths, Prefix, Run, RunOrder, Training
 from .inputs import SweepInputs
 from .machine import Machine, resolved_precision
+from .run_folders import folders_by_identity
 from .stages import Stage
 from .sweep import GridRun, Sweep
+
+Folders = Mapping[str, tuple[Path, ...]]
+"""Identity -> the folders of a run; see `folders_by_identity`."""
 
 
 def orders_of(sweep: Sweep, inputs: SweepInputs, machine: Machine | None = None) -> list[RunOrder]:
@@ -26,18 +30,21 @@ def orders_of(sweep: Sweep, inputs: SweepInputs, machine: Machine | None = None)
     Returns:
         One order for each run.
     """
+    existing = folders_by_identity(sweep.folder)
     for model in sweep.training:
-        sweep = _with_known_precision(sweep, inputs, model, machine)
+        sweep = _with_known_precision(sweep, inputs, model, machine, existing)
     reference = None
     if sweep.dlc is not None:
         cell, unit = sweep.dlc
         # of a stable run and its branches the stable one, which has the rows at constant rate
         reference = (_run(sweep, inputs, cell, sweep.stages[cell.model][0]).identity(), unit)
-    return [order for cell in sweep.cells for order in _orders(sweep, inputs, cell, reference)]
+    return [
+        order for cell in sweep.cells for order in _orders(sweep, inputs, cell, reference, existing)
+    ]
 
 
 def _with_known_precision(
-    sweep: Sweep, inputs: SweepInputs, model: str, machine: Machine | None
+    sweep: Sweep, inputs: SweepInputs, model: str, machine: Machine | None, existing: Folders
 ) -> Sweep:
     """The sweep with one precision for a model: that of its runs, if some were begun.
 
@@ -49,8 +56,8 @@ def _with_known_precision(
     cells = [cell for cell in sweep.cells if cell.model == model]
     for precision in ("float32", "bfloat16"):
         known = _with_precision(sweep, model, precision)
-        orders = (order for cell in cells for order in _orders(known, inputs, cell, None))
-        if any((folder_of(known, order) / ORDER).exists() for order in orders):
+        orders = (order for cell in cells for order in _orders(known, inputs, cell, None, existing))
+        if any(order.run.identity() in existing for order in orders):
             return known
     chosen = resolved_precision(settings, sweep.how[model], machine)
     return _with_precision(sweep, model, chosen.precision)
@@ -70,17 +77,26 @@ def _with_precision(sweep: Sweep, model: str, precision: str) -> Sweep:
     )
 
 
-def folder_of(sweep: Sweep, order: RunOrder) -> Path:
+def folder_of(sweep: Sweep, order: RunOrder, existing: Folders | None = None) -> Path:
     """Give the folder of a run: its label for people, and its identity.
+
+    A run that was begun under another label, as a branch or with its shares written otherwise, is
+    the same run, and keeps its folder.
 
     Args:
         sweep: the sweep.
         order: the order of the run.
+        existing: the folders of runs; None to list them.
 
     Returns:
         The path.
     """
-    return sweep.folder / f"{order.label}-{order.run.identity()}"
+    identity = order.run.identity()
+    folders = (folders_by_identity(sweep.folder) if existing is None else existing).get(
+        identity, ()
+    )
+    own = sweep.folder / f"{order.label}-{identity}"
+    return own if own in folders or not folders else folders[0]
 
 
 def label_of(cell: GridRun) -> str:
@@ -120,14 +136,18 @@ def _training(training: Training, facts: ModelFacts) -> Training:
 
 
 def _orders(
-    sweep: Sweep, inputs: SweepInputs, cell: GridRun, reference: tuple[str, int] | None
+    sweep: Sweep,
+    inputs: SweepInputs,
+    cell: GridRun,
+    reference: tuple[str, int] | None,
+    existing: Folders,
 ) -> Iterator[RunOrder]:
     """The order of each run of a cell; a branch names the folder of the stable run before it."""
     stable_folder = ""
     for stage in sweep.stages[cell.model]:
         order = _order(sweep, inputs, cell, stage, reference)
         if stage.branch_steps:
-            stable_folder = folder_of(sweep, order).name
+            stable_folder = folder_of(sweep, order, existing).name
         elif stage.begins:
             prefix = Prefix(folder=stable_folder, step=stage.begins)
             order = order.model_copy(update={"prefix": prefix})

@@ -26,7 +26,7 @@ from .grid import folder_of
 from .inputs import SweepInputs
 from .machine import Machine
 from .memory import RunMemory, memory_problems, run_memory
-from .run_folders import RunState, read_state, unexpected_folders
+from .run_folders import RunState, folders_by_identity, read_state, unexpected_folders
 from .sweep import Sweep
 from .warnings import disk_space_problems, model_warnings
 
@@ -199,7 +199,8 @@ def plan_of(
             certainly write more than the free space (R0119) or need more memory than there is
             (R0125), or of a precision that the CPU lacks (R0501).
     """
-    folders = [folder_of(sweep, order) for order in orders]
+    existing = folders_by_identity(sweep.folder)
+    folders = [folder_of(sweep, order, existing) for order in orders]
     states = [read_state(folder) for folder in folders]
     speeds, rate = _estimated_speeds(inputs, orders, states, machine)
     runs = tuple(

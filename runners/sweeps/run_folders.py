@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,6 +165,30 @@ def log_tail(folder: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
     except OSError:
         return []
     return [line.rstrip() for line in text.splitlines() if line.strip()][-lines:]
+
+
+def folders_by_identity(folder: Path) -> Mapping[str, tuple[Path, ...]]:
+    """List the folders of all runs below the folder of a sweep, which are named LABEL-IDENTITY.
+
+    Args:
+        folder: the folder of the sweep.
+
+    Returns:
+        Identity -> folders of that run, which may have been begun under several labels; one that
+        is done comes first, then those that are furthest ahead.
+    """
+    folders: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob(f"*-*/{ORDER}")):
+        folders.setdefault(path.parent.name.rpartition("-")[2], []).append(path.parent)
+    return {
+        identity: tuple(sorted(same, key=_most_advanced_first) if len(same) > 1 else same)
+        for identity, same in folders.items()
+    }
+
+
+def _most_advanced_first(folder: Path) -> tuple[bool, int]:
+    state = read_state(folder)
+    return state.status != "done", -state.step
 
 
 def unexpected_folders(folder: Path, expected: Iterable[Path]) -> list[Path]:

@@ -121,12 +121,15 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     gathered: dict[str, GatheredRun] = {}
     for run in _below(sweep.folder):
         what = _description(sweep, run.order)
-        if what in gathered:
+        if what in gathered and gathered[what].identity == run.identity:
+            # one run that was made twice, under two labels
+            gathered[what] = _each_once([gathered[what], run])[0]
+        elif what in gathered:
             message = f"two runs are {run.label}: their corpora, weights, precision or router losses differ"
             notes = (str(gathered[what].folder), str(run.folder))
             help = "move the one away that is out of date"
             raise LawdslError(Diagnostic("R0803", message, place=str(path), notes=notes, help=help))
-        if what in expected:
+        elif what in expected:
             gathered[what] = run
     reference = None
     if sweep.dlc is not None:
