@@ -6,6 +6,8 @@ import ast
 import json
 import os
 import platform
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,11 +25,13 @@ import pytest
 from click.testing import CliRunner
 
 from lawdsl.cli import cli
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.doctor import checks as table
 from lawdsl.runners.doctor.checks import CHECKS
-from lawdsl.runners.doctor.execution import Session, do, examine, judged, redacted
+from lawdsl.runners.doctor.execution import Session, do, examine, interrupted, judged, redacted
 from lawdsl.runners.doctor.records import (
     NEEDS,
+    TIME_USED_UP,
     Check,
     CheckInput,
     CheckResult,
@@ -211,7 +215,7 @@ def test_the_report_shows_what_failed_and_why_the_rest_was_not_measured():
     assert "| error | 1e-06 | at most 1e-05 |" in text
     assert "| weights | ab | **cd** they differ \\| a lot |" in text
     assert "```\nlast line\n```" in text
-    assert "Not measured: it needs several GPUs." in text
+    assert "## gpus" not in text  # the table says all
 
 
 def test_checks_for_which_the_time_did_not_suffice_are_named_as_a_command(session: Session):
@@ -223,6 +227,18 @@ def test_checks_for_which_the_time_did_not_suffice_are_named_as_a_command(sessio
     assert command in markdown(examined)
     others = (CheckResult("gpus", "two GPUs", "not measured", why="it needs several GPUs"),)
     assert "for the rest" not in markdown(Examination("cpu", True, 0.0, others))
+
+
+def test_a_check_that_was_cut_short_is_not_passed_over_in_the_verdict():
+    results = (
+        CheckResult("machine", "the machine", "passed"),
+        CheckResult("resume", "a run", "not measured", 9.0, (Figure("step", 20),), TIME_USED_UP),
+    )
+    text = markdown(Examination("cpu", False, 120.0, results, "2026-05-01 10:00 UTC", "lawdsl x"))
+
+    assert "**Not all was measured; what was measured of training on the CPU is in order.**" in text
+    assert "Written on 2026-05-01 10:00 UTC by `lawdsl x`." in text
+    assert "| step | 20 |  |" in text  # a check that was cut keeps its figures
 
 
 def test_what_was_not_measured_is_not_called_in_order():
@@ -254,6 +270,54 @@ def test_a_check_that_crashes_is_reported_with_exit_1_and_the_others_go_on(
     assert passed["status"] == "passed"
     assert [d["code"] for d in document["diagnostics"]] == ["R0901"]
     assert "its process was killed by SIGKILL" in report.read_text(encoding="utf-8")
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_checks(tmp_path: Path):
+    rows = mock.patch.object(table, "CHECKS", (fault("passes"),))
+    begun = mock.patch("lawdsl.runners.doctor.execution.do", side_effect=AssertionError)
+    for path in (tmp_path / "no" / "report.md", tmp_path):
+        with rows, begun, pytest.raises(LawdslError) as error:
+            CliRunner().invoke(
+                cli, ["doctor", "-o", str(path)], standalone_mode=False, catch_exceptions=False
+            )
+        (diagnostic,) = error.value.diagnostics
+        assert diagnostic.code == "L0313" and "a folder that exists" in diagnostic.help
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_report_that_cannot_be_written_after_the_checks_is_printed(
+    form: list[str], tmp_path: Path
+):
+    folder = tmp_path / "reports"
+    folder.mkdir()
+
+    def done(session: Session, check: Check, *_: object, **__: object) -> CheckResult:
+        folder.rmdir()
+        return CheckResult(check.name, check.shows, "passed", 1.0, (Figure("a", 17),))
+
+    rows = mock.patch.object(table, "CHECKS", (fault("passes"),))
+    with rows, mock.patch("lawdsl.runners.doctor.execution.do", done):
+        arguments = ["doctor", "--device", "cpu", "-o", str(folder / "report.md"), *form]
+        result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    assert result.return_value == 3, result.output
+    assert "L0313" in result.output
+    assert ("| a | 17 |" if not form else '"value": 17') in result.stdout
+
+
+def test_an_interrupted_examination_has_the_results_until_then(session: Session):
+    rows = (fault("passes"), fault("hangs"), fault("fails"))
+    session.results.append(CheckResult("passes", "what it shows", "passed", 1.0, (Figure("a", 1),)))
+    (session.folder / "hangs").mkdir()
+    figures = json.dumps(Figure("before", 1).to_json()) + "\n"
+    (session.folder / "hangs" / "figures.jsonl").write_text(figures, encoding="utf-8")
+
+    text = markdown(interrupted(session, "cpu", checks=rows))
+
+    assert "The examination was interrupted before the end" in text
+    assert "`lawdsl doctor --only hangs --only fails`" in text
+    assert "| a | 1 |" in text and "| before | 1 |" in text
+    assert "Not all was measured" in text and not session.folder.exists()
 
 
 @pytest.mark.slow
@@ -308,14 +372,17 @@ def test_an_interrupt_ends_all_and_leaves_nothing(tmp_path: Path):
     place.mkdir()
     environment = {**os.environ, "TMPDIR": str(place), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "lawdsl", "doctor", "--device", "cpu", "--only", "resume"]
-    doctor = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    doctor = subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + 60
     while not list(place.glob("*/resume/work/*/checkpoints")) and time.monotonic() < deadline:
         time.sleep(0.05)
     doctor.send_signal(signal.SIGINT)
-    _, said = doctor.communicate(timeout=30)
+    report, said = doctor.communicate(timeout=30)
 
     assert doctor.returncode == 130 and "interrupted" in said
+    assert "| resume | not measured |  | the examination was interrupted |" in report
     assert not list(place.glob("lawdsl-doctor-*"))
     lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     assert not [line for line in lines if bytes(place) in line]
@@ -398,6 +465,44 @@ def test_a_gpu_that_torch_does_not_see_is_wrong(tmp_path: Path):
     assert (seen.value, seen.ok) == (0, False) and "without CUDA" in seen.why
 
 
+def test_a_gpu_that_is_asked_for_where_the_driver_lists_none_is_wrong(tmp_path: Path):
+    machine = import_module("lawdsl.runners.doctor.machine")
+    given = CheckInput(tmp_path, "cuda", time.monotonic() + 60)
+    with (
+        mock.patch.object(machine, "this_machine", lambda: Machine(2, {})),
+        mock.patch.object(machine.torch.cuda, "device_count", lambda: 0),
+    ):
+        (seen,) = machine._gpus(given)
+
+    assert (seen.ok, seen.expected) == (False, "at least 1")
+    assert seen.why == "the driver lists no GPU, or there is no driver"
+
+
+def test_the_source_of_the_package_is_named(tmp_path: Path):
+    machine = import_module("lawdsl.runners.doctor.machine")
+    for record, source in (
+        (None, "a package index"),
+        ('{"url": "file:///home/ann/lawdsl", "dir_info": {}}', "a local folder"),
+        ('{"url": "https://x/l.tar.gz", "archive_info": {}}', "an archive"),
+        (
+            json.dumps({"url": "x", "vcs_info": {"vcs": "git", "commit_id": "0123456789abcdef"}}),
+            "a repository, commit 0123456789ab",
+        ),
+        ("{", "unknown"),
+    ):
+        installed = SimpleNamespace(read_text=lambda name, record=record: record)
+        with mock.patch.object(machine, "distribution", lambda name, one=installed: one):
+            assert machine._installed_from(tmp_path) == source
+    if not shutil.which("git"):
+        return
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert machine._installed_from(tmp_path) == "a checkout, commit unknown"
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    commit = ["git", "-C", str(tmp_path), *identity, "commit", "-q", "--allow-empty", "-m", "one"]
+    subprocess.run(commit, check=True)
+    assert re.fullmatch("a checkout, commit [0-9a-f]{12}", machine._installed_from(tmp_path))
+
+
 def test_the_rate_of_products_counts_two_operations_a_term():
     import torch
 
@@ -477,7 +582,8 @@ def test_the_whole_command_passes_quickly(tmp_path: Path):
     assert done.returncode == 0, text
     assert "**Nothing is wrong with what was measured of training on the CPU.**" in text
     for check in CHECKS:
-        assert f"## {check.name}: " in text
+        assert f"| {check.name} | " in text and (f"## {check.name}: " in text) == check.quick
+    assert " UTC by `lawdsl doctor --quick --device cpu`." in text
     assert str(Path.home()) not in text and str(ROOT) not in text
 
 

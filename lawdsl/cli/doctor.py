@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from lawdsl.cli.options import as_json, finish, on_interrupt, print_message, write
-from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
+from lawdsl.core.output_files import check_writable
 
 if TYPE_CHECKING:
     from lawdsl.runners.doctor.records import Check, CheckResult, Examination
@@ -45,13 +47,15 @@ def doctor(
     what a bug report should carry.
     """
     needs("pydantic", "torch", "transformers", "tokenizers")
-    from lawdsl.runners.doctor.execution import Session, examine
-    from lawdsl.runners.doctor.report import markdown
+    from lawdsl.runners.doctor.execution import Session, examine, interrupted
     from lawdsl.runners.sweeps.machine import this_machine
 
     checks = _selected(only)
+    if output:
+        check_writable(Path(output))
     machine = this_machine()
     chosen = device if device != "auto" else ("cuda" if machine.gpus else "cpu")
+    command = _command_line(quick, device, only)
     # named, it is asked for
     quick = quick and not only
 
@@ -59,28 +63,52 @@ def doctor(
         if not (quiet or as_json):
             print_message(_progress_line(check, result))
 
-    with Session() as session, on_interrupt(session.close):
+    def report_so_far() -> None:
+        examination = interrupted(session, chosen, checks=checks, quick=quick)
+        _report(replace(examination, command=command), output, as_json)
+
+    with Session() as session, on_interrupt(report_so_far):
         examination = examine(
             session, chosen, checks=checks, quick=quick, machine=machine, announce=announce
         )
+    return _report(replace(examination, command=command), output, as_json)
+
+
+def _report(examination: Examination, output: str | None, as_json: bool) -> int:
+    """Write or print the report; return the exit code."""
+    from lawdsl.runners.doctor.report import markdown
+
     report = markdown(examination)
+    unwritten: tuple[Diagnostic, ...] = ()
     if output:
-        write(Path(output), report)
+        try:
+            write(Path(output), report)
+        except LawdslError as error:  # it could be before the checks; they need not be repeated
+            unwritten = error.diagnostics
 
     def show() -> None:
-        if output:
+        if output and not unwritten:
             print_message(f"wrote {output}")
         else:
             click.echo(report, nl=False)
 
-    return finish(
+    code = finish(
         "doctor",
         examination.to_json(),
-        _findings(examination),
-        ok=not examination.failed,
+        (*_findings(examination), *unwritten),
+        ok=not examination.failed and not unwritten,
         as_json=as_json,
         show=show,
     )
+    return 3 if unwritten else code
+
+
+def _command_line(quick: bool, device: str, only: Sequence[str]) -> str:
+    """The command line without the options that change no result; paths are left out of reports."""
+    words = ["lawdsl doctor"]
+    words += ["--quick"] if quick else []
+    words += [f"--device {device}"] if device != "auto" else []
+    return " ".join([*words, *(f"--only {name}" for name in only)])
 
 
 def _selected(names: Sequence[str]) -> tuple[Check, ...]:

@@ -15,6 +15,7 @@ import click
 from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
+from lawdsl.core.output_files import writing
 from lawdsl.data.formats import FORMATS
 from lawdsl.fitting.options import OPTIONS, option
 from lawdsl.reporting.json_document import document
@@ -453,11 +454,8 @@ def write(path: Path, text: str) -> None:
     Raises:
         LawdslError: it cannot be written.
     """
-    try:
+    with writing(path):
         files.write(path, text)
-    except OSError as error:
-        message = f"the file cannot be written: {error.strerror}"
-        raise LawdslError(Diagnostic("L0313", message, place=str(path))) from None
 
 
 def finish(

@@ -118,6 +118,23 @@ def write_bytes(path: Path, content: bytes) -> None:
             raise
 
 
+def check_writable(path: Path) -> None:
+    """Check before a long computation that a file can be written; nothing is left or changed.
+
+    Args:
+        path: the file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "this is not a regular file")
+    file, temporary = _temporary(path)
+    with file:
+        temporary.unlink()
+
+
 def _temporary(path: Path) -> tuple[IO[bytes], Path]:
     """A new locked file in the folder of another; unlocked ones are left by ended processes."""
     while True:

@@ -12,6 +12,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
 from lawdsl.core.files import write_bytes
+from lawdsl.core.output_files import writing
 from lawdsl.data.formats import FORMATS, WRITTEN, Format
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
@@ -68,11 +69,8 @@ def write_rows(
         message = f"the table cannot be written as {form.title}: {error}"
         help = f"rename the column, or write {path.stem}.csv, which holds any cells"
         raise LawdslError(Diagnostic("R0805", message, place=str(path), help=help)) from None
-    try:
+    with writing(path):
         replace_table(path, form, content)
-    except OSError as error:
-        message = f"the file cannot be written: {error.strerror}"
-        raise LawdslError(Diagnostic("L0313", message, place=str(path))) from None
 
 
 def replace_table(path: Path, form: Format, content: bytes) -> None:

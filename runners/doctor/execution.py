@@ -19,12 +19,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from ..sweeps.machine import Machine, this_machine
 from .checks import CHECKS
-from .records import TIME_USED_UP, Check, CheckResult, Examination, Figure
+from .records import INTERRUPTED, TIME_USED_UP, Check, CheckResult, Examination, Figure
 
 TOTAL_SECONDS = {"cpu": 120.0, "cuda": 600.0}
 """Time limit of all checks together, by device."""
@@ -44,7 +45,7 @@ Announce = Callable[[Check, CheckResult | None], None]
 
 
 class Session:
-    """The folder of an examination, and the process of the check that is active.
+    """The folder of an examination, its results so far, and the process of the active check.
 
     A context manager: its end, for whatever cause, ends that process and removes the folder.
     """
@@ -52,6 +53,8 @@ class Session:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="lawdsl-doctor-"))
         self.process: subprocess.Popen[bytes] | None = None
+        self.begun = time.monotonic()
+        self.results: list[CheckResult] = []
 
     def __enter__(self) -> Session:
         return self
@@ -89,19 +92,47 @@ def examine(
         The results.
     """
     machine = machine or this_machine()
-    begun = time.monotonic()
-    results = []
+    session.begun = time.monotonic()
+    session.results.clear()
     for check in checks:
-        left = TOTAL_SECONDS[device] - (time.monotonic() - begun)
+        left = TOTAL_SECONDS[device] - (time.monotonic() - session.begun)
         why = _why_not(check, device, machine, quick, left)
         if why:
             result = CheckResult(check.name, check.shows, "not measured", why=why)
         else:
             announce(check, None)
             result = do(session, check, device, quick=quick, left=left)
+        session.results.append(result)
         announce(check, result)
-        results.append(result)
-    return Examination(device, quick, time.monotonic() - begun, tuple(results))
+    return _examination(session, device, quick)
+
+
+def interrupted(
+    session: Session, device: Device, *, checks: Sequence[Check] = CHECKS, quick: bool = False
+) -> Examination:
+    """End an examination before its end; a signal handler may call it.
+
+    Args:
+        session: its folder and results, which is closed.
+        device: cpu or cuda.
+        checks: the checks, in their order.
+        quick: whether only the quick checks were asked for.
+
+    Returns:
+        The results so far, with the figures of the active check; the others are not measured.
+    """
+    for check in checks[len(session.results) :]:
+        figures = tuple(_figures(session.folder / check.name / FIGURES))
+        result = CheckResult(check.name, check.shows, "not measured", 0.0, figures, INTERRUPTED)
+        session.results.append(result)
+    session.close()
+    return _examination(session, device, quick)
+
+
+def _examination(session: Session, device: Device, quick: bool) -> Examination:
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    seconds = time.monotonic() - session.begun
+    return Examination(device, quick, seconds, tuple(session.results), date)
 
 
 def _why_not(check: Check, device: Device, machine: Machine, quick: bool, left: float) -> str:

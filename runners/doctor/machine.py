@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -9,7 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,7 @@ MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container: bytes, or ma
 def machine(given: CheckInput) -> Iterator[Figure]:
     """The machine and the versions; fails where memory, disk or the GPU's driver do not suffice."""
     yield Figure("lawdsl", lawdsl.__version__)
+    yield Figure("lawdsl, installed from", _installed_from(Path(lawdsl.__file__).parent.parent))
     yield Figure("Python", platform.python_version())
     yield Figure("system", f"{platform.system()} {platform.release()} {platform.machine()}")
     for name in PACKAGES:
@@ -55,6 +57,30 @@ def machine(given: CheckInput) -> Iterator[Figure]:
         "free disk for temporary files", free, LEAST_DISK, "GiB", "make room where TMPDIR is"
     )
     yield from _gpus(given)
+
+
+def _installed_from(folder: Path) -> str:
+    """Where the package comes from: a version that is being developed names many states.
+
+    Args:
+        folder: the folder that has the package.
+
+    Returns:
+        A checkout or a repository with its commit, another source, or a package index.
+    """
+    if (folder / ".git").exists():
+        ask = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
+        return f"a checkout, commit {_first_line(ask) or 'unknown'}"
+    try:
+        record = distribution("lawdsl").read_text("direct_url.json")  # PEP 610
+        source = json.loads(record) if record else {}
+    except (PackageNotFoundError, ValueError, OSError):
+        return "unknown"
+    if commit := source.get("vcs_info", {}).get("commit_id"):
+        return f"a repository, commit {commit[:12]}"
+    if not source:
+        return "a package index"
+    return "a local folder" if "dir_info" in source else "an archive"
 
 
 def _processor() -> Iterator[Figure]:
@@ -98,16 +124,14 @@ def _memory() -> Iterator[Figure]:
 def _gpus(given: CheckInput) -> Iterator[Figure]:
     """The GPUs as the driver and as torch see them, which must agree."""
     listed, count = this_machine().gpus, torch.cuda.device_count()
-    yield Figure(
-        "GPUs that torch sees",
-        count,
-        "",
-        f"{len(listed)}, which the driver lists" if listed or given.on_gpu else "",
-        count >= max(len(listed), int(given.on_gpu)),
-        "torch is built without CUDA, or for a newer driver"
-        if count < max(len(listed), int(given.on_gpu))
-        else "",
-    )
+    expected, why = "", ""
+    if listed:
+        expected = f"{len(listed)}, which the driver lists"
+        why = "torch is built without CUDA, or for a newer driver"
+    elif given.on_gpu:
+        expected, why = "at least 1", "the driver lists no GPU, or there is no driver"
+    ok = count >= max(len(listed), int(given.on_gpu))
+    yield Figure("GPUs that torch sees", count, "", expected, ok, "" if ok else why)
     if not count:
         return
     yield Figure("CUDA of torch", torch.version.cuda or torch.version.hip or "unknown")
@@ -132,11 +156,16 @@ def _gpus(given: CheckInput) -> Iterator[Figure]:
 def _driver() -> str:
     """The version of NVIDIA's driver."""
     ask = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    return _first_line(ask) or "unknown"
+
+
+def _first_line(command: list[str]) -> str:
+    """The first line that a command prints; empty where it fails."""
     with suppress(OSError, subprocess.TimeoutExpired):
-        done = subprocess.run(ask, capture_output=True, text=True, timeout=20)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
         if done.returncode == 0 and done.stdout.strip():
             return done.stdout.splitlines()[0].strip()
-    return "unknown"
+    return ""
 
 
 def _line(path: Path, pattern: str) -> str:

@@ -11,6 +11,8 @@ from typing import Any, Literal
 Status = Literal["passed", "failed", "not measured"]
 TIME_USED_UP = "the time of all checks was used up"
 """Part of the reason of results that the time limit of all checks has cut or left out."""
+INTERRUPTED = "the examination was interrupted"
+"""The reason of results that a signal has cut or left out."""
 NEEDS = ("cpu", "cuda", "several gpus")
 """What a check may need."""
 
@@ -155,12 +157,16 @@ class Examination:
         quick: whether only the quick checks were asked for.
         seconds: how long all took.
         results: the results of the checks, in the order of the table.
+        date: when it ended, in UTC; empty where that is not known.
+        command: the command line, without what changes no result; empty where there was none.
     """
 
     device: str
     quick: bool
     seconds: float
     results: tuple[CheckResult, ...]
+    date: str = ""
+    command: str = ""
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:
@@ -169,8 +175,9 @@ class Examination:
 
     @property
     def unfinished(self) -> tuple[CheckResult, ...]:
-        """The checks that the time limit of all has cut or left out."""
-        return tuple(result for result in self.results if TIME_USED_UP in result.why)
+        """The checks that the time limit of all, or a signal, has cut or left out."""
+        reasons = (TIME_USED_UP, INTERRUPTED)
+        return tuple(r for r in self.results if any(reason in r.why for reason in reasons))
 
     def count(self, status: Status) -> int:
         """The number of checks of a status."""
@@ -182,6 +189,8 @@ class Examination:
             "device": self.device,
             "quick": self.quick,
             "seconds": self.seconds,
+            "date": self.date,
+            "command": self.command,
             "passed": self.count("passed"),
             "failed": self.count("failed"),
             "not_measured": self.count("not measured"),

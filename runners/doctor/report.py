@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .records import CheckResult, Examination, Figure
+from .records import INTERRUPTED, CheckResult, Examination, Figure
 
 SIGNIFICANT = 4  # digits of a number in the report
 WIDE = 10_000  # from here on numbers have separators and no decimals
@@ -17,22 +17,26 @@ def markdown(examination: Examination) -> str:
         examination: the results of all checks.
 
     Returns:
-        Markdown: the verdict, a table of checks, and a section for each check with its figures.
+        Markdown: the verdict, a table of checks, and a section with the figures of each check that
+        has some or failed.
     """
     lines = ["# Report of `lawdsl doctor`", "", verdict(examination), ""]
     if examination.unfinished:
         names = " ".join(f"--only {result.name}" for result in examination.unfinished)
-        lines += [
-            f"The time was used up before the end; for the rest: `lawdsl doctor {names}`.",
-            "",
-        ]
+        interrupted = any(INTERRUPTED in result.why for result in examination.unfinished)
+        cause = "The examination was interrupted" if interrupted else "The time was used up"
+        lines += [f"{cause} before the end; for the rest: `lawdsl doctor {names}`.", ""]
+    if examination.date:
+        lines += [f"Written on {examination.date} by `{examination.command}`.", ""]
     summary = (
         (r.name, r.status, f"{r.seconds:.1f}" if r.seconds else "", r.why or r.shows)
         for r in examination.results
     )
     lines += _table(("check", "result", "seconds", "shows, or why"), summary)
     for result in examination.results:
-        lines += _section(result)
+        # of the others the table says all
+        if result.status != "not measured" or result.figures:
+            lines += _section(result)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -49,6 +53,9 @@ def verdict(examination: Examination) -> str:
         return f"**Something is wrong with training on the {device}: {names}.** {counts}."
     if not examination.count("passed"):
         return f"**Nothing was measured.** {counts}."
+    if examination.unfinished:
+        fine = f"what was measured of training on the {device} is in order"
+        return f"**Not all was measured; {fine}.** {counts}."
     return f"**Nothing is wrong with what was measured of training on the {device}.** {counts}."
 
 

@@ -1,0 +1,41 @@
+"""Files that commands write -> the error of a file that cannot be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lawdsl.core import files
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error of the system in the block into one for the user.
+
+    Args:
+        path: the file that is written.
+
+    Raises:
+        LawdslError: it cannot be written (L0313).
+    """
+    try:
+        yield
+    except OSError as error:
+        message = f"the file cannot be written: {error.strerror}"
+        help = "give the path of a file in a folder that exists and may be written to"
+        raise LawdslError(Diagnostic("L0313", message, place=str(path), help=help)) from None
+
+
+def check_writable(path: Path) -> None:
+    """Check before a long computation that its result can be written.
+
+    Args:
+        path: the path of the file.
+
+    Raises:
+        LawdslError: it cannot be written (L0313).
+    """
+    with writing(path):
+        files.check_writable(path)
