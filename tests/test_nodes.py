@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -17,6 +18,7 @@ from typing import Any, cast
 import pytest
 from sweeps import TEXT, engine, made, planned, with_lines
 
+from lawdsl.cli.run_clusters import all_nodes, listening
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run.exit_status import WRONG
 from lawdsl.runners.sweeps import nodes, workers
@@ -25,6 +27,7 @@ from lawdsl.runners.sweeps.nodes import (
     NodeAddress,
     NodesEngine,
     _SharedWorker,
+    dismiss_joining,
     follow,
     lead,
     listen,
@@ -184,6 +187,62 @@ def test_what_is_no_node_of_the_run_is_refused(number: object):
         stranger.result().close()
     assert "a node joined as number" in error.value.diagnostics[0].message
     assert error.value.diagnostics[0].code == "R0142"
+
+
+@pytest.mark.parametrize(
+    "words", [b'{"health": "ok"}\n', b'{"node": 1}\n', b"GET / HTTP/1.1\r\n\r\n"]
+)
+def test_whoever_else_speaks_to_the_port_does_not_end_node_0(words: bytes):
+    node = NodeAddress(0, "127.0.0.1", free_port())
+    listener = listen(node, 2)
+    stranger = socket.create_connection((node.address, node.port))
+    stranger.sendall(words)
+    with ThreadPoolExecutor() as thread, StopRequest() as stop, stranger:
+        other = thread.submit(joined, node, 1)
+        every = lead(listener, node, 2, engine(), stop)
+        assert list(every.others) == [1]
+        every.dismiss()
+        other.result().close()
+
+
+def test_where_nothing_is_left_to_do_nodes_that_have_joined_end_and_no_other_is_awaited():
+    node = NodeAddress(1, "127.0.0.1", free_port())
+    listener = listen(node, 3)
+    with ThreadPoolExecutor() as thread, StopRequest() as stop:
+        other = thread.submit(follow, node, engine(), stop)
+        readable, _, _ = select.select([listener], [], [], LIMIT)
+        assert readable
+        begun = time.monotonic()
+        dismiss_joining(listener)
+        assert time.monotonic() - begun < 5
+        assert other.result(LIMIT) is None
+
+
+def test_node_0_of_a_finished_sweep_waits_for_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(nodes, "JOIN_SECONDS", 20.0)
+    sweep = read_sweep(made(tmp_path, SHARED))
+    node = NodeAddress(0, "127.0.0.1", free_port())
+    local = engine()
+    with StopRequest() as stop, listening(sweep, node) as listener:
+        with all_nodes(sweep, local, node, listener, stop, idle=True) as executor:
+            assert executor is local
+
+
+@pytest.mark.parametrize("where", ["create_connection", "Channel"])
+def test_a_connection_that_is_reset_at_once_is_that_of_a_node_0_that_has_ended(
+    where: str, monkeypatch: pytest.MonkeyPatch
+):
+    node = NodeAddress(1, "127.0.0.1", free_port())
+
+    def reset(*_: object, **__: object) -> None:
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+    with listen(node, 2), StopRequest() as stop:
+        monkeypatch.setattr(nodes.socket if where == "create_connection" else nodes, where, reset)
+        with pytest.raises(LawdslError, match="R0142.*the connection to node 0 was lost"):
+            follow(node, engine(), stop)
 
 
 def test_a_node_may_be_started_again_before_the_last_one_joins():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import resource
+import select
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from sweeps import TEXT, engine, made, planned
 from lawdsl.runners import spec
 from lawdsl.runners.sweeps import scheduler
 from lawdsl.runners.sweeps.machine import Machine
-from lawdsl.runners.sweeps.reused_workers import ReusableProcess
+from lawdsl.runners.sweeps.reused_workers import ReusableProcess, ReusedWorker, end_all
 from lawdsl.runners.sweeps.run_folders import prepare
 from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, StopRequest, run_jobs
 
@@ -99,7 +101,47 @@ def test_what_a_library_prints_while_it_is_imported_is_no_answer(tmp_path: Path)
     process.wait()
     reusable = ReusableProcess(process, key=None)
     assert reusable.answer() == 0
-    reusable.close()
+    end_all([reusable], 1.0)
+
+
+SLOW_TO_END = "import sys, time; print(7, flush=True); sys.stdin.read(); time.sleep(60)"
+
+
+def slow_to_end() -> ReusableProcess:
+    """A process that has answered that its run failed, and then takes a minute to end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW_TO_END], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    return ReusableProcess(process, key=None)
+
+
+def test_a_process_that_is_slow_to_end_does_not_hold_up_the_other_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("lawdsl.runners.sweeps.local.ROOM_SECONDS", 0.1)
+    local, reusable = engine(reuse=True), slow_to_end()
+    run = planned(made(tmp_path, FEWER)).runs[0]
+    prepare(run.folder, run.order)
+    job = Job(run, worker=SimpleNamespace(worker=ReusedWorker(run.folder, reusable, (0, 0))))
+    assert select.select([reusable.process.stdout], [], [], 60)[0]
+    begun = time.monotonic()
+    ended = local.exit(job)
+    assert ended is not None and ended.code == 7 and time.monotonic() - begun < 1
+    assert reusable.process.poll() is None and local.ending == [reusable]
+    # before another one is started it is killed, whose memory that one may need
+    local.begin(job, [])
+    assert reusable.process.poll() is not None and not local.ending
+    while local.exit(job) is None:
+        time.sleep(0.01)
+    local.close()
+
+
+def test_processes_that_are_slow_to_end_have_a_common_time_limit():
+    both = [slow_to_end(), slow_to_end()]
+    begun = time.monotonic()
+    end_all(both, 0.2)
+    assert time.monotonic() - begun < 5
+    assert all(reusable.process.poll() is not None for reusable in both)
 
 
 @pytest.mark.slow

@@ -209,7 +209,7 @@ def _run_sweep(
             if outcome.status == "done":
                 _export_model(sweep, outcome.run, silent)
 
-        with all_nodes(sweep, engine, node, listener, stop) as executor:
+        with all_nodes(sweep, engine, node, listener, stop, idle=not plan.to_do) as executor:
             return run_jobs(executor, plan.to_do, stop, ended, progress), stop
 
 

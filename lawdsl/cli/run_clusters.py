@@ -163,12 +163,21 @@ def all_nodes(
     node: nodes.NodeAddress | None,
     listener: socket.socket | None,
     stop: StopRequest,
+    *,
+    idle: bool,
 ) -> Iterator[local.LocalEngine | ray.RayEngine | nodes.NodesEngine]:
-    """The engine itself; where several nodes share runs, that of all nodes, which have joined."""
+    """The engine itself; where several nodes share runs, that of all nodes, which have joined.
+
+    Where nothing is left to do (`idle`), those that have joined end, and no other is waited for.
+    """
     from lawdsl.runners.sweeps import local
-    from lawdsl.runners.sweeps.nodes import lead
+    from lawdsl.runners.sweeps.nodes import dismiss_joining, lead
 
     if node is None or listener is None or not isinstance(engine, local.LocalEngine):
+        yield engine
+        return
+    if idle:
+        dismiss_joining(listener)
         yield engine
         return
     together = lead(listener, node, _node_count(sweep), engine, stop)

@@ -11,7 +11,16 @@ from ..spec import ExecutionConfig
 from . import workers
 from .machine import Machine
 from .plan import PlannedRun
-from .reused_workers import ReusableProcess, ReusedWorker, assign, process_key, start_reusable
+from .reused_workers import (
+    CLOSE_SECONDS,
+    ROOM_SECONDS,
+    ReusableProcess,
+    ReusedWorker,
+    assign,
+    end_all,
+    process_key,
+    start_reusable,
+)
 from .scheduler import Job, Policy
 from .workers import WorkerExit
 
@@ -36,6 +45,7 @@ class LocalEngine:
         reuse: whether a process executes one run after another, of runs with one process each.
         idle: processes that wait for a run; see `close`. With the active ones never more than
             `jobs`, and on a GPU never more than runs that may share it.
+        ending: processes that were asked to end; they have ended before another one is started.
     """
 
     machine: Machine
@@ -44,6 +54,7 @@ class LocalEngine:
     worker: tuple[str, ...] = workers.WORKER
     reuse: bool = False
     idle: list[ReusableProcess] = field(default_factory=list)
+    ending: list[ReusableProcess] = field(default_factory=list)
 
     def engine(self, runs: Sequence[PlannedRun]) -> LocalEngine:
         """This machine itself: every run can be done here."""
@@ -56,6 +67,7 @@ class LocalEngine:
     def close(self) -> None:
         """End the processes that wait for a run."""
         self._close(list(self.idle))
+        self._wait_for_ending(CLOSE_SECONDS)
 
     def ready(self, job: Job, working: Sequence[Job]) -> bool:
         """Decide whether a run can start.
@@ -131,16 +143,23 @@ class LocalEngine:
             idle = [process for process in self.idle if gpu in process.gpus]
             self._close(idle[: max(0, used.count(gpu) + len(idle) + 1 - sharing)])
         self._close(self.idle[: max(0, active + len(self.idle) + 1 - self.jobs)])
+        self._wait_for_ending(ROOM_SECONDS)
 
     def _runs_per_gpu(self, how: ExecutionConfig, gpus: Sequence[str]) -> int:
         """The number of runs that may share a GPU with a run on some GPUs."""
         return max(1, -(-self.jobs * how.processes // len(self.machine.gpus))) if gpus else 1
 
     def _close(self, idle: Sequence[ReusableProcess]) -> None:
-        """End some of the idle processes."""
+        """Ask some of the idle processes to end."""
         for process in idle:
             self.idle.remove(process)
-            process.close()
+            process.request_end()
+            self.ending.append(process)
+
+    def _wait_for_ending(self, seconds: float) -> None:
+        """Wait until the processes have ended that were asked to; then they are killed."""
+        end_all(self.ending, seconds)
+        self.ending.clear()
 
     def exit(self, job: Job) -> WorkerExit | None:
         """How the worker of a run ended; None while it is active."""
@@ -150,7 +169,9 @@ class LocalEngine:
             if status.code in (DONE, DIVERGED):
                 self.idle.append(worker.reusable)
             else:
-                worker.reusable.close()
+                # it ends by itself, while the other runs go on
+                worker.reusable.request_end()
+                self.ending.append(worker.reusable)
         return status
 
     def send_signal(self, job: Job, number: int) -> None:

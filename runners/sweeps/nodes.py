@@ -31,8 +31,10 @@ from .scheduler import Job, Policy, StopRequest
 from .workers import Rendezvous, Worker, WorkerExit
 
 JOIN_SECONDS = 600.0  # for all nodes to have started their command
+HELLO_SECONDS = 1.0  # for a node that has connected to say which it is
 SAVE_SECONDS = 300.0  # for the processes of a node to save and end when it has lost node 0
 POLL = 0.05  # seconds between checks of a worker, and between attempts to join
+LOST_CONNECTION = "the connection to node 0 was lost"
 MAX_MESSAGE_BYTES = 2**16  # of a line: a path, and how a run is run
 NODE_NUMBERS = ("NODE_RANK", "GROUP_RANK")
 """Variables that number a node from 0: of schedulers, and of torchrun."""
@@ -320,12 +322,13 @@ def lead(
                 unknown.append(Channel(listener.accept()[0]))
                 on_error.callback(unknown[-1].close)
             for channel in list(unknown):
-                if (message := channel.receive()) is not None:
+                message = channel.receive()
+                if message is not None and _asks_to_join(message):
                     unknown.remove(channel)
                     # a node whose command was ended may be started again before the last one joins
                     others = _connected_nodes(others)
                     others[_node_number(message, nodes, others)] = channel
-                elif channel.closed:
+                elif channel.closed or message is not None:
                     unknown.remove(channel)
                     channel.close()
             if time.monotonic() > until:
@@ -337,6 +340,33 @@ def lead(
     for channel in unknown:
         channel.close()
     return NodesEngine(local, node.address, dict(sorted(others.items())))
+
+
+def dismiss_joining(listener: socket.socket) -> None:
+    """Tell the nodes that have connected to node 0 that all is done, without waiting for others.
+
+    Args:
+        listener: see `listen`; is closed.
+    """
+    with listener:
+        listener.settimeout(0)
+        while True:
+            try:
+                channel = Channel(listener.accept()[0])
+            except OSError:  # nobody waits
+                return
+            # what it has sent is read first: closed before, the connection is reset, and the end
+            # may not arrive
+            until = time.monotonic() + HELLO_SECONDS
+            while channel.receive() is None and not channel.closed and time.monotonic() < until:
+                time.sleep(POLL)
+            channel.send({"end": True})
+            channel.close()
+
+
+def _asks_to_join(message: Mapping[str, Any]) -> bool:
+    """Whether a message is that of a node; anything may speak to an open port."""
+    return {"node", "version"} <= message.keys()
 
 
 def _connected_nodes(channels: Mapping[int, Channel]) -> dict[int, Channel]:
@@ -386,7 +416,7 @@ def follow(node: NodeAddress, local: LocalEngine, stop: StopRequest) -> None:
         channel.send({"node": node.number, "version": __version__})
         is_done = _serve(node, local, stop, channel)
     if not is_done and stop.count < 2:
-        raise LawdslError(_lost(node, "the connection to node 0 was lost"))
+        raise LawdslError(_lost(node, LOST_CONNECTION))
 
 
 def _serve(node: NodeAddress, local: LocalEngine, stop: StopRequest, channel: Channel) -> bool:
@@ -438,10 +468,18 @@ def _connect(node: NodeAddress, stop: StopRequest) -> Channel | None:
     until, why = time.monotonic() + JOIN_SECONDS, ""
     while time.monotonic() < until and not stop.count:
         try:
-            return Channel(socket.create_connection((node.address, node.port), timeout=5))
+            connection = socket.create_connection((node.address, node.port), timeout=5)
+        except ConnectionResetError:  # it was there, and has ended
+            raise LawdslError(_lost(node, LOST_CONNECTION)) from None
         except OSError as error:
             why = str(error.strerror or error)
             time.sleep(POLL)
+            continue
+        try:
+            return Channel(connection)
+        except OSError:  # some systems refuse options of a connection that was reset
+            connection.close()
+            raise LawdslError(_lost(node, LOST_CONNECTION)) from None
     if stop.count:
         return None
     raise LawdslError(_lost(node, f"node 0 cannot be reached: {why}"))

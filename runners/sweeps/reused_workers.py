@@ -11,7 +11,8 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Hashable, Sequence
+import time
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,8 @@ from .run_folders import LOG, end_record, end_stamp, log_tail
 from .workers import WorkerExit, environment_of, exit_reason
 
 SERVE = "--serve"
-CLOSE_SECONDS = 10.0  # for an idle process to unload its libraries
+CLOSE_SECONDS = 10.0  # for idle processes to unload their libraries at the end of a sweep
+ROOM_SECONDS = 1.0  # the same while the scheduler waits to start another run in their place
 
 
 def process_key(order: RunOrder, gpus: Sequence[str]) -> Hashable:
@@ -63,17 +65,32 @@ class ReusableProcess:
         codes = [int(line) for line in lines if line.isdigit()]
         return codes[-1] if codes else None
 
-    def close(self) -> None:
-        """End the process, which is idle."""
+    def request_end(self) -> None:
+        """Ask the process, which is idle, to end: it does at the end of its input."""
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
+
+
+def end_all(processes: Iterable[ReusableProcess], seconds: float) -> None:
+    """End idle processes, and wait until they have ended.
+
+    Args:
+        processes: the processes.
+        seconds: that all together have to unload their libraries; then they are killed.
+    """
+    listed = list(processes)
+    for reusable in listed:
+        reusable.request_end()
+    until = time.monotonic() + seconds
+    for reusable in listed:
+        process = reusable.process
         try:
-            self.process.wait(CLOSE_SECONDS)  # at the end of its input it ends by itself
+            process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            process.kill()
+            process.wait()
 
 
 @dataclass
