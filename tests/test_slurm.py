@@ -254,9 +254,41 @@ def test_without_slurm_the_command_for_it_is_printed(
     tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("PATH", "")
-    done = CliRunner().invoke(cli, ["run", str(made(tmp_path)), "--slurm"], standalone_mode=False)
+    path = made(tmp_path)
+    done = CliRunner().invoke(cli, ["run", str(path), "--slurm"], standalone_mode=False)
     (script,) = (tmp_path / "runs" / "slurm").glob("array-*.sh")
     assert done.exception is None and f"sbatch {script}   # 6 runs" in done.stdout
+    said = done.stdout.splitlines()[-3:]
+    assert said[0].startswith("nothing was submitted: sbatch is not on this machine")
+    assert said[2] == f"state of the runs: lawdsl run {path} --dry-run"
+
+
+def test_where_logs_and_states_are_is_printed(tmp_path: Path, slurm: Path):
+    path = made(tmp_path)
+    for options, logs in (([], True), (["--sbatch=--output=x.log"], False)):
+        arguments = ["run", str(path), "--slurm", *options]
+        said = CliRunner().invoke(cli, arguments, standalone_mode=False).stdout
+        assert (f"logs: {tmp_path}/runs/slurm/4711_*.log" in said) == logs
+        assert f"state of the runs: lawdsl run {path} --dry-run" in said
+
+
+def test_an_array_of_one_task_is_one_number_and_has_no_limit(tmp_path: Path, slurm: Path):
+    text = TEXT.replace('{code = 0}, {code = "1/3"}, {code = 1}', "{code = 1}")
+    text = with_lines(text.replace("learning_rate = 1e-2", "learning_rate = 1e-2\nthreads = 3"))
+    for array in lawdsl("run", made(tmp_path, text), "--slurm", "--jobs", "2")["arrays"]:
+        assert "#SBATCH --array=0\n" in Path(array["script"]).read_text()
+
+
+def test_where_nothing_is_left_nothing_is_submitted(
+    tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = made(tmp_path)
+    for run in planned(path).runs:
+        run.folder.mkdir(parents=True)
+        (run.folder / "spec.json").write_text(run.order.model_dump_json(by_alias=True))
+        (run.folder / "done.json").write_text('{"status": "done", "step": 20}')
+    said = CliRunner().invoke(cli, ["run", str(path), "--slurm"], standalone_mode=False).stdout
+    assert said.endswith("nothing was submitted: nothing is left to do\n")
 
 
 @pytest.mark.parametrize(

@@ -108,16 +108,28 @@ def submit_runs(
     ]
     arrays = _submitted(write_arrays(sweep, free, policy, jobs=jobs, options=options))
     result = {"plan": plan.to_json(), "arrays": [_array_json(array) for array in arrays]}
+    overrides_output = any(option.partition("=")[0] in ("--output", "-o") for option in options)
 
     def show() -> None:
+        if arrays and not arrays[0].job:
+            click.echo("nothing was submitted: sbatch is not on this machine; where it is, run")
         for array in arrays:
             runs = f"{array.runs} runs" if array.runs > 1 else "1 run"
             if array.job:
                 click.echo(f"submitted {runs} as job {array.job}: {array.script}")
+                if not overrides_output:
+                    click.echo(f"logs: {array.logs}")
             else:
                 click.echo(f"sbatch {shlex.quote(str(array.script))}   # {runs}")
         if arrays:
-            click.echo("their state: lawdsl run SWEEP.toml --dry-run")
+            click.echo(f"state of the runs: lawdsl run {shlex.quote(str(sweep.path))} --dry-run")
+        else:
+            why = (
+                "other processes execute the runs that are left"
+                if plan.to_do
+                else "nothing is left to do"
+            )
+            click.echo(f"nothing was submitted: {why}")
 
     diagnostics = plan.warnings if as_json else ()
     return finish("run", result, diagnostics, ok=True, as_json=as_json, show=show)

@@ -80,6 +80,11 @@ class JobArray:
     runs: int
     job: str = ""
 
+    @property
+    def logs(self) -> Path:
+        """The logs of its tasks, as a pattern."""
+        return self.script.parent / f"{self.job}_*.log"
+
 
 def write_arrays(
     sweep: Sweep,
@@ -122,10 +127,11 @@ def write_arrays(
         listing = json.dumps(content, indent=2) + "\n"
         # a name for each content: a task that waits in the queue reads its list when it starts
         name = f"array-{hashlib.blake2b(listing.encode(), digest_size=4).hexdigest()}"
-        limit = f"%{jobs}" if jobs else ""
+        numbers = f"0-{len(tasks) - 1}" if len(tasks) > 1 else "0"
+        limit = f"%{jobs}" if jobs and jobs < len(tasks) else ""
         directives = (
             f"--job-name={shlex.quote('lawdsl ' + sweep.name)}",
-            f"--array=0-{len(tasks) - 1}{limit}",
+            f"--array={numbers}{limit}",
             *resources,
             "--requeue",
             "--open-mode=append",
