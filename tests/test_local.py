@@ -585,3 +585,17 @@ def test_the_outcome_is_one_json_document(tmp_path: Path, fake, lawdsl):
     by_label = {outcome["label"]: outcome for outcome in content["result"]["outcomes"]}
     assert by_label[FIRST]["status"] == "failed"
     assert by_label["large_code=0_seed=1"]["losses"].keys() == {"general", "code"}
+
+
+def test_a_run_that_is_tried_again_is_named_on_the_terminal(tmp_path: Path, fake, lawdsl):
+    fake(**{FIRST: {"dies": [8]}, "large_code=1": {"memory": 3}})
+    path = made(tmp_path)
+    saved = next(run for run in planned(path).runs if run.label == FIRST).folder
+    (saved / "checkpoints" / "step-00000005").mkdir(parents=True)
+    said = lawdsl("run", path, "--halve").stderr.splitlines()
+    (killed,) = (line for line in said if "SIGKILL" in line)
+    assert killed.startswith(f"{FIRST}: its worker was killed by SIGKILL")
+    assert killed.endswith("; it is resumed from step 5")
+    tried = [line.partition("; ")[2] for line in said if "out of memory" in line]
+    assert tried == ["it is tried again with a micro-batch of 2"]
+    assert "tried again" not in lawdsl("run", made(tmp_path / "b"), "--halve", "-q").stderr

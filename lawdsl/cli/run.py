@@ -209,8 +209,12 @@ def _run_sweep(
             if outcome.status == "done":
                 _export_model(sweep, outcome.run, silent)
 
+        def retried(run: PlannedRun, why: str) -> None:
+            if not silent:
+                print_message(f"{run.label}: {why}")
+
         with all_nodes(sweep, engine, node, listener, stop, idle=not plan.to_do) as executor:
-            return run_jobs(executor, plan.to_do, stop, ended, progress), stop
+            return run_jobs(executor, plan.to_do, stop, ended, progress, retried), stop
 
 
 def _announce_stop() -> None:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..run.exit_status import FINAL, WRONG, stopped
+from ..run.exit_status import FINAL, WRONG, newest_checkpoint, stopped
 from ..run.live import LIVE, LiveProgress, read_live
 from ..run.metrics_log import POINTS
 from ..run.step_plan import read_step_plan
@@ -139,6 +139,7 @@ class Job:
         halving: whether its micro-batch has been halved.
         worker: what does it, as the engine knows it; of the last attempt where that has ended.
         signals_sent: the number of signals that its worker has received.
+        retry_reason: why it is tried again, and how.
     """
 
     run: PlannedRun
@@ -146,6 +147,7 @@ class Job:
     halving: bool = False
     worker: Any = None
     signals_sent: int = 0
+    retry_reason: str = ""
     tokens: int = 0
     rows: int = -1  # bytes of its rows when they were last read
     live: LiveProgress | None = None
@@ -239,6 +241,7 @@ def run_jobs(
     stop: StopRequest,
     ended: Callable[[Outcome], None] = lambda outcome: None,
     progress: Progress = lambda tokens, at_work, speed: None,
+    retried: Callable[[PlannedRun, str], None] = lambda run, why: None,
 ) -> list[Outcome]:
     """Execute runs, in the order given where resources permit.
 
@@ -249,6 +252,7 @@ def run_jobs(
         ended: called with the outcome of each run as it ends.
         progress: called with the tokens that the runs have been trained on so far, the number of
             active runs, and their speed.
+        retried: called with each run that is tried again, and why.
 
     Returns:
         The outcomes, in the order in which the runs ended, then those of runs that never started.
@@ -308,6 +312,7 @@ def run_jobs(
                 if outcome is None:
                     # first in line: what has begun is finished before anything new is started
                     waiting.insert(0, job)
+                    retried(job.run, job.retry_reason)
                 else:
                     end(job, outcome)
             tokens = trained + sum(j.tokens for j in (*working, *waiting))
@@ -377,6 +382,8 @@ def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -
         if smaller is None:
             return Outcome(run, status, message)
         job.run, job.halving = smaller, True
+        micro = smaller.order.how.micro_batch
+        job.retry_reason = f"out of memory; it is tried again with a micro-batch of {micro}"
         return None
     wrong = exit.code == WRONG
     last_error = next((line for line in reversed(exit.log) if line.startswith("error[")), "")
@@ -384,6 +391,10 @@ def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -
         return Outcome(run, "held", read_state(run.folder).held_by or "another process")
     if not wrong and job.attempts <= engine.policy.retries:
         append_to_log(run.folder, f"{exit.why}; the run is started again")
+        step = newest_checkpoint(run.folder)
+        job.retry_reason = f"{exit.why}; it is " + (
+            f"resumed from step {step:,}" if step else "started again"
+        )
         return None
     why = last_error if wrong and last_error else exit.why
     try:
