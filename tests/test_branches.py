@@ -18,7 +18,7 @@ from lawdsl.cli import cli
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import exit_status
 from lawdsl.runners.run.schedules import learning_rate, phase, schedule_areas
-from lawdsl.runners.spec import Prefix, Training
+from lawdsl.runners.spec import Prefix, Training, write_order
 from lawdsl.runners.sweeps import inputs, scheduler, workers
 from lawdsl.runners.sweeps import plan as planning
 from lawdsl.runners.sweeps.machine import Machine
@@ -69,6 +69,15 @@ def test_a_stable_run_has_the_steps_of_the_longest_branch_and_says_where_all_beg
         assert order.prefix == Prefix(folder=stable.folder.name, step=begins)
         assert branching.shares_steps(stable.order.run, order.run, begins)
         assert not branching.shares_steps(stable.order.run, order.run, begins + 1)
+
+
+def test_a_checkpoint_that_a_branch_cannot_begin_from_is_named(tmp_path: Path):
+    stable, _, branch, *_ = planned(made(tmp_path, TEXT)).runs
+    write_order(stable.folder, stable.order)
+    (stable.folder / "checkpoints" / "step-00000004").mkdir(parents=True)
+    usable, warning = branching.newest(branch.folder, branch.order, branch.order.prefix)
+    assert usable is None and warning.code == "R0412"
+    assert warning.notes == ("step-00000008 is missing", "step-00000004: manifest.json is missing")
 
 
 def test_decays_may_be_equally_long(tmp_path: Path):

@@ -176,7 +176,10 @@ def test_several_runs_may_share_a_gpu():
 def test_gpus_that_are_not_there_are_not_waited_for(how: ExecutionConfig):
     with pytest.raises(LawdslError) as error:
         at_once(MACHINE, [how])
-    assert error.value.diagnostics[0].code == "R0112"
+    (diagnostic,) = error.value.diagnostics
+    needed = {1: "1 GPU", 2: "2 GPUs"}[how.processes]
+    assert diagnostic.code == "R0112"
+    assert diagnostic.message == f"a run takes {needed}, this machine has 0"
 
 
 @pytest.mark.parametrize(

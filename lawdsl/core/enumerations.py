@@ -39,5 +39,15 @@ def abridged(
     return separator.join(map(str, items[:most])) + more
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 GPU`, `2 GPUs`.
+
+    Args:
+        number: how many there are.
+        noun: in the singular, of a regular plural.
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _joined(items: Sequence[str], word: str) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"

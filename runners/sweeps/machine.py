@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import counted
 
 from ..run.costs import has_bfloat16
 from ..spec import ExecutionConfig, Training
@@ -104,7 +105,7 @@ def at_once(
             limits.append(machine.cores // (how.threads * needed))
             continue
         if needed > len(machine.gpus):
-            message = f"a run takes {needed} GPUs, this machine has {len(machine.gpus)}"
+            message = f"a run takes {counted(needed, 'GPU')}, this machine has {len(machine.gpus)}"
             help = 'set run.processes and run.device = "cpu" as the machine is'
             raise LawdslError(Diagnostic("R0112", message, help=help))
         limits.append(len(machine.gpus) * jobs_per_gpu // needed)

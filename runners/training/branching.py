@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
-from ..run.exit_status import CHECKPOINTS
+from ..run.exit_status import CHECKPOINTS, checkpoint_path
 from ..run.metrics_log import POINTS, head
 from ..run.schedules import learning_rate
 from ..spec import Prefix, Run, RunOrder, read_order
@@ -45,6 +45,9 @@ def newest(
     except (LawdslError, OSError):
         faults.append(f"{stable_folder} is not the folder of a run")
         return None, _unusable(order, prefix, faults, 0)
+    expected = checkpoint_path(stable_folder, prefix.step)
+    if not expected.is_dir():
+        faults.append(f"{expected.name} is missing")
     for candidate in checkpoints.until(stable_folder / CHECKPOINTS, prefix.step):
         if isinstance(candidate, str):
             faults.append(candidate)

@@ -16,6 +16,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import counted
 
 from ..spec import ExecutionConfig
 
@@ -280,7 +281,7 @@ def _device(name: str) -> torch.device:
             raise LawdslError(
                 Diagnostic(
                     "R0501",
-                    f"there is no {name}: torch sees {torch.cuda.device_count()} GPUs",
+                    f"there is no {name}: torch sees {counted(torch.cuda.device_count(), 'GPU')}",
                     help='run on the CPU with device = "cpu", or install torch for your GPUs',
                 )
             )
