@@ -131,18 +131,20 @@ def _uncovered(begins: NDArray[np.int64], ends: NDArray[np.int64], path: Path) -
         begins, ends: bytes of each sequence, which lie in the file; shape (sequences,).
         path: the file.
     """
-    has_tokens = ends > begins
-    begins, ends = begins[has_tokens], ends[has_tokens]
+    if not (ends > begins).all():
+        has_tokens = ends > begins
+        begins, ends = begins[has_tokens], ends[has_tokens]
     if not (begins[1:] >= begins[:-1]).all():  # Megatron writes them in their order
         order = np.argsort(begins, kind="stable")
         begins, ends = begins[order], ends[order]
     size = path.stat().st_size
-    expected = np.concatenate([[0], ends])  # a sequence begins where the one before it ends
-    actual = np.concatenate([begins, [size]])
-    wrong = np.flatnonzero(actual != expected)
-    if not wrong.size:
+    # a sequence begins where the one before it ends: (that end, this begin) of those that do not
+    seams = [(0, int(begins[0])), (int(ends[-1]), size)] if len(begins) else [(0, size)]
+    wrong = np.flatnonzero(begins[1:] != ends[:-1])[:1]
+    seams[1:1] = [(int(ends[i]), int(begins[i + 1])) for i in wrong]
+    position, next_begin = next((seam for seam in seams if seam[0] != seam[1]), (0, 0))
+    if next_begin == position:
         return ""
-    position, next_begin = int(expected[wrong[0]]), int(actual[wrong[0]])
     if next_begin < position:
         return f"two sequences of the index overlap at byte {next_begin:,} of {path.name}"
     text = f"{next_begin - position:,} bytes of {path.name}, from byte {position:,} on,"
