@@ -14,7 +14,7 @@ import sweeps
 from sweeps import TEXT, made, sweep_in
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.runners.spec import RunOrder, write_order
+from lawdsl.runners.spec import RunOrder, read_order, write_order
 from lawdsl.runners.sweeps import file as sweep_file
 from lawdsl.runners.sweeps.grid import folder_of, orders_of
 from lawdsl.runners.sweeps.inputs import describe, inputs_of
@@ -412,13 +412,16 @@ def test_a_run_keeps_its_folder_when_its_shares_are_written_otherwise(tmp_path: 
     assert labels[0] == "small_code=0.3333_general=0.6667_seed=1"
     folders = [folder_of(after[0], order) for order in orders_of(*after)]
     assert folders == [folder_of(before[0], order) for order in orders_of(*before)]
-    # its own label first, then what is done
+    # of several what is done, then its own label
     own = folders[0].with_name(folders[0].name.replace("0.3333", "0.3333_general=0.6667"))
     write_order(own, orders_of(*after)[0])
     assert folder_of(after[0], orders_of(*after)[0]) == own
-    other = own.rename(own.with_name(own.name.replace("small", "renamed")))
-    (other / "done.json").write_text('{"status": "done"}')
-    assert folder_of(after[0], orders_of(*after)[0]) == other
+    (folders[0] / "done.json").write_text('{"status": "done"}')
+    assert folder_of(after[0], orders_of(*after)[0]) == folders[0]
+    # a run that was made for branches has no model
+    stable = read_order(folders[0]).model_copy(update={"branch_steps": (5,)})
+    write_order(folders[0], stable)
+    assert folder_of(after[0], orders_of(*after)[0]) == own
 
 
 def test_the_domain_is_what_is_not_the_rest(tmp_path: Path):

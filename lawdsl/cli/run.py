@@ -135,7 +135,7 @@ def run(
     from lawdsl.reporting.runs import show_plan
     from lawdsl.reporting.terminal import console, print_diagnostics
     from lawdsl.runners.sweeps import export
-    from lawdsl.runners.sweeps.branches import record_stages, release
+    from lawdsl.runners.sweeps.branches import record_branches, release
     from lawdsl.runners.sweeps.grid import orders_of
     from lawdsl.runners.sweeps.inputs import inputs_of
     from lawdsl.runners.sweeps.plan import plan_of
@@ -168,7 +168,7 @@ def run(
             if not dry_run:
                 print_diagnostics(plan.warnings)
         if slurm and not dry_run:
-            record_stages((run.folder, run.order) for run in plan.runs)
+            record_branches((run.folder, run.order) for run in plan.runs)
             release([(run.folder, run.order) for run in plan.runs])
             for finished in (r for r in plan.runs if r.state.status == "done"):
                 _export_model(read, finished, as_json)
@@ -191,10 +191,10 @@ def _run_sweep(
     """Execute the remaining runs of a sweep; return their outcomes, and the request to stop."""
     from lawdsl.runners.corpora.corpus import open_corpus
     from lawdsl.runners.corpora.verification import verify
-    from lawdsl.runners.sweeps.branches import record_stages, release
+    from lawdsl.runners.sweeps.branches import record_branches, release
     from lawdsl.runners.sweeps.scheduler import StopRequest, run_jobs
 
-    record_stages((run.folder, run.order) for run in plan.runs)
+    record_branches((run.folder, run.order) for run in plan.runs)
     release([(run.folder, run.order) for run in plan.runs])
     if plan.to_do:
         folders = [c.folder for c in sweep.corpora.values()] + list(sweep.validation.values())

@@ -92,21 +92,20 @@ def release(runs: Iterable[tuple[Path, RunOrder]]) -> None:
                 forget_checkpoint(stable, step)
 
 
-def record_stages(runs: Iterable[tuple[Path, RunOrder]]) -> None:
-    """Record in the folders of finished runs that they are branches, or the stable run of a cell.
+def record_branches(runs: Iterable[tuple[Path, RunOrder]]) -> None:
+    """Record in the folders of finished runs that they are branches in this sweep.
 
     They may have been made by a sweep without branches, as the same runs. A table then has the rows
-    that they share with the other runs of the cell once.
+    that they share with their stable run once.
 
     Args:
         runs: folders and orders of a sweep's runs.
     """
     for folder, order in runs:
-        if (order.prefix is None and not order.branch_steps) or not read_state(folder).final:
+        if order.prefix is None or not read_state(folder).final:
             continue
         # an order that cannot be read or written is an error where the run or its rows are needed
         with suppress(OSError, LawdslError):
             recorded = read_order(folder)
-            if (recorded.prefix, recorded.branch_steps) != (order.prefix, order.branch_steps):
-                stage = {"prefix": order.prefix, "branch_steps": order.branch_steps}
-                write_order(folder, recorded.model_copy(update=stage))
+            if recorded.prefix != order.prefix:
+                write_order(folder, recorded.model_copy(update={"prefix": order.prefix}))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from lawdsl.core.diagnostics import LawdslError
+
 from ..run.model_facts import ModelFacts
-from ..spec import CorpusSpec, ModelSpec, Paths, Prefix, Run, RunOrder, Training
+from ..spec import CorpusSpec, ModelSpec, Paths, Prefix, Run, RunOrder, Training, read_order
 from .inputs import SweepInputs
 from .machine import Machine, resolved_precision
-from .run_folders import folders_by_identity
+from .run_folders import folders_by_identity, read_state
 from .stages import Stage
 from .sweep import GridRun, Sweep
 
@@ -81,7 +84,9 @@ def folder_of(sweep: Sweep, order: RunOrder, existing: Folders | None = None) ->
     """Give the folder of a run: its label for people, and its identity.
 
     A run that was begun under another label, as a branch or with its shares written otherwise, is
-    the same run, and keeps its folder.
+    the same run, and keeps its folder. Of several the one that is done counts, then that with this
+    label. A stable run and an equal run on its own do not replace each other: one has checkpoints
+    for branches, the other a model.
 
     Args:
         sweep: the sweep.
@@ -92,11 +97,23 @@ def folder_of(sweep: Sweep, order: RunOrder, existing: Folders | None = None) ->
         The path.
     """
     identity = order.run.identity()
+    own = sweep.folder / f"{order.label}-{identity}"
     folders = (folders_by_identity(sweep.folder) if existing is None else existing).get(
         identity, ()
     )
-    own = sweep.folder / f"{order.label}-{identity}"
-    return own if own in folders or not folders else folders[0]
+    if set(folders) <= {own}:
+        return own
+    equal = [folder for folder in folders if folder == own or _is_equal(folder, order)]
+    return min(equal, key=lambda f: (read_state(f).status != "done", f != own), default=own)
+
+
+def _is_equal(folder: Path, order: RunOrder) -> bool:
+    """Whether a folder has the run of an order, made for the same purpose."""
+    with suppress(LawdslError, OSError):
+        other = read_order(folder)
+        is_stable = bool(other.branch_steps) == bool(order.branch_steps)
+        return is_stable and other.run.identity() == order.run.identity()
+    return False
 
 
 def label_of(cell: GridRun) -> str:

@@ -174,21 +174,12 @@ def folders_by_identity(folder: Path) -> Mapping[str, tuple[Path, ...]]:
         folder: the folder of the sweep.
 
     Returns:
-        Identity -> folders of that run, which may have been begun under several labels; one that
-        is done comes first, then those that are furthest ahead.
+        Identity -> folders of that run, which may have been begun under several labels.
     """
     folders: dict[str, list[Path]] = {}
     for path in sorted(folder.glob(f"*-*/{ORDER}")):
         folders.setdefault(path.parent.name.rpartition("-")[2], []).append(path.parent)
-    return {
-        identity: tuple(sorted(same, key=_most_advanced_first) if len(same) > 1 else same)
-        for identity, same in folders.items()
-    }
-
-
-def _most_advanced_first(folder: Path) -> tuple[bool, int]:
-    state = read_state(folder)
-    return state.status != "done", -state.step
+    return {identity: tuple(same) for identity, same in folders.items()}
 
 
 def unexpected_folders(folder: Path, expected: Iterable[Path]) -> list[Path]:
