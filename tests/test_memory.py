@@ -29,7 +29,7 @@ GB = 10**9
 # a billion parameters, a row takes 10 GB, or 1 GB checkpointed, and what the head takes
 PLAIN = MemoryProfile(
     parameters=GB,
-    held=GB,
+    local=GB,
     sequence=128,
     vocabulary=64,
     hidden=8,
@@ -96,7 +96,7 @@ def test_the_choices_of_the_user_stand():
 def test_processes_share_the_state_only_where_it_is_sharded():
     one = step_bytes(PLAIN, 2, 2, GPU)
     copied = step_bytes(PLAIN, 2, 2, replace(GPU, processes=4))
-    sharded = step_bytes(replace(PLAIN, held=GB // 4), 2, 2, replace(GPU, processes=4))
+    sharded = step_bytes(replace(PLAIN, local=GB // 4), 2, 2, replace(GPU, processes=4))
     assert copied == one + 4 * GB  # the buckets of DDP
     assert sharded == one - 9 * GB  # three quarters of weights and moments
 
@@ -347,7 +347,7 @@ def test_the_estimate_of_two_processes_is_within_a_twentieth_of_what_is_allocate
         place = Placement("cpu", precision, processes=2)
         estimate = step_bytes(counted, rows * pieces, rows, place)
         buckets = 0 if sharded else 4 * counted.parameters  # DDP has allocated them before
-        in_all = 12 * counted.held + buckets + max(real, 4 * counted.held)
+        in_all = 12 * counted.local + buckets + max(real, 4 * counted.local)
         errors.append(estimate / in_all - 1)
     kind = "sharded" if sharded else "copied"
     figure = f"memory of 2 processes, {name}, {kind}: {min(errors):+.1%} to {max(errors):+.1%}"
@@ -361,7 +361,7 @@ def test_a_process_holds_its_shard_of_a_model():
 
     plain = configurations()["llama"] | {"num_hidden_layers": 1}
     whole, half = (profile(plain, 64, "float32", shards=shards) for shards in (1, 2))
-    assert whole.held == whole.parameters == half.parameters == 2 * half.held
+    assert whole.local == whole.parameters == half.parameters == 2 * half.local
     # the gradients of two micro-batches are added up before they are dealt out
     assert step_bytes(half, 2, 1, CPU) > step_bytes(half, 1, 1, CPU)
 

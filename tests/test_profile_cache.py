@@ -33,8 +33,8 @@ def test_a_profile_is_read_as_it_was_written_and_for_its_key_alone(folder: Path)
     write_profile(KEY, PLAIN)
     assert read_profile(KEY) == PLAIN
     assert read_profile(KEY | {"sequence": 129}) is None
-    write_profile(KEY, replace(PLAIN, held=5))
-    assert read_profile(KEY) == replace(PLAIN, held=5)
+    write_profile(KEY, replace(PLAIN, local=5))
+    assert read_profile(KEY) == replace(PLAIN, local=5)
     assert len(list(folder.iterdir())) == 1
 
 

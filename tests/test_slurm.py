@@ -83,7 +83,7 @@ def test_each_task_does_one_run(tmp_path: Path, slurm: Path, monkeypatch: pytest
     states = {run.folder: run.state.status for run in planned(path).runs}
     assert [states.pop(folder) for folder in folders[2]] == ["done"]
     assert set(states.values()) == {"begun"}
-    # what is done is no part of the next array, all tasks of which may be active at once
+    # the next array excludes what is done, and all its tasks may be active at once
     again = lawdsl("run", path, "--slurm")
     assert (again["arrays"][0]["runs"], again["plan"]["jobs"]) == (5, 6)
 

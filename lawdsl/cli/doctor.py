@@ -115,14 +115,14 @@ def _selected(names: Sequence[str]) -> tuple[Check, ...]:
     """The checks of some names, in the order of the table; all without names.
 
     Raises:
-        click.UsageError: there is no such check.
+        click.UsageError: a name is unknown.
     """
     from lawdsl.runners.doctor.checks import CHECKS
 
     known = [check.name for check in CHECKS]
     for name in names:
         if name not in known:
-            raise click.UsageError(f"there is no check {name!r}; there are {', '.join(known)}")
+            raise click.UsageError(f"unknown check {name!r}; known checks: {', '.join(known)}")
     return tuple(check for check in CHECKS if not names or check.name in names)
 
 

@@ -109,7 +109,7 @@ SWEEPS: dict[str, Message] = {
         "Only some experts work on a token. N counts the parameters of all, N_active in the table "
         "those that work, as does the FLOP; a law of N fitted to dense models holds for neither. The "
         "loss that transformers computes for its router is added in training, with the coefficient "
-        "of the configuration or router_loss of [training], and is no part of validation losses.",
+        "of the configuration or router_loss of [training]; validation losses exclude it.",
     ),
     "R0119": Message(
         "too little room on the disk",
@@ -257,7 +257,7 @@ STORE: dict[str, Message] = {
 TRAINING: dict[str, Message] = {
     "R0501": Message(
         "a device that is not there",
-        "The run asks for a device that torch does not see, or that there is no such kind of, or for "
+        "The run asks for a device that torch does not see, for an unknown kind of device, or for "
         'TF32, which CPUs lack. On the CPU all else runs too: device = "cpu".',
     ),
     "R0502": Message(

@@ -73,7 +73,7 @@ def open_megatron(path: Path) -> MegatronDataset:
         The data set; its sequences cover the file, and do not overlap.
 
     Raises:
-        LawdslError: there is no index, or it is none, or is not that of the file (R0217).
+        LawdslError: the index is missing, is malformed, or belongs to another file (R0217).
         OSError: a file cannot be read.
     """
     if path.suffix.lower() != DATA:

@@ -27,15 +27,15 @@ def attention_kernels(given: CheckInput) -> Iterator[Figure]:
     for compiled in (False, True) if given.on_gpu and not given.quick else (False,):
         for low in (True, False):
             names = profiled(given.device, low=low, compiled=compiled)
-            found = backends(names)
+            used = backends(names)
             what = f"{'bfloat16' if low else 'float32'}, {'compiled' if compiled else 'eager'}"
             # the flash kernels of a GPU have no float32
             expected = low or not given.on_gpu
-            ok = not expected or any(name in FAST for name in found)
+            ok = not expected or any(name in FAST for name in used)
             kinds = "flash or cuDNN" if given.on_gpu else "flash"
             yield Figure(
                 f"attention in {what}",
-                ", ".join(found) or "none recognised",
+                ", ".join(used) or "none recognised",
                 "",
                 kinds if expected else "",
                 ok,

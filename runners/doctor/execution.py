@@ -85,7 +85,7 @@ def examine(
         device: cpu or cuda.
         checks: the checks, in this order.
         quick: leave out those that are not quick.
-        machine: this machine, from which it is seen what a check can have; found out if None.
+        machine: the hardware available to checks; that of this machine if None.
         announce: called with each check when it begins, and again with its result.
 
     Returns:

@@ -103,8 +103,8 @@ def _processor() -> Iterator[Figure]:
 
 def _blas_of_torch() -> str:
     """The library for matrix products that torch was built with."""
-    found = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
-    return found[1] if found else "unknown"
+    match = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+    return match[1] if match else "unknown"
 
 
 def _memory() -> Iterator[Figure]:
@@ -171,6 +171,6 @@ def _first_line(command: list[str]) -> str:
 def _line(path: Path, pattern: str) -> str:
     """The first group of the first match in a file; empty where there is none."""
     with suppress(OSError):
-        found = re.search(pattern, path.read_text(encoding="utf-8", errors="replace"))
-        return found[1].strip() if found else ""
+        match = re.search(pattern, path.read_text(encoding="utf-8", errors="replace"))
+        return match[1].strip() if match else ""
     return ""

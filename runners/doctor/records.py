@@ -25,7 +25,7 @@ class Figure:
         name: what the value is of.
         value: the value; None where it was not measured.
         unit: the unit of the value.
-        expected: the bound that the value is held against, as text; empty where none is.
+        expected: the bound or value to compare with, as text; empty if there is none.
         ok: whether the value is as expected; a figure that is not fails its check.
         why: why it was not measured, or what an unexpected value means.
     """

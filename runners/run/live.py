@@ -1,6 +1,6 @@
 """The progress of an active run between its evaluations: `live.json` in its folder.
 
-It is no part of the run's results: it may be missing or old, and is removed when the worker ends.
+The run's results do not depend on it: it may be missing or old, and is removed when the worker ends.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class MemoryProfile:
 
     Attributes:
         parameters: the number that is trained.
-        held: the number of them that a process holds: all, or its shard.
+        local: the number of them on one process: all, or its shard.
         sequence, vocabulary, hidden: of the rows, and of the head.
         single: the passes of a step of one micro-batch, from the state without gradients: the
             highest lines, increasing in bytes a row. Sharded, with the layers that are gathered.
@@ -60,7 +60,7 @@ class MemoryProfile:
     """
 
     parameters: int
-    held: int
+    local: int
     sequence: int
     vocabulary: int
     hidden: int
@@ -115,8 +115,8 @@ def step_bytes(profile: MemoryProfile, rows: int, micro: int, placement: Placeme
     micro = min(micro, rows)
     is_single = rows <= micro
     passes = _passes(profile, micro, placement, is_single)
-    state, gradients = (WEIGHT + MOMENTS) * profile.held, GRADIENT * profile.held
-    is_sharded = profile.held < profile.parameters
+    state, gradients = (WEIGHT + MOMENTS) * profile.local, GRADIENT * profile.local
+    is_sharded = profile.local < profile.parameters
     # DDP reduces gradients in buckets, which are copies
     buckets = gradients if placement.processes > 1 and not is_sharded else 0
     if placement.compiled and not is_sharded:

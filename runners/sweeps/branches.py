@@ -21,7 +21,7 @@ def stable_folder(folder: Path, order: RunOrder) -> Path | None:
         order: its order.
 
     Returns:
-        The path; None for a run that is no branch.
+        The path; None for a run that is not a branch.
     """
     return None if order.prefix is None else folder.parent / order.prefix.folder
 
@@ -35,7 +35,7 @@ def can_begin(folder: Path, order: RunOrder, unfinished: Set[Path]) -> bool:
         unfinished: the folders of the runs that wait or are active.
 
     Returns:
-        Whether it is no branch, has begun before, or its stable run has reached the branching
+        Whether it is not a branch, has begun before, or its stable run has reached the branching
         point or will not: a branch trains the first steps itself then.
     """
     stable = stable_folder(folder, order)
@@ -53,7 +53,7 @@ def first_step(folder: Path, order: RunOrder, final: bool) -> int:
         final: whether the run has ended.
 
     Returns:
-        The step; 0 for a run that is no branch, and for a branch that cannot use the checkpoint of
+        The step; 0 for a run that is not a branch, and for a branch that cannot use the checkpoint of
         its stable run any more.
     """
     stable = stable_folder(folder, order)

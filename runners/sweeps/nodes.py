@@ -122,7 +122,7 @@ class Channel:
             self.closed = True
         line, end, rest = self._received.partition(b"\n")
         if not end:
-            self.closed = self.closed or len(line) > MAX_MESSAGE_BYTES  # whoever speaks is no node
+            self.closed = self.closed or len(line) > MAX_MESSAGE_BYTES  # not sent by a node
             return None
         self._received = rest
         try:
@@ -385,7 +385,7 @@ def _node_number(message: Mapping[str, Any], nodes: int, others: Mapping[int, Ch
     """The number of a node that asks to join.
 
     Raises:
-        LawdslError: R0142, it is no free number, or the node has another version of lawdsl.
+        LawdslError: R0142, the number is invalid or taken, or the node has another version of lawdsl.
     """
     number, version = message.get("node"), message.get("version")
     free = isinstance(number, int) and 0 < number < nodes and number not in others

@@ -90,7 +90,7 @@ class StorageCounter(TorchDispatchMode):
         return result
 
     def __enter__(self) -> StorageCounter:
-        """Begin; FSDP2 frees and allocates storages by their size, which is no operation."""
+        """Begin; FSDP2 frees and allocates storages by their size, which no operation does."""
         original = self._resize = torch.UntypedStorage.resize_
 
         def resize_(storage: torch.UntypedStorage, size: int) -> Any:
@@ -191,7 +191,7 @@ def profile(
     single, several = (_lines([each[i] for each in steps]) for i in range(2))
     return MemoryProfile(
         parameters=parameters,
-        held=sum(_local(p).numel() for p in model.parameters()),
+        local=sum(_local(p).numel() for p in model.parameters()),
         sequence=sequence,
         vocabulary=vocabulary,
         hidden=hidden,
