@@ -48,6 +48,13 @@ def exact_share(value: object) -> object:
         raise ValueError(f"{value} divides by zero") from None
 
 
+def _checkpointing(value: object) -> object:
+    """One message for both members of the union."""
+    if value != "auto" and not isinstance(value, bool):
+        raise ValueError('must be true, false or "auto"')
+    return value
+
+
 Share = Annotated[str, BeforeValidator(exact_share)]
 Positive = Annotated[int, Field(gt=0)]
 Automatic = BeforeValidator(lambda value: None if value == "auto" else value)
@@ -170,7 +177,9 @@ class ExecutionConfig(Record):
     """Machines that share the processes evenly; one command on each."""
     sharded: bool = False
     """Parameters and optimizer shared out between the processes (FSDP2) instead of copied."""
-    checkpoint_activations: bool | Literal["auto"] = "auto"
+    checkpoint_activations: Annotated[bool | Literal["auto"], BeforeValidator(_checkpointing)] = (
+        "auto"
+    )
     """Whether layers store their inputs alone and are computed again in the backward pass. `auto`:
     on a GPU where one row would not fit otherwise."""
     compile: bool | None = None

@@ -109,11 +109,18 @@ def test_one_branch_needs_no_stable_run(tmp_path: Path):
     [
         ("branches = [0.25, 0.26]", "two branches have 5 steps"),
         ("branches = [0.5, 0]", "above 0"),
-        ("branches = [2]", "from 0 to 1"),
+        ("branches = [2]", "above 0 and up to 1"),
+        ("branches = [-0.5]", "above 0 and up to 1"),
+        ("branches = [1]\ndecay = 0", "above 0 and below 1"),
+        ("branches = [1]\ndecay = 1.5", "above 0 and below 1"),
+        (
+            "branches = [1]\ndecay = 0.001",
+            "a decay over 0.001 of the branch of 20 steps has no step",
+        ),
         ("branches = []", "names no branch"),
         ("branches = [0.01]", "no step, of 20"),
         ("branches = [0.05, 1]", "none before its decay"),
-        ("branches = [1]\ndecay = 1", "between 0 and 1"),
+        ("branches = [1]\ndecay = 1", "above 0 and below 1"),
         ("branches = [1]\ndecays = 0.1", "schedule.decays is not known here"),
         ('branches = [1]\nkind = "cyclic"', "must be 'stable'"),
         ("decay = 0.1", "schedule.branches is missing"),
@@ -143,6 +150,26 @@ def test_a_warm_up_must_end_before_the_first_decay(tmp_path: Path):
     assert planned(made(tmp_path, TEXT.replace("batch = 4", "batch = 4\nwarmup = 4")))
     with pytest.raises(LawdslError, match="R0702.*5 steps and a decay over 1, of 5"):
         planned(made(tmp_path, TEXT.replace("batch = 4", "batch = 4\nwarmup = 5")))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "warmup", "location", "helps"),
+    [
+        ("branches = [0.25, 1]\ndecay = 0.7", 2, "schedule.decay", "3 steps of this branch"),
+        ("branches = [0.25, 1]\ndecay_steps = 4", 2, "schedule.decay_steps", "3 steps of this"),
+        ("branches = [0.25, 1]\ndecay = 0.2", 6, "schedule.branches", "leave this branch out"),
+    ],
+)
+def test_a_branch_without_room_for_its_decay_is_named(
+    schedule: str, warmup: int, location: str, helps: str, tmp_path: Path
+):
+    text = sweeps.TEXT.replace("[run]\n", f"[schedule]\n{schedule}\n[run]\n")
+    with pytest.raises(LawdslError) as error:
+        planned(made(tmp_path, text.replace("batch = 4", f"batch = 4\nwarmup = {warmup}")))
+    (found,) = error.value.diagnostics
+    assert (found.code, found.place.partition(": ")[2]) == ("R0702", location)
+    assert "the branch of 5 steps" in found.message and helps in (found.help or "")
+    assert "more steps" not in (found.help or "")
 
 
 def test_evaluations_may_be_left_out_only_where_ends_are_evaluated(tmp_path: Path):

@@ -235,6 +235,21 @@ def test_a_plan_of_plain_models_with_room_warns_of_nothing(tmp_path: Path):
     assert planned(made(tmp_path)).warnings == ()
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("sharded = true", "sharded = true: its runs have one process"),
+        ("micro_batch = 5", "micro_batch = 5: a process has 4 rows"),
+        ("processes = 2\nmicro_batch = 3", "micro_batch = 3: a process has 2 rows"),
+        ('log = ["tensorboard", "tensorboard"]', "log names tensorboard 2 times"),
+    ],
+)
+def test_settings_without_effect_are_said(line: str, said: str, tmp_path: Path):
+    small, large = planned(made(tmp_path, sweeps.with_lines(TEXT, run=line))).warnings
+    assert (small.code, small.severity) == ("R0145", "warning") and said in small.message
+    assert small.place.endswith("models.small") and large.place.endswith("models.large")
+
+
 def test_dropout_that_is_off_is_said(tmp_path: Path):
     small = facts(dropout={"resid_pdrop": 0.1, "attn_pdrop": 0.2})
     path = made(tmp_path)

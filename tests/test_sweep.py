@@ -35,6 +35,19 @@ def orders(folder: Path, text: str = TEXT) -> dict[str, RunOrder]:
     return {order.label: order for order in orders_of(*sweep_in(folder, text))}
 
 
+def test_one_mistake_is_one_error(tmp_path: Path):
+    """Neither one for each type that a value may have, nor one for what follows from another."""
+    wrong = sweeps.with_lines(TEXT, run='checkpoint_activations = "on"')
+    assert len(mistakes(tmp_path, wrong)) == 1
+    wrong = TEXT.replace('initialization = "width-scaled"', 'initialization = "xavier"')
+    places = [d.place.partition(": ")[2] for d in mistakes(tmp_path, wrong)]
+    assert places == ["models[1].initialization", "models[2].initialization"]
+    steps = TEXT.replace('[evaluation]\nschedule = "dense"\nevery = 5\n', "")
+    (found,) = mistakes(tmp_path, f"evaluation = [60]\n{steps}")
+    assert found.message == "evaluation must be a table, not [60]"
+    assert found.help == '[evaluation] with schedule = "list" and steps = [60]'
+
+
 def test_the_example_of_its_reference_is_a_sweep(tmp_path: Path):
     example = textwrap.dedent((sweep_file.__doc__ or "").partition("\n\n")[2])
     assert "[[also]]" in example and "[table]" in example
@@ -117,6 +130,31 @@ CASES = [
         "R0702",
         "training",
         "",
+    ),
+    (
+        "neither true nor a word",
+        "[run]",
+        '[run]\ncheckpoint_activations = "on"',
+        "R0102",
+        "run.checkpoint_activations",
+        'must be true, false or "auto", not "on"',
+    ),
+    ("a device of no kind", "[run]", '[run]\ndevice = "gpu"', "R0501", "run.device", '"cuda"'),
+    (
+        "a batch that processes cannot share",
+        "[run]",
+        "[run]\nprocesses = 3",
+        "R0502",
+        "run.processes",
+        "processes = 2, or batch = 6",
+    ),
+    (
+        "a model whose processes cannot share a batch",
+        "learning_rate = 1e-2",
+        "processes = 8",
+        "R0502",
+        "models[1].processes",
+        "8 processes cannot share a batch of 4 rows",
     ),
     (
         "a share of an unknown corpus",

@@ -149,6 +149,11 @@ SWEEPS: dict[str, Message] = {
         "`lawdsl run --slurm` writes the runs. That one has no GPU, so the runs are in float32. Set "
         "the precision in [training]; runs that have begun keep theirs.",
     ),
+    "R0145": Message(
+        "a setting that has no effect",
+        "Sharding needs several processes, a micro-batch has at most the rows of a process, and a "
+        "log is written once. The runs are made as if the setting were left out.",
+    ),
 }
 
 MODELS: dict[str, Message] = {

@@ -37,7 +37,8 @@ every = 40
 # [schedule]                             # in place of training.schedule: a stable run of each cell,
 # kind = "stable"                        # and from its checkpoints a decay for each D
 # branches = [0.25, 0.5, 1]              # where decays end, as parts of training.steps
-# decay = 0.1                            # how long a decay is, as a part of the steps until its end
+# decay = 0.1                            # how long a decay is, as a part of the steps until its end;
+                                         # 0.1 unless decay_steps = 60 sets the length of all
 # decay_steps = 60                       # in place of decay: one length for all
 # constant_rows = false                  # true: evaluated at the constant rate too, by [evaluation]
 [run]                                    # fields of `spec.ExecutionConfig`, no part of a run's identity
@@ -52,6 +53,7 @@ dlc = {steps = 40, model = "0.2M", shares = {code = 0.1}}   # the run that k1, k
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -70,31 +72,35 @@ def _named(value: object) -> object:
     return value
 
 
-def _share(value: object) -> object:
-    """A part of the mixture, from 0 to 1, as it was written."""
+def _number(value: object, is_valid: Callable[[Fraction], bool], expected: str) -> str:
+    """A number as it was written.
+
+    Raises:
+        ValueError: it is none, or not in the range.
+    """
     try:
         written = exact_share(value)
-        inside = 0 <= Fraction(str(written)) <= 1
+        inside = is_valid(Fraction(written))
     except ValueError:
         inside = False
     if not inside:
-        raise ValueError('must be a number from 0 to 1, such as 0.3 or "1/3"')
+        raise ValueError(f"must be a number {expected}")
     return written
+
+
+def _share(value: object) -> object:
+    """A part of the mixture, from 0 to 1."""
+    return _number(value, lambda share: 0 <= share <= 1, 'from 0 to 1, such as 0.3 or "1/3"')
 
 
 def _end(value: object) -> object:
     """The end of a branch: a part of the steps that is not 0."""
-    written = _share(value)
-    if not Fraction(str(written)):
-        raise ValueError('must be a number above 0 and up to 1, such as 0.25 or "1/3"')
-    return written
+    return _number(value, lambda end: 0 < end <= 1, 'above 0 and up to 1, such as 0.25 or "1/3"')
 
 
 def _decay_part(value: object) -> object:
     """The length of a decay: a part of a branch that is neither none nor all of it."""
-    if Fraction(str(_end(value))) == 1:
-        raise ValueError('must be a number between 0 and 1, such as 0.1 or "1/8"')
-    return _share(value)
+    return _number(value, lambda part: 0 < part < 1, 'above 0 and below 1, such as 0.1 or "1/8"')
 
 
 def _corpus(value: object) -> object:

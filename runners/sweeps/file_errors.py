@@ -40,6 +40,16 @@ SCHEDULES: Mapping[str, type[BaseModel]] = {
     "exponential": Exponential,
     "list": ListedSteps,
 }
+TOML_NAMES: Mapping[str, str] = {
+    "must be a valid dictionary": "must be a table",
+    "must be an object": "must be a table",
+    "must be a valid array": "must be a list",
+    "must be a valid boolean": "must be true or false",
+    "must be a valid integer": "must be an integer",
+    "must be a valid number": "must be a number",
+    "must be a valid string": "must be text",
+}
+"""Words of pydantic -> those of a TOML file."""
 
 Problems = list[Diagnostic]
 
@@ -119,7 +129,7 @@ def valid_sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
     try:
         File.model_validate_json(_json(raw), strict=True)
     except ValidationError as error:
-        problems += (_mistake(e) for e in error.errors())
+        problems += (_mistake(e) for e in error.errors() if not _follows(e))
     branching = raw.get("schedule")
     ends_alone = isinstance(branching, dict) and not branching.get("constant_rows")
     if "evaluation" not in raw and not ends_alone:
@@ -231,9 +241,20 @@ def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Di
         )
     if e["type"] == "missing":
         return sweep_diagnostic(location, f"{location} is missing", "write it; nothing was started")
+    if e["type"] == "too_short":
+        return sweep_diagnostic(location, f"{location} must have at least 1 entry")
+    help = ""
+    if tuple(loc) == ("evaluation",) and isinstance(e["input"], list):
+        help = f'[evaluation] with schedule = "list" and steps = {_shown(e["input"])}'
     message = str(e["msg"]).removeprefix("Value error, ").replace("Input should", "must")
-    message = message.replace("must be a valid dictionary", "must be a table")
-    return sweep_diagnostic(location, f"{location} {message}, not {_shown(e['input'])}")
+    for of_python, of_toml in TOML_NAMES.items():
+        message = message.replace(of_python, of_toml)
+    return sweep_diagnostic(location, f"{location} {message}, not {_shown(e['input'])}", help)
+
+
+def _follows(e: Any) -> bool:
+    """Whether an error follows from others: a list is too short without its invalid entries."""
+    return e["type"] == "too_short" and len(e["input"]) >= e["ctx"]["min_length"]
 
 
 def _unknown(location: str, key: str, valid_keys: Sequence[str]) -> Diagnostic:

@@ -28,7 +28,7 @@ from .machine import Machine
 from .memory import RunMemory, memory_problems, run_memory
 from .run_folders import RunState, folders_by_identity, read_state, unexpected_folders
 from .sweep import Sweep
-from .warnings import disk_space_problems, model_warnings
+from .warnings import disk_space_problems, model_warnings, unused_settings
 
 CORE = 35e9  # FLOP/s of a core: models of 0.2M to 3M parameters reached 30 to 55e9 in float32
 GPU = 100e12  # FLOP/s of a GPU whose peak is unknown
@@ -231,7 +231,7 @@ def plan_of(
         seconds=_makespan([run.seconds for run in queue], jobs, _precedence(queue)),
         disk=needed,
         free=available,
-        warnings=(*model_warnings(sweep, inputs), *problems),
+        warnings=(*model_warnings(sweep, inputs), *unused_settings(sweep), *problems),
     )
 
 

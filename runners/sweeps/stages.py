@@ -107,13 +107,10 @@ def _branches(
     ends = sorted(_rounded(Fraction(part) * training.steps) for part in branching.branches)
     runs = [_decaying(training, end, branching) for end in ends if end]
     problems = list(_distinct(ends, training.steps))
-    problems += (problem for run in runs for problem in _schedule_problems(run))
+    problems += (problem for run in runs for problem in _branch_problems(run, branching))
     if problems:
         return (), problems
     begins = [run.steps - run.decay for run in runs]
-    if not begins[0]:
-        message = f"the branch of {ends[0]:,} steps has none before its decay"
-        return (), [_mistake(message, "train for more steps, or shorten the decay")]
     constant: Sequence[int] = (0,)
     if branching.constant_rows:
         try:
@@ -144,12 +141,13 @@ def _branches(
     stage = Stage(
         stable, _steps_until(constant, stable.steps), branch_steps=_unique(begins), suffix="_stable"
     )
-    return (stage, *branches), list(_schedule_problems(stable))
+    return (stage, *branches), list(_stable_problems(stable))
 
 
 def _decaying(training: Training, end: int, branching: Branching) -> Training:
     """The training of a branch of `end` steps, of which it decays over the last."""
-    decay = branching.decay_steps or max(1, _rounded(Fraction(branching.decay) * end))
+    # 0 is reported by _branch_problems
+    decay = branching.decay_steps or _rounded(Fraction(branching.decay) * end)
     changes = {"steps": end, "schedule": "warmup-stable-decay", "decay": decay}
     return training.model_copy(update=changes)
 
@@ -170,8 +168,51 @@ def _schedule_problems(training: Training) -> Iterator[Diagnostic]:
         yield from (replace(problem, place="training") for problem in error.diagnostics)
 
 
+def _branch_problems(run: Training, branching: Branching) -> Iterator[Diagnostic]:
+    """Errors about the decay of a branch and its warm-up."""
+    has_steps = branching.decay_steps is not None
+    location = "schedule.decay_steps" if has_steps else "schedule.decay"
+    if run.steps == max(1, run.decay):
+        message = f"the branch of {_steps_text(run.steps)} has none before its decay"
+        yield _mistake(message, "train for more steps, or shorten the decay")
+        return
+    if not run.decay:
+        part = float(Fraction(branching.decay))
+        message = f"a decay over {part:g} of the branch of {_steps_text(run.steps)} has no step"
+        yield _mistake(message, "lengthen it, or set decay_steps in its place", location)
+        return
+    room = run.steps - run.warmup
+    if run.decay <= room:
+        return
+    if room < 1:
+        location = LOCATION
+        help = "shorten training.warmup, or leave this branch out"
+    else:
+        help = f"shorten the decay: {_steps_text(room)} of this branch come after its warm-up"
+    message = (
+        f"the branch of {run.steps:,} steps: a warm-up over {run.warmup:,} steps and a decay over"
+        f" {run.decay:,}, of {run.steps:,}"
+    )
+    yield Diagnostic("R0702", message, place=location, help=help)
+
+
+def _stable_problems(stable: Training) -> Iterator[Diagnostic]:
+    """An error about a warm-up that leaves no step of a stable run at the constant rate."""
+    if stable.warmup >= stable.steps:
+        message = (
+            f"a warm-up over {stable.warmup:,} steps, and the last decay begins after"
+            f" {stable.steps:,}: none has the constant rate"
+        )
+        help = "shorten training.warmup, or the decay"
+        yield Diagnostic("R0702", message, place="schedule", help=help)
+
+
 def _mistake(message: str, help: str, location: str = LOCATION) -> Diagnostic:
     return Diagnostic("R0102", message, place=location, help=help)
+
+
+def _steps_text(number: int) -> str:
+    return f"{number:,} step{'' if number == 1 else 's'}"
 
 
 def _rounded(number: Fraction) -> int:

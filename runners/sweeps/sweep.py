@@ -22,6 +22,7 @@ from .file_errors import (
     sweep_diagnostic,
     valid_sections,
 )
+from .settings import setting_errors
 from .stages import Stage, doubly_specified, stages_of
 
 Shares = Mapping[str, Fraction]
@@ -91,6 +92,7 @@ def read_sweep(path: Path) -> Sweep:
     training, how, more = model_sections(raw)
     problems += more
     problems += _models(file, how)
+    problems += setting_errors(raw, training, how)
     problems += _names(raw)
     problems += doubly_specified(raw)
     stages, more = _stages(file, training)

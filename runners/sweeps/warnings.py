@@ -1,7 +1,8 @@
-"""Warnings in the plan of a sweep: models whose losses or N are not comparable as they stand."""
+"""Warnings in the plan of a sweep: models that are not comparable as they stand, settings without effect."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from lawdsl.core.diagnostics import Diagnostic
@@ -29,6 +30,32 @@ def model_warnings(sweep: Sweep, inputs: SweepInputs) -> Iterator[Diagnostic]:
             yield _dropout(name, facts, location)
         if facts.experts is not None:
             yield _experts(name, facts, sweep.training[name], location)
+
+
+def unused_settings(sweep: Sweep) -> Iterator[Diagnostic]:
+    """Yield warnings about settings that have no effect.
+
+    Args:
+        sweep: the sweep.
+
+    Returns:
+        An iterator over warnings, R0145.
+    """
+    for name, how in sweep.how.items():
+        rows = sweep.training[name].batch // how.processes
+        found: list[tuple[str, str]] = []
+        if how.sharded and how.processes == 1:
+            found.append(("sharded = true: its runs have one process", "give them `processes`"))
+        if how.micro_batch is not None and how.micro_batch > rows:
+            message = f"micro_batch = {how.micro_batch}: a process has {rows:,} rows of each batch"
+            found.append((message, f"micro_batch = {rows}, or leave it out"))
+        for log, count in Counter(how.log or ()).items():
+            if count > 1:
+                found.append((f"log names {log} {count} times", "name it once"))
+        for message, help in found:
+            location = f"{sweep.path}: models.{name}"
+            message = f"a setting of {name} has no effect: {message}"
+            yield Diagnostic("R0145", message, "warning", place=location, help=help)
 
 
 def _dropout(name: str, facts: ModelFacts, location: str) -> Diagnostic:
