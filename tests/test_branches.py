@@ -418,6 +418,15 @@ def test_the_plan_says_what_branches_save(tmp_path: Path, command):
     assert "branches begin" not in command(made(tmp_path / "b"), "--dry-run").output
 
 
+def test_a_stable_run_that_is_done_is_said_to_have_made_checkpoints(tmp_path: Path, command):
+    """And not the losses of step 0, unless it was evaluated later."""
+    done = command(made(tmp_path, ONE)).output
+    assert re.search(rf"done +{FIRST}_stable  checkpoints for 3 branches\n", done)
+    assert done.count("checkpoints for") == 1
+    done = command(made(tmp_path / "b", branched(ONE, constant_rows="true"))).output
+    assert "checkpoints for" not in done
+
+
 def test_a_sweep_with_branches_is_one_document(tmp_path: Path, command):
     done = command(made(tmp_path, ONE), "--json")
     document = json.loads(done.stdout)

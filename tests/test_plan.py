@@ -122,6 +122,14 @@ def test_time_is_estimated_from_runs_of_the_same_model_if_there_are_any(tmp_path
     assert planned(path).runs[4].seconds == pytest.approx(plan.START + trained / 50)
 
 
+def test_the_guess_counts_no_core_twice_and_is_said_to_be_one(tmp_path: Path):
+    path = made(tmp_path, sweeps.with_lines(SMALL_ALONE, run="processes = 4\nthreads = 2"))
+    first = planned(path)
+    assert first.rate.startswith("a rough guess, 7e+10 FLOP/s a run: none has measured its speed")
+    begin(first.runs[0], row(0, tokens_per_second=None), status="done")
+    assert planned(path).rate == first.rate
+
+
 def test_rates_of_another_kind_of_device_say_nothing(tmp_path: Path):
     path = made(tmp_path)
     run = planned(path).runs[0]

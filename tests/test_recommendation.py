@@ -107,6 +107,32 @@ def test_why_it_is_not_the_joint_law_is_said_in_numbers():
     )
 
 
+def test_where_phases_are_mixed_one_is_fitted():
+    """Rows at a constant rate, and ends of decays after the longest runs: the law that fits either."""
+    whole = table(*THREE_SHARES)
+    ends = [step == 200 for step in whole.columns["step [step]"]]
+    phases = {"phase": ["end" if end else "stable" for end in ends]}
+    mixed = RunsTable(whole.columns | phases, whole.notes, whole.runs, ())
+    assert advise(mixed, Path("runs.csv"), "code").why.endswith("where phase = end")
+    shares = table([20_640], [100, 200], [0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0])
+    phases = {"phase": ["decay", "end"] * 7}
+    advice = advise(RunsTable(shares.columns | phases, (), 7, ()), Path("runs.csv"), "code")
+    assert advice is not None and "--where 'phase = end' --where 'N = 20640'" in advice.command
+    every = table([20_000, 60_000, 180_000], [50, 100, 200, 400], [0.05, 0.2, 0.4, 0.6, 1.0])
+    rows = len(every.columns["run"])
+    for phase, law in (
+        (["stable"] * 3 + ["end"], "mixing.two_domain"),
+        (["end"] * 3 + ["decay"], "dcpt.l3"),
+    ):
+        columns = every.columns | {"phase": phase * (rows // 4)}
+        advice = advise(RunsTable(columns, (), 15, ()), Path("runs.csv"), "code")
+        assert advice is not None and advice.command.startswith(f"lawdsl fit {law} ")
+        assert "--where 'phase = end'" in advice.command
+    columns = every.columns | {"phase": ["stable"] * rows}
+    advice = advise(RunsTable(columns, (), 15, ()), Path("runs.csv"), "code")
+    assert advice is not None and "phase" not in advice.command
+
+
 def test_too_few_of_everything_is_advised_nothing():
     advice = advise(table([20_640], [100, 200], [0.2, 0.5]), Path("runs.csv"), "code")
     assert advice is not None and advice.command == "" and "have 1, 2 and 2" in advice.why

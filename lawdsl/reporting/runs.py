@@ -83,8 +83,12 @@ def _memory(memory: Mapping[str, Any] | None) -> str:
         return "unknown"
     where = "a GPU" if memory["on"] == "gpu" else "a run"
     bound = "at most " if memory["upper_bound"] else ""
-    text = f"{bound}{size(memory['bytes'])}B {where}, {memory['micro_batch']} rows at once"
+    text = f"{bound}{size(memory['bytes'])}B {where}, {_rows(memory['micro_batch'])} at once"
     return f"{text}, checkpointed" if memory["checkpoint_activations"] else text
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} row{'' if number == 1 else 's'}"
 
 
 def _supply(corpus: Mapping[str, Any]) -> tuple[object, ...]:
@@ -114,9 +118,18 @@ def _or_none(step: int | None) -> str:
 
 
 def outcome_line(outcome: Mapping[str, Any]) -> Text:
-    """One run that has ended, in a line: its losses, or what is to be said of it."""
+    """One run that has ended, in a line: its losses, or what is to be said of it.
+
+    Args:
+        outcome: `Outcome.to_json()`.
+
+    Returns:
+        The text. A stable run that is evaluated at step 0 alone has made checkpoints for branches.
+    """
     word = Text(f"{outcome['status']:9}", style=STYLES.get(outcome["status"], ""))
     losses = ", ".join(f"{name} {loss:.4f}" for name, loss in outcome["losses"].items())
+    if outcome["branches"] and not outcome["step"]:
+        losses = f"checkpoints for {outcome['branches']} branches"
     return word + Text(f"{outcome['label']}  {printable(outcome['message']) or losses}")
 
 

@@ -286,7 +286,9 @@ def _estimated_speeds(
             peaks = [costs.peak_flops(kind, precision) for kind in machine.gpus.values()]
             per_process = min((PART * peak for peak in peaks if peak), default=GPU)
         else:
-            per_process = CORE * order.how.threads
+            # threads beyond the cores take turns
+            busy = min(order.how.threads * order.how.processes_per_node, machine.cores)
+            per_process = CORE * busy / order.how.processes_per_node
         rough[name] = per_process * order.how.processes
     medians = {name: statistics.median(rates) for name, rates in measured.items() if rates}
     names = list(rough)
@@ -296,7 +298,7 @@ def _estimated_speeds(
     if medians:
         return medians, "measured on these models"
     fastest = max(rough.values(), default=CORE)
-    return rough, f"a rough guess, {fastest:.2g} FLOP/s a run: no run has been measured here yet"
+    return rough, f"a rough guess, {fastest:.2g} FLOP/s a run: none has measured its speed here yet"
 
 
 def _lacking_precision(

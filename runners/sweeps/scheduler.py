@@ -59,6 +59,7 @@ class Outcome:
             "step": last.get("step"),
             "message": self.message,
             "losses": {name: measured["loss"] for name, measured in losses.items()},
+            "branches": len(self.run.order.branch_steps),
         }
 
 

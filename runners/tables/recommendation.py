@@ -49,26 +49,53 @@ def advise(table: RunsTable, path: Path, domain: str) -> Advice | None:
     rows = [row for row in _rows(table) if row.get(loss) is not None]
     if not rows or any(row.get(share) is None for row in rows):
         return None
+    phases = {row.get("phase") for row in rows if row["step"]}
+    if phases <= {"stable"} or phases <= {"end"} or phases <= {None}:
+        return _advise(rows, path, loss, share, {})
+    # equal D do not mean equal training: R0804
+    advices = [
+        _advise([row for row in rows if row["phase"] == phase], path, loss, share, {"phase": phase})
+        for phase in ("end", "stable")
+        if phase in phases
+    ]
+    return next((advice for advice in advices if advice.command), next(iter(advices), None))
+
+
+def _advise(
+    rows: Sequence[Row], path: Path, loss: str, share: str, phase: dict[str, Any]
+) -> Advice:
+    """Recommend how to continue with rows of one phase.
+
+    Args:
+        rows: at least one.
+        path: of the file.
+        loss, share: the columns of the domain.
+        phase: the condition that selects these rows; empty where they are all.
+    """
     columns = {"N": "N", "D": "D", "r": share}
     level_counts = {name: len({row[column] for row in rows}) for name, column in columns.items()}
     fit = f"L={loss}"
     if all(level_counts[name] >= least for name, least in JOINT.items()):
-        return Advice(_command("dcpt.l3", path, fit, f"r={share}"))
+        return Advice(_command("dcpt.l3", path, fit, f"r={share}", where=phase))
     why = (
         f"dcpt.l3 takes {JOINT['N']} sizes, {JOINT['D']} numbers of tokens and {JOINT['r']} shares"
         f" at least; these runs have {level_counts['N']}, {level_counts['D']} and {level_counts['r']}"
     )
+    if phase:
+        why += f" where phase = {phase['phase']}"
     cell, shares = _most(rows, ("N", "D"), share)
     if shares >= SHARES_ALONE:
-        return Advice(_command("mixing.two_domain", path, fit, f"r={share}", where=cell), why)
+        return Advice(
+            _command("mixing.two_domain", path, fit, f"r={share}", where=phase | cell), why
+        )
     cell, sizes = _most(rows, ("D", share), "N")
     if sizes >= SIZES_ALONE:
-        return Advice(_command("mixing.size", path, fit, where=cell), why)
+        return Advice(_command("mixing.size", path, fit, where=phase | cell), why)
     cell, steps = _most(
         [row for row in rows if row["step"]], ("N", share, "seed"), "step", last=False
     )
     if steps >= STEPS_ALONE:
-        return Advice(_command("mixing.step", path, fit, "S=step", where=cell), why)
+        return Advice(_command("mixing.step", path, fit, "S=step", where=phase | cell), why)
     return Advice("", why)
 
 
@@ -100,5 +127,5 @@ def _command(law: str, path: Path, *bound: str, where: Mapping[str, Any] | None 
     words = ["lawdsl", "fit", law, str(path), *bound]
     for name, value in (where or {}).items():
         # repr, since a condition must equal the stored number to its last digit
-        words += ["--where", f"{name} = {value!r}"]
+        words += ["--where", f"{name} = {value if isinstance(value, str) else repr(value)}"]
     return shlex.join(words)
