@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ import sweeps
 from click.testing import CliRunner, Result
 from sweeps import engine, made, planned
 
-from lawdsl.cli import cli
+from lawdsl.cli import cli, progress
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.runners.run import exit_status
+from lawdsl.runners.run.model_facts import ModelFacts
 from lawdsl.runners.run.schedules import learning_rate, phase, schedule_areas
 from lawdsl.runners.spec import Prefix, Training, write_order
 from lawdsl.runners.sweeps import inputs, scheduler, workers
@@ -425,6 +427,44 @@ def test_a_stable_run_that_is_done_is_said_to_have_made_checkpoints(tmp_path: Pa
     assert done.count("checkpoints for") == 1
     done = command(made(tmp_path / "b", branched(ONE, constant_rows="true"))).output
     assert "checkpoints for" not in done
+
+
+def test_a_plan_is_printed_with_what_refuses_it(
+    tmp_path: Path, command, monkeypatch: pytest.MonkeyPatch
+):
+    """Also for GPUs that are elsewhere, and where the command itself starts nothing."""
+    text = sweeps.with_lines(ONE, run='device = "cuda"\nprocesses = 2')
+    path = made(tmp_path, text.replace("steps = 20", "steps = 2_000"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    done = command(path, "--dry-run")
+    assert done.return_value == 3
+    assert "branches begin from stable runs" in done.stdout and "of disk at most" in done.stdout
+    assert [code in done.stderr for code in ("error[R0112]", "error[R0106]")] == [True, True]
+    assert done.stderr.index("error[R0112]") < done.stderr.index("error[R0106]")
+    document = json.loads(command(path, "--dry-run", "--json").stdout)
+    assert not document["ok"] and document["result"]["plan"]["runs"]
+    assert {d["code"] for d in document["diagnostics"]} == {"R0106", "R0112"}
+    with pytest.raises(LawdslError, match="R0112"):
+        raise command(path).exception
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_inspection_that_takes_long_is_announced(
+    tmp_path: Path, command, monkeypatch: pytest.MonkeyPatch
+):
+    path = made(tmp_path, ONE)
+    announced = "inspecting small: sizes and memory"
+    assert announced not in command(path, "--dry-run").stderr
+    monkeypatch.setattr(progress.notice.__wrapped__, "__defaults__", (0.01,))
+
+    def inspect(*arguments: Any) -> list[ModelFacts]:
+        time.sleep(0.1)
+        return sweeps.inspect(*arguments)
+
+    monkeypatch.setattr(inputs, "describe", inspect)
+    assert announced in command(path, "--dry-run").stderr
+    assert announced not in command(path, "--dry-run", "--quiet").stderr
+    assert announced not in command(path, "--dry-run", "--json").stderr
 
 
 def test_a_sweep_with_branches_is_one_document(tmp_path: Path, command):

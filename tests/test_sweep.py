@@ -16,6 +16,7 @@ from sweeps import TEXT, made, sweep_in
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.runners.spec import RunOrder, read_order, write_order
 from lawdsl.runners.sweeps import file as sweep_file
+from lawdsl.runners.sweeps import inputs
 from lawdsl.runners.sweeps.grid import folder_of, orders_of
 from lawdsl.runners.sweeps.inputs import describe, inputs_of
 from lawdsl.runners.sweeps.sweep import Sweep, read_sweep
@@ -33,6 +34,29 @@ def mistakes(folder: Path, text: str) -> list[Diagnostic]:
 def orders(folder: Path, text: str = TEXT) -> dict[str, RunOrder]:
     """Label -> order, of a sweep in a folder."""
     return {order.label: order for order in orders_of(*sweep_in(folder, text))}
+
+
+def test_an_inspection_of_models_has_a_time_limit(monkeypatch: pytest.MonkeyPatch):
+    sleeping = (sys.executable, "-c", "import time; time.sleep(60)")
+    monkeypatch.setattr(inputs, "INSPECT", sleeping)
+    monkeypatch.setattr(inputs, "INSPECT_SECONDS", 0.1)
+    with pytest.raises(LawdslError) as error:
+        describe([{}, {}])
+    (found,) = error.value.diagnostics
+    assert found.code == "R0146" and "within 0.2 s" in found.message and "less busy" in found.help
+
+
+def test_a_log_whose_package_is_missing_is_an_error_before_runs_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    text = sweeps.with_lines(TEXT, run='log = ["wandb"]')
+    monkeypatch.setattr(inputs, "missing", lambda *names: list(names))
+    with pytest.raises(LawdslError) as error:
+        sweep_in(tmp_path, text)
+    (found,) = error.value.diagnostics
+    assert found.code == "R0101" and found.place.endswith("run.log") and "[wandb]" in found.help
+    monkeypatch.setattr(inputs, "missing", lambda *names: [])
+    assert sweep_in(tmp_path, text)
 
 
 def test_one_mistake_is_one_error(tmp_path: Path):

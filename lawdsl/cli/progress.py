@@ -1,10 +1,13 @@
-"""A progress bar on standard error, for work that takes long, if it is a terminal."""
+"""Progress of work that takes long, on standard error: a bar on a terminal, a line anywhere."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from lawdsl.cli.options import print_message
 
 Bar = Callable[[int, int], None]
 """A function that is called with the number of items done and of all items."""
@@ -34,3 +37,22 @@ def progress(silent: bool, what: str) -> Iterator[Bar | None]:
     ) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def notice(silent: bool, message: str, seconds: float = 3.0) -> Iterator[None]:
+    """Print a message to standard error if the block is not done after some seconds.
+
+    Args:
+        silent: whether to print none.
+        message: what is being done.
+        seconds: until it is printed.
+    """
+    timer = threading.Timer(seconds, print_message, (message,))
+    timer.daemon = True  # an error in the block is not delayed
+    if not silent:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.options import as_json, finish, print_message
+from lawdsl.cli.progress import notice
 from lawdsl.cli.run_clusters import (
     all_nodes,
     check_combination,
@@ -24,7 +25,7 @@ from lawdsl.cli.run_clusters import (
     submit_runs,
     unseen_gpus,
 )
-from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.optional_packages import needs
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ FINDINGS = {
     ),
 }
 """Status of a run that is not done -> code, severity and help of its diagnostic."""
+INSPECTING = "inspecting {models}: sizes and memory, up to half a minute for 4 billion parameters"
 
 
 @click.command("run")
@@ -148,19 +150,28 @@ def run(
     node = None if dry_run or slurm else node_of(read, address)
     if node is not None and node.number:
         return follow_first_node(node, policy, as_json)
+    refusals: list[Diagnostic] = []  # of a plan that is printed alone
     machines = (
         slurm_machine(read, jobs)
         if slurm
-        else _machines(address, read, jobs, jobs_per_gpu, policy, reuse_workers)
+        else _machines(
+            address, read, jobs, jobs_per_gpu, policy, reuse_workers, refusals if dry_run else None
+        )
     )
     with listening(read, node) as listener, machines as (cluster, at_once, engine):
-        inputs = inputs_of(read, machine=cluster)
+        with notice(quiet or as_json, INSPECTING.format(models=", ".join(read.models))):
+            inputs = inputs_of(read, machine=cluster)
         orders = orders_of(read, inputs, cluster)
-        plan = plan_of(read, inputs, orders, cluster, at_once, jobs_per_gpu)
+        plan = plan_of(read, inputs, orders, cluster, at_once, jobs_per_gpu, refuse=not dry_run)
         if slurm:
             warnings = (*plan.warnings, *unseen_gpus(read, plan, cluster))
             plan = replace(plan, warnings=warnings)
-        export.refuse_overwriting(read, plan.runs)
+        try:
+            export.refuse_overwriting(read, plan.runs)
+        except LawdslError as error:
+            if not dry_run:
+                raise
+            refusals += error.diagnostics
         planned = plan.to_json()
         if not as_json:
             show_plan(planned, console())
@@ -175,9 +186,27 @@ def run(
             return submit_runs(read, plan, policy, jobs, options, as_json=as_json)
         done = None if dry_run else _run_sweep(read, plan, engine, node, listener, quiet or as_json)
     if done is None:
-        result = {"plan": planned}
-        return finish("run", result, plan.warnings, ok=True, as_json=as_json, show=lambda: None)
+        return _finish_plan(planned, plan.warnings, (*refusals, *plan.errors), as_json=as_json)
     return _finish(sweep, planned, plan.warnings, *done, as_json=as_json)
+
+
+def _finish_plan(
+    plan: dict[str, Any],
+    warnings: Sequence[Diagnostic],
+    errors: Sequence[Diagnostic],
+    *,
+    as_json: bool,
+) -> int:
+    """End a command that was to print the plan alone; return the exit code: 3 if it cannot start."""
+    code = finish(
+        "run",
+        {"plan": plan},
+        (*warnings, *errors),
+        ok=not errors,
+        as_json=as_json,
+        show=lambda: None,
+    )
+    return 3 if errors else code
 
 
 def _run_sweep(
@@ -345,14 +374,24 @@ def _machines(
     jobs_per_gpu: int,
     policy: Policy,
     reuse_workers: bool,
+    refusals: list[Diagnostic] | None,
 ) -> Iterator[tuple[Machine, int, local.LocalEngine | ray.RayEngine]]:
-    """The machine or the cluster, the number of runs at once, and the engine that executes them."""
+    """The machine or the cluster, the number of runs at once, and the engine that executes them.
+
+    Errors about this machine are added to `refusals`, and raised where that is None.
+    """
     from lawdsl.runners.sweeps import local, machine, workers
 
     hows = set(sweep.how.values())
     if address is None:
         local_machine = machine.this_machine()
-        at_once = machine.at_once(local_machine, hows, jobs, jobs_per_gpu)
+        try:
+            at_once = machine.at_once(local_machine, hows, jobs, jobs_per_gpu)
+        except LawdslError as error:
+            if refusals is None:
+                raise
+            refusals += error.diagnostics
+            at_once = jobs or 1
         local_engine = local.LocalEngine(
             local_machine, at_once, policy, workers.WORKER, reuse=reuse_workers
         )

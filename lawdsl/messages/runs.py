@@ -154,6 +154,12 @@ SWEEPS: dict[str, Message] = {
         "Sharding needs several processes, a micro-batch has at most the rows of a process, and a "
         "log is written once. The runs are made as if the setting were left out.",
     ),
+    "R0146": Message(
+        "models that take too long to inspect",
+        "Before a sweep starts, a process loads torch and counts what the models allocate: seconds "
+        "for a small model, half a minute for one of 4 billion parameters. It is stopped after ten "
+        "minutes a model. Counts are cached, so a second try goes on from there.",
+    ),
 }
 
 MODELS: dict[str, Message] = {

@@ -43,6 +43,10 @@ def show_plan(plan: Mapping[str, Any], out: Console) -> None:
         )
     headers = ("model", "N", "runs", "to do", "tokens", "FLOP", "time on its own", "memory")
     show_rows(headers, (_of_model(name, runs) for name in _models(runs)), out)
+    for name in _models(runs):
+        if why := next((run["memory_unknown"] for run in runs if run["model"] == name), None):
+            text = f"the memory of {name} is unknown; counting its passes failed: {why}"
+            out.print(Text(printable(text)), soft_wrap=True)
     out.print()
     of_corpora = ("corpus", "tokens", "needed at most", "passes", "allowed")
     show_rows(of_corpora, map(_supply, plan["corpora"]), out)

@@ -52,6 +52,7 @@ class ModelFacts:
         experts: the experts of a mixture of experts.
         memory: what its passes allocate, by whether activations are checkpointed; empty where that
             was not counted, or cannot be.
+        uncounted: why it cannot be; empty where it can, or was not tried.
     """
 
     fingerprint: str
@@ -66,6 +67,7 @@ class ModelFacts:
     dropout: Mapping[str, float] = field(default_factory=dict)
     experts: Experts | None = None
     memory: Mapping[bool, MemoryProfile] = field(default_factory=dict)
+    uncounted: str = ""
 
     @property
     def tied(self) -> bool:

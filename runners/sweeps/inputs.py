@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.optional_packages import needs
+from lawdsl.core.optional_packages import missing, needs
 
 from ..corpora.corpus import mixed_tokenizers, open_corpus
 from ..run.memory import MemoryProfile
@@ -21,6 +21,7 @@ from ..run.model_facts import Experts, ModelFacts
 from .machine import Machine, resolved_precision
 from .sweep import Sweep
 
+INSPECT_SECONDS = 600.0  # a model: one of 4 billion parameters takes 30 on a machine that is free
 INSPECT = (sys.executable, "-m", "lawdsl.runners.sweeps.inspecting")
 
 Source = str | Mapping[str, Any]  # the folder of a model, or a configuration
@@ -81,6 +82,7 @@ def inputs_of(
     corpora = _corpora(sweep, "corpora", folders, problems)
     validation = _corpora(sweep, "validation", sweep.validation, problems)
     problems += _trained_on(sweep, corpora, validation)
+    problems += _missing_packages(sweep)
     sources: list[Source] = [m.folder or m.config or {} for m in sweep.models.values()]
     try:
         passes = [_passes(sweep, name, machine) for name in sweep.models]
@@ -97,6 +99,14 @@ def inputs_of(
     if problems:
         raise LawdslError(problems)
     return SweepInputs(corpora, validation, models)
+
+
+def _missing_packages(sweep: Sweep) -> Iterator[Diagnostic]:
+    """The package of a log that runs are to write, if it is not installed."""
+    if any("wandb" in (how.log or ()) for how in sweep.how.values()) and missing("wandb"):
+        help = "pip install 'lawdsl[wandb]', or leave wandb out of `log`"
+        place = f"{sweep.path}: run.log"
+        yield Diagnostic("R0101", "wandb cannot be imported", place=place, help=help)
 
 
 def _passes(sweep: Sweep, model: str, machine: Machine | None) -> dict[str, Any] | None:
@@ -123,12 +133,21 @@ def describe(
         The facts, in that order.
 
     Raises:
-        LawdslError: packages are missing (R0101), or with why models cannot be used.
+        LawdslError: packages are missing (R0101), or with why models cannot be used; the process
+            takes longer than is allowed (R0146).
         RuntimeError: the process failed.
     """
     needs("torch", "transformers")
     requests = list(zip(sources, passes or [None] * len(sources), strict=True))
-    done = subprocess.run(INSPECT, input=json.dumps(requests), capture_output=True, text=True)
+    limit = INSPECT_SECONDS * max(1, len(requests))
+    try:
+        done = subprocess.run(
+            INSPECT, input=json.dumps(requests), capture_output=True, text=True, timeout=limit
+        )
+    except subprocess.TimeoutExpired:
+        message = f"the models were not inspected within {limit:,.3g} s"
+        help = "run it again when the machine is less busy; what was counted until then is kept"
+        raise LawdslError(Diagnostic("R0146", message, help=help)) from None
     if done.returncode != 0:
         raise RuntimeError(f"models could not be looked at:\n{done.stderr}")
     # libraries may print too; the answer is the last line
@@ -146,7 +165,10 @@ def describe(
     ]
     if mistakes:
         raise LawdslError(mistakes)
-    return [_facts(answer["facts"], answer["memory"]) for answer in answers]
+    return [
+        _facts(answer["facts"] | {"uncounted": answer["uncounted"]}, answer["memory"])
+        for answer in answers
+    ]
 
 
 def _facts(plain: dict[str, Any], memory: Sequence[Mapping[str, Any]] | None) -> ModelFacts:

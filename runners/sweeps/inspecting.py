@@ -16,6 +16,8 @@ from lawdsl.core.diagnostics import LawdslError
 
 from ..run.memory import PassSettings
 
+MAX_REASON = 120  # characters of the error of a library that are shown
+
 
 def answer(source: str | dict[str, Any], passes: Mapping[str, Any] | None) -> dict[str, Any]:
     """The facts of one model, or why it cannot be used."""
@@ -23,29 +25,37 @@ def answer(source: str | dict[str, Any], passes: Mapping[str, Any] | None) -> di
 
     try:
         facts = inspect(source)
+        coefficient = facts.experts.router_loss if facts.experts else 0.0
+        memory, uncounted = _memory(source, passes, coefficient)
     except LawdslError as error:
         return {"mistakes": [d.to_json() for d in error.diagnostics]}
-    coefficient = facts.experts.router_loss if facts.experts else 0.0
-    return {"facts": asdict(facts), "memory": _memory(source, passes, coefficient)}
+    return {"facts": asdict(facts), "memory": memory, "uncounted": uncounted}
 
 
 def _memory(
     source: str | dict[str, Any], passes: Mapping[str, Any] | None, router_loss: float
-) -> list[dict[str, Any]] | None:
-    """The memory profiles that are asked for, without checkpointed activations first.
+) -> tuple[list[dict[str, Any]] | None, str]:
+    """The memory profiles that are asked for, without checkpointed activations first; else why not.
 
     Args:
         router_loss: that of the model's configuration, unless the passes state another one.
+
+    Raises:
+        LawdslError: the passes fail, and so would training: numbers of the configuration do not
+            agree (R0302).
     """
+    from ..training.configurations import check_numbers
     from ..training.memory_profiles import profiles_of
 
     if passes is None:
-        return None
+        return None, ""
     try:
         profiles = profiles_of(source, PassSettings(**{"router_loss": router_loss} | dict(passes)))
-    except Exception:  # a family whose shapes depend on its numbers fails in any way
-        return None
-    return [asdict(profiles[checkpointed]) for checkpointed in (False, True)]
+    except Exception as error:  # a family whose shapes depend on its numbers fails in any way
+        check_numbers(source)
+        lines = str(error).splitlines() or [type(error).__name__]
+        return None, lines[0][:MAX_REASON]
+    return [asdict(profiles[checkpointed]) for checkpointed in (False, True)], ""
 
 
 if __name__ == "__main__":

@@ -9,7 +9,18 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic
 
 from ..run.disk import bytes_text
-from ..run.memory import RESERVE, Placement, checkpoint_copy_bytes, plan_step, step_bytes
+from ..run.memory import (
+    GRADIENT,
+    MOMENTS,
+    RESERVE,
+    WEIGHT,
+    MemoryProfile,
+    Placement,
+    StepPlan,
+    checkpoint_copy_bytes,
+    plan_step,
+    step_bytes,
+)
 from ..run.model_facts import ModelFacts
 from ..spec import ExecutionConfig, Training
 from .machine import Machine
@@ -29,6 +40,8 @@ class RunMemory:
         checkpointed: whether layers store their inputs alone.
         on_gpu: whether it is a GPU's memory.
         is_bound: whether the bytes are an upper bound, since the model is compiled.
+        state: bytes of weights, gradients and moments, which no micro-batch changes.
+        change: what to change in [run] so that it fits; empty where it does, and where nothing helps.
     """
 
     bytes: int
@@ -38,6 +51,8 @@ class RunMemory:
     checkpointed: bool
     on_gpu: bool
     is_bound: bool = False
+    state: int = 0
+    change: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The estimate as plain data; the keys are stable."""
@@ -96,10 +111,63 @@ def run_memory(
     checkpointed, eager = compiled or step.checkpointed, replace(placement, compiled=False)
     smallest = step_bytes(facts.memory[checkpointed], rows, step.micro, eager)
     needed, certain = step.bytes, int((1 - ESTIMATE_ERROR) * min(smallest, step.bytes))
+    state = (WEIGHT + GRADIENT + MOMENTS) * facts.memory[step.checkpointed].held
     if not on_gpu:
         copies = 2 * checkpoint_copy_bytes(facts.parameters)
-        needed, certain = (how.processes_per_node * each for each in (max(needed, copies), certain))
-    return RunMemory(needed, certain, available, step.micro, step.checkpointed, on_gpu, compiled)
+        needed, certain, state = (
+            how.processes_per_node * each for each in (max(needed, copies), certain, state)
+        )
+        share = None if available is None else available // how.processes_per_node
+        if share is not None and copies > share:
+            share = 0
+    change = ""
+    if share is not None and available is not None and needed > available:
+        change = _change_that_fits(facts.memory, rows, placement, step, share)
+    return RunMemory(
+        bytes=needed,
+        at_least=certain,
+        available=available,
+        micro=step.micro,
+        checkpointed=step.checkpointed,
+        on_gpu=on_gpu,
+        is_bound=bool(compiled),
+        state=state,
+        change=change,
+    )
+
+
+def _change_that_fits(
+    profiles: Mapping[bool, MemoryProfile],
+    rows: int,
+    placement: Placement,
+    step: StepPlan,
+    share: int,
+) -> str:
+    """The settings of [run] with which a step fits: the largest micro-batch, better not checkpointed.
+
+    All rows at once may take less than some of them: in a step of several micro-batches the
+    gradients of the earlier ones exist beside the activations.
+
+    Args:
+        profiles: the passes of the model, by whether activations are checkpointed.
+        rows: of one process, in a step.
+        placement: where and how.
+        step: what does not fit.
+        share: bytes that one process may allocate.
+
+    Returns:
+        The settings; empty where nothing fits.
+    """
+    for checkpointed in dict.fromkeys((step.checkpointed, True)):
+        for micro in range(rows, 0, -1):
+            if rows % micro:
+                continue
+            if step_bytes(profiles[checkpointed], rows, micro, placement) <= share:
+                changes = [f"micro_batch = {micro}"] if micro != step.micro else []
+                if checkpointed != step.checkpointed:
+                    changes.append("checkpoint_activations = true")
+                return " and ".join(changes)
+    return ""
 
 
 def memory_problems(
@@ -133,6 +201,7 @@ def memory_problems(
             f" {what} has {bytes_text(memory.available)}",
             "error" if fails else "warning",
             place=f"{location}: models.{name}",
+            notes=_fixed_part(memory) if memory.bytes > memory.available else (),
             help=_advice(memory, fails, at_once),
         )
 
@@ -140,8 +209,19 @@ def memory_problems(
 def _advice(memory: RunMemory, fails: bool, jobs: int) -> str:
     if not fails and jobs > 1:
         return "lower --jobs, or micro_batch in [run]"
-    if memory.micro > 1:
-        return f"a smaller micro_batch in [run], such as {max(1, memory.micro // 2)}"
-    if not memory.checkpointed:
-        return "checkpoint_activations = true in [run], or shorter sequences"
-    return "more processes with sharded = true in [run], or shorter sequences"
+    if memory.change:
+        return f"{memory.change} in [run]"
+    if memory.on_gpu:
+        return "more processes with sharded = true in [run], a smaller model, or a larger GPU"
+    if memory.available is not None and memory.state > memory.available:
+        return "a smaller model, or a host with more memory"
+    return "a smaller model, shorter sequences, or a host with more memory"
+
+
+def _fixed_part(memory: RunMemory) -> tuple[str, ...]:
+    """What no setting of a micro-batch changes, where none helps."""
+    if memory.change or not memory.state:
+        return ()
+    return (
+        f"weights, gradients and moments alone take {bytes_text(memory.state)}, with any micro_batch",
+    )

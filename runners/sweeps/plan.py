@@ -50,6 +50,7 @@ class PlannedRun:
         seconds: that remain, estimated; 0 for a run that is done.
         begins: the last step that is not trained, since it is the stable run's; 0 without one.
         memory: that it takes; None where it cannot be estimated.
+        uncounted: why not, where the model is the cause.
     """
 
     order: RunOrder
@@ -60,6 +61,7 @@ class PlannedRun:
     seconds: float
     begins: int = 0
     memory: RunMemory | None = None
+    uncounted: str = ""
 
     @property
     def label(self) -> str:
@@ -118,6 +120,7 @@ class Plan:
         disk: bytes that are needed, at most, of those that are free.
         free: bytes.
         warnings: what is to be known before it starts.
+        errors: why it cannot start; of a plan that is to be printed alone.
     """
 
     name: str
@@ -131,6 +134,7 @@ class Plan:
     disk: int
     free: int
     warnings: tuple[Diagnostic, ...] = ()
+    errors: tuple[Diagnostic, ...] = ()
 
     @property
     def to_do(self) -> list[PlannedRun]:
@@ -165,6 +169,7 @@ class Plan:
                     "flop": run.flops,
                     "seconds": run.seconds,
                     "memory": run.memory and run.memory.to_json(),
+                    "memory_unknown": run.uncounted or None,
                 }
                 for run in self.runs
             ],
@@ -180,6 +185,8 @@ def plan_of(
     machine: Machine,
     jobs: int,
     jobs_per_gpu: int = 1,
+    *,
+    refuse: bool = True,
 ) -> Plan:
     """Plan what remains of a sweep, and estimate its cost.
 
@@ -190,6 +197,7 @@ def plan_of(
         machine: its cores and GPUs.
         jobs: the number of runs at once.
         jobs_per_gpu: the number of them that share a GPU.
+        refuse: whether errors are raised; else the plan has them.
 
     Returns:
         The plan.
@@ -213,13 +221,16 @@ def plan_of(
     room = disk_space_problems(
         needed, _certain_bytes(unfinished, inputs), available, str(sweep.folder)
     )
-    supplies = _corpus_demands(sweep, inputs, orders)
+    supplies, too_small = _corpus_demands(sweep, inputs, orders)
     memory = memory_problems(
         {run.order.run.model.name: run.memory for run in unfinished}, jobs, str(sweep.path)
     )
-    problems = [*_lacking_precision(sweep, unfinished, machine), *([room] if room else []), *memory]
-    if errors := [problem for problem in problems if problem.severity == "error"]:
+    precision = _lacking_precision(sweep, unfinished, machine)
+    problems = [*too_small, *precision, *([room] if room else []), *memory]
+    errors = tuple(problem for problem in problems if problem.severity == "error")
+    if errors and refuse:
         raise LawdslError(errors)
+    warnings = [problem for problem in problems if problem.severity != "error"]
     return Plan(
         name=sweep.name,
         folder=sweep.folder,
@@ -231,7 +242,8 @@ def plan_of(
         seconds=_makespan([run.seconds for run in queue], jobs, _precedence(queue)),
         disk=needed,
         free=available,
-        warnings=(*model_warnings(sweep, inputs), *unused_settings(sweep), *problems),
+        warnings=(*model_warnings(sweep, inputs), *unused_settings(sweep), *warnings),
+        errors=errors,
     )
 
 
@@ -263,7 +275,8 @@ def _plan_run(
     fraction_left = steps_left / (training.steps - begins)
     seconds = fraction_left * flops / speeds[model] + START * (fraction_left > 0)
     memory = run_memory(inputs.models[model], training, order.how, machine, jobs_per_gpu)
-    return PlannedRun(order, folder, run_state, trained, flops, seconds, begins, memory)
+    uncounted = inputs.models[model].uncounted
+    return PlannedRun(order, folder, run_state, trained, flops, seconds, begins, memory, uncounted)
 
 
 def _estimated_speeds(
@@ -314,8 +327,8 @@ def _lacking_precision(
 
 def _corpus_demands(
     sweep: Sweep, inputs: SweepInputs, orders: Sequence[RunOrder]
-) -> tuple[CorpusDemand, ...]:
-    """What is needed of each corpus that is used, if it has that much."""
+) -> tuple[tuple[CorpusDemand, ...], list[Diagnostic]]:
+    """What is needed of each corpus that is used, and an error for each that has not that much."""
     largest: dict[str, CorpusDemand] = {}
     short: dict[str, list[RunOrder]] = {}
     for order in orders:
@@ -333,9 +346,8 @@ def _corpus_demands(
                 largest[name] = supply
             if epochs > source.max_epochs:
                 short.setdefault(name, []).append(order)
-    if short:
-        raise LawdslError(_too_small(sweep, largest[name], runs) for name, runs in short.items())
-    return tuple(largest[name] for name in inputs.corpora if name in largest)
+    errors = [_too_small(sweep, largest[name], runs) for name, runs in short.items()]
+    return tuple(largest[name] for name in inputs.corpora if name in largest), errors
 
 
 def _too_small(sweep: Sweep, supply: CorpusDemand, orders: Sequence[RunOrder]) -> Diagnostic:

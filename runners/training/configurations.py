@@ -65,6 +65,37 @@ def configuration(source: Source) -> PretrainedConfig:
         return AutoConfig.for_model(kind, **plain)
 
 
+def check_numbers(source: Source) -> None:
+    """Refuse a configuration whose numbers of heads or of experts do not agree.
+
+    transformers takes it, and its first pass ends with an error about shapes. Not every family uses
+    each of these numbers, so this is for models whose pass has failed.
+
+    Args:
+        source: the folder of the model, or its configuration as plain data.
+
+    Raises:
+        LawdslError: with the names of the entries, R0302.
+    """
+    config = configuration(source).get_text_config()
+
+    def number(name: str) -> int:
+        value = getattr(config, name, None)
+        return value if isinstance(value, int) else 0
+
+    heads, groups = number("num_attention_heads"), number("num_key_value_heads")
+    if heads and groups and heads % groups:
+        why = f"num_attention_heads = {heads} is no multiple of num_key_value_heads = {groups}"
+        help = f"num_key_value_heads = {heads}, or a divisor of it, in the configuration"
+        raise refused("R0302", source, why, help=help)
+    used = number("num_experts_per_tok")
+    for name in ("num_experts", "num_local_experts", "n_routed_experts"):
+        if 0 < number(name) < used:
+            why = f"num_experts_per_tok = {used} is more than {name} = {number(name)}"
+            help = f"num_experts_per_tok = {number(name)} at most in the configuration"
+            raise refused("R0302", source, why, help=help)
+
+
 def plain_of(source: Source) -> dict[str, Any]:
     """A configuration as plain data of one's own, which may be changed.
 
