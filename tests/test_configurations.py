@@ -10,8 +10,14 @@ import torch
 from test_models import DROPPED, GPT2, GROUPED, SMALL
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.runners.sweeps.inspecting import answer
 from lawdsl.runners.training import models
-from lawdsl.runners.training.configurations import configuration, without_randomness
+from lawdsl.runners.training.configurations import (
+    check_numbers,
+    configuration,
+    without_randomness,
+)
 
 SIZED = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 256}
 DEFAULTS: dict[str, tuple[dict[str, Any], set[str]]] = {
@@ -178,3 +184,30 @@ def test_the_loss_of_a_router_is_named():
 def test_a_dense_model_has_no_experts(model: str):
     facts = models.inspect(SMALL | {"model_type": model, "num_key_value_heads": 2})
     assert facts.experts is None and facts.active == facts.non_embedding
+
+
+def test_numbers_that_do_not_agree_are_named_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """transformers takes them, and the first pass fails with shapes alone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+    config = SIZED | {"model_type": "qwen2_moe", "intermediate_size": 64} | experts
+    (found,) = answer(config, {"sequence": 32, "precision": "float32"})["mistakes"]
+    said = "num_attention_heads = 2 is no multiple of num_key_value_heads = 16"
+    assert (
+        found["code"] == "R0302" and said in found["message"] and "configuration" in found["help"]
+    )
+    config |= {"num_key_value_heads": 2}
+    check_numbers(config)
+    with pytest.raises(LawdslError, match="num_experts_per_tok = 8 is more than num_experts = 4"):
+        check_numbers(config | {"num_experts_per_tok": 8})
+
+
+def test_other_reasons_why_memory_is_unknown_are_those_of_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    config = SIZED | {"model_type": "llama", "intermediate_size": 64, "head_dim": 3}
+    found = answer(config, {"sequence": 32, "precision": "float32"})
+    assert found["memory"] is None and 0 < len(found["uncounted"]) <= 120

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 import sweeps
+from rich.console import Console
 from sweeps import TEXT, made
 from test_memory import PROFILES
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.reporting.runs import show_plan
 from lawdsl.runners.run.model_facts import ModelFacts
 from lawdsl.runners.spec import (
     CorpusSpec,
@@ -176,6 +179,51 @@ def test_what_cannot_fit_is_refused_with_a_way_out(tmp_path: Path):
     assert "a run of small takes at least 16.1 GB with micro_batch = 1" in first.message
     assert first.message.endswith("a GPU has 16 GB")
     assert first.help.startswith("more processes with sharded = true")
+
+
+@pytest.mark.parametrize(
+    ("line", "gigabytes", "help"),
+    [
+        ("threads = 1", 30, "micro_batch = 1 in [run]"),
+        ("threads = 1", 20, "checkpoint_activations = true in [run]"),
+        # all rows at once need no second copy of the gradients
+        ("micro_batch = 1\ncheckpoint_activations = true", 16.1, "micro_batch = 4 in [run]"),
+        ("micro_batch = 2", 16.1, "micro_batch = 4 and checkpoint_activations = true in [run]"),
+        ("threads = 1", 15, "a smaller model, or a host with more memory"),
+        ("processes = 2", 25, "a smaller model, or a host with more memory"),
+    ],
+)
+def test_advice_about_memory_is_what_makes_a_run_fit(
+    line: str, gigabytes: float, help: str, tmp_path: Path
+):
+    """Where nothing does, the part is named that no micro-batch changes."""
+    path = made(tmp_path, sweeps.with_lines(TEXT, run=line))
+    host = Machine(2, {}, host_bytes=int(gigabytes * 10**9))
+    with pytest.raises(LawdslError) as error:
+        plan(path, host)
+    first = error.value.diagnostics[0]
+    assert (first.code, first.help) == ("R0125", help)
+    state = 32 if "processes" in line else 16
+    fixed = (f"weights, gradients and moments alone take {state} GB, with any micro_batch",)
+    assert first.notes == (() if "[run]" in help else fixed)
+    if "[run]" not in help:
+        return
+    changed = help.removesuffix(" in [run]").replace(" and ", "\n")
+    names = [setting.partition(" = ")[0] for setting in changed.splitlines()]
+    kept = [old for old in line.splitlines() if old.partition(" = ")[0] not in names]
+    path = made(tmp_path, sweeps.with_lines(TEXT, run="\n".join([changed, *kept])))
+    assert {d.severity for d in plan(path, host).warnings} <= {"warning"}
+    memory = plan(path, host).runs[0].memory
+    assert memory is not None and memory.bytes <= gigabytes * 10**9
+
+
+def test_a_model_whose_passes_cannot_be_counted_is_said_with_the_reason(tmp_path: Path):
+    found = plan(made(tmp_path), V100, {"memory": {}, "uncounted": "shapes depend on data"})
+    shown = io.StringIO()
+    show_plan(found.to_json(), Console(file=shown, width=120))
+    assert (
+        "the memory of small is unknown, and its runs may fail: shapes depend" in shown.getvalue()
+    )
 
 
 def test_runs_that_may_not_fit_are_warned_of(tmp_path: Path):

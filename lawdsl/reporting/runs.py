@@ -45,7 +45,7 @@ def show_plan(plan: Mapping[str, Any], out: Console) -> None:
     show_rows(headers, (_of_model(name, runs) for name in _models(runs)), out)
     for name in _models(runs):
         if why := next((run["memory_unknown"] for run in runs if run["model"] == name), None):
-            text = f"the memory of {name} is unknown; counting its passes failed: {why}"
+            text = f"the memory of {name} is unknown, and its runs may fail: {why}"
             out.print(Text(printable(text)), soft_wrap=True)
     out.print()
     of_corpora = ("corpus", "tokens", "needed at most", "passes", "allowed")
