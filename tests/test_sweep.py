@@ -14,9 +14,10 @@ import sweeps
 from sweeps import TEXT, made, sweep_in
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.runners.spec import RunOrder, read_order, write_order
+from lawdsl.runners.spec import ExecutionConfig, RunOrder, read_order, write_order
 from lawdsl.runners.sweeps import file as sweep_file
 from lawdsl.runners.sweeps import inputs
+from lawdsl.runners.sweeps.file_errors import SCHEDULES
 from lawdsl.runners.sweeps.grid import folder_of, orders_of
 from lawdsl.runners.sweeps.inputs import describe, inputs_of
 from lawdsl.runners.sweeps.sweep import Sweep, read_sweep
@@ -34,6 +35,16 @@ def mistakes(folder: Path, text: str) -> list[Diagnostic]:
 def orders(folder: Path, text: str = TEXT) -> dict[str, RunOrder]:
     """Label -> order, of a sweep in a folder."""
     return {order.label: order for order in orders_of(*sweep_in(folder, text))}
+
+
+def test_the_page_of_runs_has_all_keys():
+    page = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
+    runs = page.partition("## Keys of [run]")[2].partition("\n## ")[0]
+    assert [key for key in ExecutionConfig.model_fields if f"`{key}`" not in runs] == []
+    evaluations = page.partition("## Evaluations")[2].partition("\n## ")[0]
+    for name, kind in SCHEDULES.items():
+        (line,) = [x for x in evaluations.splitlines() if f'`schedule = "{name}"`' in x]
+        assert [key for key in kind.model_fields if f"`{key} = " not in line] == []
 
 
 def test_an_inspection_of_models_has_a_time_limit(monkeypatch: pytest.MonkeyPatch):
