@@ -188,7 +188,8 @@ def _branch_problems(run: Training, branching: Branching) -> Iterator[Diagnostic
         location = LOCATION
         help = "shorten training.warmup, or leave this branch out"
     else:
-        help = f"shorten the decay: {_steps_text(room)} of this branch come after its warm-up"
+        parts = "decay or training.warmup" if run.warmup else "decay"
+        help = f"shorten the {parts}: {_steps_text(room)} of this branch come after its warm-up"
     message = (
         f"the branch of {run.steps:,} steps: a warm-up over {run.warmup:,} steps and a decay over"
         f" {run.decay:,}, of {run.steps:,}"
