@@ -204,6 +204,7 @@ def test_numbers_that_do_not_agree_are_named_before_training(
         check_numbers(config | {"num_experts_per_tok": 8})
 
 
+@pytest.mark.slow
 def test_other_reasons_why_memory_is_unknown_are_those_of_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
