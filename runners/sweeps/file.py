@@ -79,7 +79,7 @@ def _number(value: object, is_valid: Callable[[Fraction], bool], expected: str) 
         ValueError: it is none, or not in the range.
     """
     try:
-        written = exact_share(value)
+        written = str(exact_share(value))
         inside = is_valid(Fraction(written))
     except ValueError:
         inside = False

@@ -45,7 +45,7 @@ def setting_errors(
         larger = -(-batch // processes) * processes
         yield Diagnostic(
             "R0502",
-            f"{processes} processes cannot share a batch of {batch:,} rows evenly",
+            f"{processes} processes cannot share a batch of {batch:,} row{'' if batch == 1 else 's'} evenly",
             place=_place("processes", number, model),
             help=f"processes = {fewer}, or batch = {larger} in [training]",
         )

@@ -47,7 +47,8 @@ def unused_settings(sweep: Sweep) -> Iterator[Diagnostic]:
         if how.sharded and how.processes == 1:
             found.append(("sharded = true: its runs have one process", "give them `processes`"))
         if how.micro_batch is not None and how.micro_batch > rows:
-            message = f"micro_batch = {how.micro_batch}: a process has {rows:,} rows of each batch"
+            share = "1 row" if rows == 1 else f"{rows:,} rows"
+            message = f"micro_batch = {how.micro_batch}: a process has {share} of each batch"
             found.append((message, f"micro_batch = {rows}, or leave it out"))
         for log, count in Counter(how.log or ()).items():
             if count > 1:
