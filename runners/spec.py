@@ -197,7 +197,9 @@ class ExecutionConfig(Record):
     @model_validator(mode="after")
     def _evenly_shared(self) -> ExecutionConfig:
         if self.processes % self.nodes:
-            raise ValueError(f"{self.nodes} nodes cannot share {self.processes} processes evenly")
+            raise ValueError(
+                f"processes = {self.processes} is not a multiple of nodes = {self.nodes}"
+            )
         return self
 
     @property

@@ -330,4 +330,4 @@ def test_processes_that_nodes_cannot_share_are_a_mistake_in_the_sweep(tmp_path: 
     path = made(tmp_path, with_lines(TEXT, run="processes = 3\nnodes = 2"))
     with pytest.raises(LawdslError) as error:
         read_sweep(path)
-    assert "2 nodes cannot share 3 processes" in str(error.value)
+    assert "processes = 3 is not a multiple of nodes = 2" in str(error.value)

@@ -106,7 +106,7 @@ def at_once(
             continue
         if needed > len(machine.gpus):
             message = f"a run takes {counted(needed, 'GPU')}, this machine has {len(machine.gpus)}"
-            help = 'set run.processes and run.device = "cpu" as the machine is'
+            help = 'lower run.processes, or set run.device = "cpu"'
             raise LawdslError(Diagnostic("R0112", message, help=help))
         limits.append(len(machine.gpus) * jobs_per_gpu // needed)
     return jobs or max(1, min(limits, default=1))

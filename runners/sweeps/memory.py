@@ -111,7 +111,7 @@ def run_memory(
     checkpointed, eager = compiled or step.checkpointed, replace(placement, compiled=False)
     smallest = step_bytes(facts.memory[checkpointed], rows, step.micro, eager)
     needed, certain = step.bytes, int((1 - ESTIMATE_ERROR) * min(smallest, step.bytes))
-    state = (WEIGHT + GRADIENT + MOMENTS) * facts.memory[step.checkpointed].held
+    state = (WEIGHT + GRADIENT + MOMENTS) * facts.memory[step.checkpointed].local
     if not on_gpu:
         copies = 2 * checkpoint_copy_bytes(facts.parameters)
         needed, certain, state = (
