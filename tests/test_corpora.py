@@ -47,7 +47,7 @@ from lawdsl.runners.corpora.tokenizer import load_tokenizer
 from lawdsl.runners.corpora.writer import Writer
 
 ROOT = Path(__file__).resolve().parent.parent
-RECIPE = ROOT / "runners" / "recipes" / "debian"
+RECIPES = ROOT / "runners" / "recipes"
 
 
 @pytest.fixture(scope="module")
@@ -701,15 +701,28 @@ def test_a_tokenizer_of_no_text_is_refused(tmp_path: Path):
 # ---- the recipe
 
 
-def test_the_recipe_makes_the_corpora_that_its_sweeps_read():
-    script = (RECIPE / "make.sh").read_text(encoding="utf-8")
+@pytest.mark.parametrize("recipe", ["debian", "four_domains", "law_and_schedule"])
+def test_a_recipe_makes_the_corpora_that_its_sweeps_read(recipe: str):
     made = {
-        f"../../../runs/debian/corpora/{pair.split('=')[0]}"
+        f"../../../runs/{path.parent.name}/corpora/{part}"
+        for path in RECIPES.glob("*/make.sh")
+        for part in _parts(path.read_text(encoding="utf-8"))
+    }
+    script = (RECIPES / recipe / "make.sh").read_text(encoding="utf-8")
+
+    for path in (RECIPES / recipe).glob("*.toml"):
+        sweep = tomllib.loads(path.read_text(encoding="utf-8"))
+        assert {*sweep["corpora"].values(), *sweep["validation"].values()} <= made
+        assert path.name in script or path.stem in script
+
+
+def _parts(script: str) -> set[str]:
+    """The corpora that a script makes, for each domain where it goes through several."""
+    parts = {
+        pair.split("=")[0]
         for pairs in re.findall(r"--split (\S+)", script)
         for pair in pairs.split(",")
     }
-
-    for name in ("base.toml", "cpt.toml"):
-        sweep = tomllib.loads((RECIPE / name).read_text(encoding="utf-8"))
-        assert {*sweep["corpora"].values(), *sweep["validation"].values()} <= made
-        assert f"lawdsl run $recipe/{name}" in script
+    domains = re.findall(r'^domains="(.*)"$', script, re.M)
+    names = domains[0].split() if domains else [""]
+    return {part.replace("$domain", name) for part in parts for name in names}

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from lawdsl.runners.recipes.debian.plain_text import from_html, from_info, from_pod
+from lawdsl.runners.recipes.debian.plain_text import (
+    from_html,
+    from_info,
+    from_pod,
+    without_pod,
+)
 from lawdsl.runners.recipes.debian.roff import from_roff
 
 ROFF = {
@@ -50,3 +55,10 @@ def test_pod_keeps_what_is_outside_the_program():
     page = "no();\n\n=head1 NAME\n\nB<a> - see L<the page|b> E<lt> C<< c >>\n\n=cut\n\nno();\n"
 
     assert from_pod(page) == "NAME\n\na - see the page < c\n"
+
+
+def test_a_program_is_kept_without_its_pod_and_its_end():
+    page = "use A;\n\n=head1 NAME\n\nno\n\n=cut\n\nb();\n__END__\nno\n"
+
+    assert without_pod(page) == "use A;\n\nb();\n"
+    assert without_pod("a = b;\n=pod\n\nno\n") == "a = b;\n"

@@ -1,11 +1,12 @@
-"""The text of the data set that ships, collected from a Debian machine with CPython's sources.
+"""The text of the data sets that ship, collected from a Debian machine with CPython's sources.
 
-    python -m lawdsl.runners.recipes.debian.collect_text FOLDER
+    python -m lawdsl.runners.recipes.debian.collect_text FOLDER [DOMAIN...]
 
-writes FOLDER/general.jsonl (manual pages, /usr/share/doc, info, perl's pod: English), code.jsonl
-(Python's standard library with its tests) and collected.json (what was read, by kind). Nothing but
-the standard library is needed. Files are read in the order of their names, so that two runs
-on one machine write the same bytes.
+writes a file for each domain and collected.json (what was read, by kind) into FOLDER. The domains
+are general (manual pages, /usr/share/doc, info, perl's pod: English) and code (Python's standard
+library with its tests), which are the default, c (the headers of C in /usr/include) and perl (the
+programs of perl's modules). Nothing but the standard library is needed. Files are read in the order
+of their names, so that two runs on one machine write the same bytes.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ import re
 import sys
 import sysconfig
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from .plain_text import from_html, from_info, from_pod
+from .plain_text import from_html, from_info, from_pod, without_pod
 from .roff import from_roff
 
 MIN_DOCUMENT_CHARACTERS = 200  # characters of a document
@@ -34,6 +35,7 @@ MAN = Path("/usr/share/man")
 DOC = Path("/usr/share/doc")
 INFO = Path("/usr/share/info")
 PERL = (Path("/usr/share/perl"), Path("/usr/share/perl5"))
+INCLUDE = Path("/usr/include")
 
 # thousands of pages of one vendor's command, all from one template
 MAN_LEFT_OUT = re.compile(r"gcloud")
@@ -46,17 +48,28 @@ DOC_NAMES = re.compile(
 DOC_LEFT_OUT = re.compile(r"changelog|\.(json|py|c|h|pl|sh|css|js|xml|svg|pem)$", re.IGNORECASE)
 # text dumped into a module, tables of characters, and what was installed later
 CODE_LEFT_OUT = ("site-packages", "dist-packages", "pydoc_data", "encodings", "__pycache__")
+# of two projects that would be most of it, one generated, the other C++
+C_LEFT_OUT = re.compile(r"node|llvm.*|clang.*|c\+\+")
+# tables of characters and of versions
+PERL_LEFT_OUT = re.compile(r"unicore/|Unicode/Collate/|CoreList|POSIX\.pod")
+MAX_PROGRAM_CHARACTERS = 200_000  # characters of a header or a module; longer ones are tables
 
 
-def main(folder: Path) -> None:
-    """Collect the text of this machine and write it into a folder, with counts and sizes."""
+def main(folder: Path, domains: Sequence[str] = ("general", "code")) -> None:
+    """Collect the text of this machine and write it into a folder, with counts and sizes.
+
+    Args:
+        folder: the folder, which is created.
+        domains: names in `DOMAINS`.
+
+    Raises:
+        KeyError: a domain that is not known.
+    """
+    collectors = {name: DOMAINS[name] for name in domains}
     folder.mkdir(parents=True, exist_ok=True)
-    collected = {
-        "system": _system(),
-        "python": platform.python_version(),
-        "general": write(folder / "general.jsonl", general()),
-        "code": write(folder / "code.jsonl", code()),
-    }
+    collected: dict[str, object] = {"system": _system(), "python": platform.python_version()}
+    for name, documents in collectors.items():
+        collected[name] = write(folder / f"{name}.jsonl", documents())
     text = json.dumps(collected, indent=2)
     (folder / "collected.json").write_text(text + "\n", encoding="utf-8")
     print(text)
@@ -118,6 +131,47 @@ def code() -> Iterator[tuple[str, str, str]]:
                 yield "tests" if "test" in str(inside) else "library", str(inside), text
 
 
+def c() -> Iterator[tuple[str, str, str]]:
+    """Kind, source and text of the headers of C."""
+    for path in files(INCLUDE):
+        inside = path.relative_to(INCLUDE)
+        if path.suffix == ".h" and not C_LEFT_OUT.fullmatch(inside.parts[0]):
+            kind = "kernel" if inside.parts[0] in ("linux", "asm-generic") else "libraries"
+            yield from program(kind, inside, text_of(path))
+
+
+def perl() -> Iterator[tuple[str, str, str]]:
+    """Kind, source and text of perl's modules, without their documentation."""
+    for folder in PERL:
+        for path in files(folder):
+            if path.suffix in (".pm", ".pl") and not PERL_LEFT_OUT.search(str(path)):
+                yield from program("modules", path, without_pod(text_of(path)))
+
+
+def program(kind: str, path: Path, text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield a program if its length is in range.
+
+    Args:
+        kind: the kind of the document.
+        path: its source.
+        text: its content.
+
+    Returns:
+        An iterator over at most one (kind, source, text).
+    """
+    if MIN_DOCUMENT_CHARACTERS <= len(text) <= MAX_PROGRAM_CHARACTERS:
+        yield kind, str(path), text
+
+
+DOMAINS: dict[str, Callable[[], Iterator[tuple[str, str, str]]]] = {
+    "general": general,
+    "code": code,
+    "c": c,
+    "perl": perl,
+}
+"""Domain -> the kind, source and text of its documents."""
+
+
 def document(kind: str, path: Path, text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the document if its length is in range and it is mostly English prose.
 
@@ -171,4 +225,4 @@ def _system() -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:] or ("general", "code"))

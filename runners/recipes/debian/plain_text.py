@@ -92,6 +92,14 @@ def from_pod(text: str) -> str:
     return "\n\n".join(lines) + "\n"
 
 
+def without_pod(text: str) -> str:
+    """The program in a perl module, without its documentation and what follows its end."""
+    program, _, _ = re.sub(r"^=[a-zA-Z].*?(^=cut\b.*?$|\Z)", "", text, flags=re.M | re.S).partition(
+        "\n__END__"
+    )
+    return re.sub(r"\n{3,}", "\n\n", program).strip("\n") + "\n"
+
+
 def _without_codes(text: str) -> str:
     text = re.sub(r"E<(\w+)>", lambda m: _POD_ENTITIES.get(m[1], ""), text)
     for _ in range(4):  # they nest
