@@ -39,6 +39,6 @@ lawdsl collect $recipe/mixtures.toml -o $made/four_domains.csv \
 for domain in code c perl; do
     lawdsl run $recipe/$domain.toml
 done
-lawdsl collect $recipe/code.toml $recipe/c.toml $recipe/perl.toml -o $made/three_curves.csv --with-step-0 \
+lawdsl collect $recipe/code.toml $recipe/c.toml $recipe/perl.toml -o $made/cross_domain.csv --with-step-0 \
     --note "Two small Qwen2 models, trained on four domains alike, then on English with each other one." \
     --note "Made by runners/recipes/four_domains/make.sh on a CPU core; its .toml files say how."
