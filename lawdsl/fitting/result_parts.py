@@ -33,6 +33,11 @@ class Parameter:
     at_bound: Annotated[str | None, OneOf("lower", "upper")] = None
     identified: bool = True
 
+    @property
+    def printed(self) -> float:
+        """The value, in the law's units; 0 on a bound at 0, which a fit approaches to exp(-60)."""
+        return 0.0 if self.at_bound and abs(self.value) < 1e-26 else self.value
+
 
 @dataclass(frozen=True)
 class Intervals:

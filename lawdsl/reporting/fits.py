@@ -122,7 +122,7 @@ def _cell(part: Fit, name: str) -> str:
         return f"{fixed.value:.4g}" + (" (fixed)" if fixed.formula is None else "")
     p = part.parameters[name]
     if p.at_bound:
-        return f"{p.value:.4g} ({p.at_bound} bound)"
+        return f"{p.printed:.4g} ({p.at_bound} bound)"
     if not p.identified:
         return f"{p.value:.4g} {UNIDENTIFIED_MARK}"
     return value_with_error(p.value, part.intervals.errors.get(name, math.nan))

@@ -261,7 +261,8 @@ def _show_parameters(fit: Fit, out: Console) -> None:
         notes += [] if p.identified else ["not identified"]
         error = f"± {intervals.errors[name]:.2g}" if name in intervals.errors else ""
         ends = intervals.ends.get(name)
-        rows.append((name, p.value, error, interval_text(*ends) if ends else "", ", ".join(notes)))
+        cells = error, interval_text(*ends) if ends else "", ", ".join(notes)
+        rows.append((name, p.printed, *cells))
     for name, h in fit.held.items():
         note = "fixed" if h.formula is None else f"= {h.formula}"
         ends = intervals.ends.get(name)
