@@ -55,10 +55,10 @@ CASES = {
         "fit dcpt.share laws/data/c4_share.csv",
     ],
     "fits": [
-        'fit mixing.m4 laws/data/python_from_manuals.csv "r=r_*" "L=L_*" --where "step = 750"'
-        ' --where "model = 1.9M" -o mix.json --json',
+        'fit mixing.m4 laws/data/four_domains.csv "r=r_*" "L=L_*" --where "phase = end"'
+        ' --where "step = 400" --where "model = 0.08M" -o mix.json --json',
         ":mix.json",
-        'predict mix.json "r[code]=0.1,0.5" --json',
+        'predict mix.json "r[code]=0.1,0.5" "r[c]=0.2" "r[perl]=0.2" --json',
     ],
     "use": [
         "check --fit c4.json --json",
@@ -76,8 +76,8 @@ CASES = {
     ],
     "pipeline": [
         "pipeline mixing.nested",
-        "pipeline large.law laws/data/python_from_manuals.csv r=r_code S=step L=L_code"
-        " --set S_target=750 --set N_target=1863520 --json",
+        "pipeline large.law laws/data/code_and_english.csv r=r_code L=L_code"
+        " --set N_target=638880 --set r_target=0.4 --json",
     ],
     "mixtures": [
         "mixtures halving web=2T code=500G books=260G papers=230G wiki=180G --target 1T --count 6",
@@ -100,9 +100,9 @@ FILES = {
     "messy.law": "law   messy\nvariable x>0 # of it\nparameter a,b>0\nL=a+b / x\n",
     "bad.law": "law bad\nvariable x > 0\nL = a + $x\nparameter b in (2, 1)\n",
     "large.law": (
-        "pipeline large\ngiven S_target > 0 unit step\ngiven N_target > 0 unit param\n"
-        'step mixing.step by r, N, seed where model != "1.9M", r > 0, S >= 100, S <= 500'
-        " at S = S_target\nstep mixing.size by r at N = N_target\n"
+        "pipeline large\ngiven N_target > 0 unit param\ngiven r_target in [0, 1]\n"
+        'step mixing.size by r where model != "0.64M", phase = "end", step = 1000, r > 0'
+        " at N = N_target\nstep dcpt.share at r = r_target\n"
     ),
     "least.law": (
         "question least\nuses loss : dcpt.share\ngiven L0 > 0, T >= 0\n"

@@ -341,6 +341,14 @@ def test_laws_that_are_the_same_share_the_rank(laws: int):
     assert judged(parts).ranks() == ((1, laws),) * laws
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_law_without_a_loss_in_some_draw_has_no_interval(value: float):
+    data = judged(np.stack([np.ones(20), 3 * np.ones(20)]))
+    data.drawn[1, 7] = value
+    difference = data.behind(1, 0)
+    assert (difference.low, difference.high) == (-math.inf, math.inf) and not difference.clear
+
+
 def test_rounding_tells_nobody_apart():
     parts = np.stack([np.ones(20), np.ones(20) * (1 + 1e-9)])
     assert judged(parts).ranks() == ((1, 2), (1, 2))

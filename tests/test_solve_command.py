@@ -51,10 +51,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     package.fit("dcpt.share", TABLE).save(folder / "c4.json")
     package.fit(
         "mixing.m4",
-        ROOT / "laws/data/python_from_manuals.csv",
+        ROOT / "laws/data/code_and_english.csv",
         r="r_*",
         L="L_*",
-        where=["step = 750", "model = 1.9M"],
+        where=["phase = end", "step = 1000", "model = 0.64M"],
     ).save(folder / "mix.json")
     return folder
 

@@ -92,16 +92,19 @@ def bootstrap_means(
         )
         residual, slopes = (x[0] for x in test.residuals_and_slopes(free))
     slopes = np.nan_to_num(slopes[:, free_indices])
-    # the Newton step of the draw: Σ (count - 1) times each unit's negative gradient
-    steps = (unit_counts - 1) @ unit_gradients @ curvature
+    with np.errstate(all="ignore"):
+        # the Newton step of the draw: Σ (count - 1) times each unit's negative gradient
+        steps = (unit_counts - 1) @ unit_gradients @ curvature
     means = np.empty(len(unit_counts))
     # draws times test rows in one array would not fit for long tables
     chunk_size = max(1, MAX_RESIDUALS_IN_MEMORY // len(residual))
     tested_units = unit[fold.test]
-    for first in range(0, len(unit_counts), chunk_size):
-        chunk = slice(first, first + chunk_size)
-        loss = rho(residual + steps[chunk] @ slopes.T, problem.objective)
-        means[chunk] = np.mean(unit_counts[chunk][:, tested_units] * loss, axis=1)
+    # where the curvature has no inverse, there is no interval
+    with np.errstate(all="ignore"):
+        for first in range(0, len(unit_counts), chunk_size):
+            chunk = slice(first, first + chunk_size)
+            loss = rho(residual + steps[chunk] @ slopes.T, problem.objective)
+            means[chunk] = np.mean(unit_counts[chunk][:, tested_units] * loss, axis=1)
     return means
 
 

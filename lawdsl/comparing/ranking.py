@@ -99,7 +99,12 @@ def _bias_corrected_interval(drawn: Array, value: float, units: int) -> tuple[fl
         drawn: its values in the draws, shape (draws,).
         value: the value on the data.
         units: how many the draws are from.
+
+    Returns:
+        Its ends; infinite where a draw has no finite value.
     """
+    if not np.all(np.isfinite(drawn)):
+        return -math.inf, math.inf  # a law that has no finite loss in some draw
     count = len(drawn)
     below = float(np.mean(drawn < value) + np.mean(drawn == value) / 2)
     # a share of 0 or 1 has an infinite quantile; so many draws cannot tell it from 1/count

@@ -102,7 +102,9 @@ def _show_inflection(inflection: Inflection, out: Console) -> None:
         below = f": {inflection.places[0].why}" if len(inflection.places) == 1 else ""
     out.print(Text(f"  inflection ratio: {inflection.text}{below}"), soft_wrap=True)
     if inflection.noise == "scatter":
-        out.print("  there are no repeats: its interval leaves out how far runs lie apart")
+        out.print(
+            "  from the scatter of rows about their curves: the interval leaves out the noise between runs"
+        )
     if len(inflection.places) > 1:
         rows = [
             (

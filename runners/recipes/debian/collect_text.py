@@ -63,13 +63,17 @@ def main(folder: Path, domains: Sequence[str] = ("general", "code")) -> None:
         domains: names in `DOMAINS`.
 
     Raises:
-        KeyError: a domain that is not known.
+        SystemExit: a domain that is not known, or of which this machine has no text.
     """
+    if unknown := sorted(set(domains) - set(DOMAINS)):
+        raise SystemExit(f"unknown domain {', '.join(unknown)}: choose from {', '.join(DOMAINS)}")
     collectors = {name: DOMAINS[name] for name in domains}
     folder.mkdir(parents=True, exist_ok=True)
     collected: dict[str, object] = {"system": _system(), "python": platform.python_version()}
     for name, documents in collectors.items():
         collected[name] = write(folder / f"{name}.jsonl", documents())
+        if not collected[name]:
+            raise SystemExit(f"no text of {name} on this machine: install what make.sh names")
     text = json.dumps(collected, indent=2)
     (folder / "collected.json").write_text(text + "\n", encoding="utf-8")
     print(text)
@@ -128,7 +132,8 @@ def code() -> Iterator[tuple[str, str, str]]:
             except UnicodeDecodeError:  # some tests are in other encodings on purpose
                 continue
             if len(text) >= MIN_DOCUMENT_CHARACTERS:
-                yield "tests" if "test" in str(inside) else "library", str(inside), text
+                is_test = bool({"test", "tests", "idle_test"} & set(inside.parts))
+                yield "tests" if is_test else "library", str(inside), text
 
 
 def c() -> Iterator[tuple[str, str, str]]:
@@ -225,4 +230,6 @@ def _system() -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        raise SystemExit("usage: collect_text FOLDER [DOMAIN...]")
     main(Path(sys.argv[1]), sys.argv[2:] or ("general", "code"))
