@@ -27,8 +27,8 @@ bench: $(VENV)/.tested
 	$(BIN)/python tests/benchmarks/bench_mixing.py
 
 lint: $(VENV)/.tested
-	$(BIN)/ruff check lawdsl runners tests
-	$(BIN)/ruff format --check lawdsl runners tests
+	$(BIN)/ruff check lawdsl runners tests docs
+	$(BIN)/ruff format --check lawdsl runners tests docs
 	$(BIN)/mypy
 
 # --no-compile: Python compiles what is imported, a tenth of what is installed.
