@@ -148,6 +148,9 @@ def test_what_cannot_be_held_is_refused_by_name(
 
     assert found.code == code
     assert said in (None, found.message)
+    used = {"fix": fixed, "tie": tied}
+    options = " and ".join(f"--{kind}" for kind, values in used.items() if values)
+    assert found.text is None or found.text.name == options
 
 
 def test_a_bound_that_was_left_out_need_not_be_kept():

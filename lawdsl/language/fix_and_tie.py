@@ -52,7 +52,9 @@ def with_fixed_and_tied(
         LawdslError: a malformed statement, a name that is not a parameter, a circular definition,
             or a bound that is violated or cannot be enforced.
     """
-    text = Text("what is held", "".join(f"{statement}\n" for statement in statements))
+    kinds = {statement.split(maxsplit=1)[0] for statement in statements if statement.strip()}
+    options = " and ".join(f"--{kind}" for kind in PAST_PARTICIPLES if kind in kinds)
+    text = Text(options, "".join(f"{statement}\n" for statement in statements))
     document, mistakes = parse(text.text, text.name)
     holds = [s for s in document.statements if isinstance(s, tree.Hold) and len(s.values) == 1]
     if not mistakes and len(holds) != len(statements):
