@@ -311,6 +311,36 @@ def test_domains_of_their_own_have_columns_in_common(ran, tmp_path: Path):
     assert of_run(table, "small_code=1_seed=1", "r_math") == [0.0] * 4
 
 
+def test_a_run_of_another_sweep_has_the_columns_of_each_domain_that_it_serves(ran, tmp_path: Path):
+    """Runs on general text alone, done for a sweep without domain; one for two domains as well."""
+    for name in ("math", "math-validation"):
+        sweeps.corpus(tmp_path / "corpora" / name)
+    validation = '[validation]\nmath = "corpora/math-validation"'
+    text = TEXT.replace("[validation]", validation).replace('rest = "general"\n', "")
+    alone = "shares = [{general = 1}]"
+    grid = next(line for line in TEXT.splitlines() if line.startswith("shares"))
+    first = ran(text.replace(grid, alone))
+    tables = []
+    for name in ("code", "math"):
+        columns = f'\n[table]\ndomain = "{name}"\ngeneral = "general"\n'
+        mixed = f"shares = [{{general = 1}}, {{general = 0.5, {name} = 0.5}}]"
+        path = tmp_path / f"{name}.toml"
+        of_domain = text.replace(grid, mixed) + columns
+        path.write_text(
+            of_domain.replace('\ncode = "corpora/code"', f'\n{name} = "corpora/{name}"')
+        )
+        work(path)
+        tables.append(path)
+    assert column(collect([first]), "run")  # done before the others
+    table = collect(tables)
+
+    assert set(column(table, "general")) == {"general"}
+    label = "small_general=1_seed=1"
+    pairs = zip(of_run(table, label, "domain"), of_run(table, label, "r_domain"), strict=True)
+    assert set(pairs) == {("code", 0.0), ("math", 0.0)}
+    assert None not in column(table, "L_domain")
+
+
 COSINE = sweeps.TEXT
 ENDS = COSINE.replace('"dense"\nevery = 5', '"list"\nsteps = []')  # the last steps alone
 

@@ -141,3 +141,55 @@ def test_too_few_of_everything_is_advised_nothing():
 def test_runs_that_are_not_done_do_not_count():
     assert advise(table(*THREE_SHARES, status="diverged"), Path("runs.csv"), "code") is None
     assert advise(table(*THREE_SHARES), Path("runs.csv"), "general") is None
+
+
+def models_of_one_size(made: RunsTable, models: int) -> RunsTable:
+    """A table of as many models, which differ by the corpus that they were trained on."""
+    columns = {name: list(values) * models for name, values in made.columns.items()}
+    names = [f"base-{number}" for number in range(models) for _ in range(made.rows)]
+    return RunsTable(columns | {"model": names}, made.notes, made.runs * models, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "fit"),
+    [
+        ("shares alone", "mixing.two_domain --where 'model = base-4'"),
+        ("one run", "mixing.step S=step --where 'model = base-0'"),
+        ("sizes alone", ""),
+        ("all", "mixing.two_domain --where 'model = base-4'"),
+    ],
+)
+def test_models_of_one_size_are_not_fitted_together(name: str, fit: str):
+    sizes, steps, shares, _ = GRIDS[name]
+    made = models_of_one_size(table(sizes, steps, shares), 5)
+    advice = advise(made, Path("runs.csv"), "code")
+
+    assert advice is not None
+    assert advice.why == "dcpt.l3 takes one model of each size; these runs have several of one"
+    words = advice.command.replace("lawdsl fit ", "").replace(" runs.csv L=L_code", "")
+    assert words.replace(" r=r_code", "").startswith(fit) and bool(words) == bool(fit)
+
+
+def test_of_a_table_of_several_domains_one_is_fitted(tmp_path: Path, monkeypatch, capsys):
+    """The runs of another domain have no code; as r = 0 they would be one more mixture."""
+    code = table([20_640], [200], [0.1, 0.2, 0.4, 0.6])
+    others = table([20_640], [200], [0.0, 0.0, 0.0, 0.0])
+    columns = {name: [*values, *others.columns[name]] for name, values in code.columns.items()}
+    columns["domain"] = ["code"] * 4 + ["math"] * 4
+    advice = advise(RunsTable(columns, code.notes, 8, ()), Path("runs.csv"), "code")
+    assert advice is not None and advice.command == ""
+    assert advice.why.endswith("these runs have 1, 1 and 4 where domain = code")
+
+    more = table([20_640], [200], [0.05, 0.3, 0.5])
+    columns = {name: [*values, *more.columns[name]] for name, values in columns.items()}
+    columns["domain"][8:] = ["code"] * 3
+    both = RunsTable(columns, code.notes, 11, ())
+    monkeypatch.chdir(tmp_path)
+    write_table(Path("runs.csv"), both)
+    advice = advise(both, Path("runs.csv"), "code")
+    assert advice is not None
+    command = shlex.split(advice.command)
+    assert command[:3] == ["lawdsl", "fit", "mixing.two_domain"]
+    assert command[6:8] == ["--where", "domain = code"]
+    assert command_line(*command[1:], "-o", "fit.json", "-q") == 0
+    assert "fitted to 7 rows" in capsys.readouterr().out

@@ -110,14 +110,17 @@ def collect(
         warnings.append(Diagnostic("R0802", message, "warning", help=help))
     if len({row["domain"] for row in selected}) > 1:
         for row in selected:
-            row |= {f"{x}_domain": row.get(f"{x}_{row['domain']}") for x in ("r", "L")}
+            if row["domain"] is not None:  # of which the mixture need not have any
+                row["r_domain"] = row.get(f"r_{row['domain']}", 0.0)
+            row["L_domain"] = row.get(f"L_{row['domain']}")
     all_notes = (
         f"lawdsl runs, schema {RUN_TABLE_SCHEMA}: {len(selected):,} evaluations of {len(runs):,} runs",
         *(line for note in notes for line in note.splitlines()),
         f"setting D_min = {min(measured)} unit token",
     )
     # a run without a corpus has a share of 0 of it, not an unknown one
-    absent = {name: 0.0 for row in selected for name in row if name.startswith(("r_", "drawn_"))}
+    shares = {name for row in selected for name in row if name.startswith(("r_", "drawn_"))}
+    absent = dict.fromkeys(shares - {"r_domain"}, 0.0)
     columns = {}
     for name in _in_order(selected):
         values = [row.get(name, absent.get(name)) for row in selected]
@@ -140,6 +143,7 @@ def _row(run: GatheredRun, point: Mapping[str, Any], before: Mapping[str, Any]) 
         "run": run.identity,
         "label": run.label,
         "domain": run.domain,
+        "general": run.general,
         "model": of.model.name,
         "seed": of.seed,
         "status": run.status,

@@ -12,8 +12,8 @@ from typing import Any
 from .collect import RunsTable
 
 JOINT = {"N": 3, "D": 3, "r": 5}
-"""Values that dcpt.l3 needs of each variable: an exponent of one takes three, that of the share,
-with what is added to it and the loss that is left, four; and one to spare."""
+"""Least number of values of each variable for dcpt.l3. A power of N or D takes three; the terms in r
+have four parameters, and one value is to spare."""
 SHARES_ALONE = 5  # least number of shares: mixing.two_domain has three parameters
 SIZES_ALONE = 5  # least number of sizes: mixing.size has three parameters
 STEPS_ALONE = 5  # least number of steps: mixing.step has three parameters
@@ -40,21 +40,34 @@ def advise(table: RunsTable, path: Path, domain: str) -> Advice | None:
     Args:
         table: the table.
         path: of its file, for the command.
-        domain: the domain whose loss is fitted, as a law of its share.
+        domain: the domain whose loss is fitted, as a law of its share; of a table of several domains
+            its rows alone.
 
     Returns:
         The advice; None where the table has no loss of the domain.
     """
     loss, share = f"L_{domain}", f"r_{domain}"
     rows = [row for row in _rows(table) if row.get(loss) is not None]
+    domains = {row["domain"] for row in rows if row.get("domain") is not None}
+    condition: dict[str, Any] = {}
+    if len(domains) > 1:
+        # those of others are of other mixtures, in which this domain has no share
+        rows = [row for row in rows if row["domain"] == domain]
+        condition = {"domain": domain}
     if not rows or any(row.get(share) is None for row in rows):
         return None
     phases = {row.get("phase") for row in rows if row["step"]}
     if phases <= {"stable"} or phases <= {"end"} or phases <= {None}:
-        return _advise(rows, path, loss, share, {})
+        return _advise(rows, path, loss, share, condition)
     # equal D do not mean equal training: R0804
     advices = [
-        _advise([row for row in rows if row["phase"] == phase], path, loss, share, {"phase": phase})
+        _advise(
+            [row for row in rows if row["phase"] == phase],
+            path,
+            loss,
+            share,
+            condition | {"phase": phase},
+        )
         for phase in ("end", "stable")
         if phase in phases
     ]
@@ -62,40 +75,47 @@ def advise(table: RunsTable, path: Path, domain: str) -> Advice | None:
 
 
 def _advise(
-    rows: Sequence[Row], path: Path, loss: str, share: str, phase: dict[str, Any]
+    rows: Sequence[Row], path: Path, loss: str, share: str, condition: dict[str, Any]
 ) -> Advice:
-    """Recommend how to continue with rows of one phase.
+    """Recommend how to continue with rows of one phase and domain.
 
     Args:
         rows: at least one.
         path: of the file.
         loss, share: the columns of the domain.
-        phase: the condition that selects these rows; empty where they are all.
+        condition: column -> value, which selects these rows; empty where they are all.
     """
     columns = {"N": "N", "D": "D", "r": share}
     level_counts = {name: len({row[column] for row in rows}) for name, column in columns.items()}
     fit = f"L={loss}"
-    if all(level_counts[name] >= least for name, least in JOINT.items()):
-        return Advice(_command("dcpt.l3", path, fit, f"r={share}", where=phase))
-    why = (
-        f"dcpt.l3 takes {JOINT['N']} sizes, {JOINT['D']} numbers of tokens and {JOINT['r']} shares"
-        f" at least; these runs have {level_counts['N']}, {level_counts['D']} and {level_counts['r']}"
-    )
-    if phase:
-        why += f" where phase = {phase['phase']}"
-    cell, shares = _most(rows, ("N", "D"), share)
+    sizes = {row["N"] for row in rows}
+    # models of one size, such as those of several base corpora, follow no common law of N
+    several = len({(row.get("model"), row["N"]) for row in rows}) > len(sizes)
+    size = ("model",) if several else ("N",)
+    if not several and all(level_counts[name] >= least for name, least in JOINT.items()):
+        return Advice(_command("dcpt.l3", path, fit, f"r={share}", where=condition))
+    why = "dcpt.l3 takes one model of each size; these runs have several of one"
+    if not several:
+        why = (
+            f"dcpt.l3 takes {JOINT['N']} sizes, {JOINT['D']} numbers of tokens and {JOINT['r']} shares"
+            f" at least; these runs have {level_counts['N']}, {level_counts['D']} and"
+            f" {level_counts['r']}"
+        )
+    if condition:
+        why += f" where {' and '.join(f'{name} = {value}' for name, value in condition.items())}"
+    cell, shares = _most(rows, (*size, "D"), share)
     if shares >= SHARES_ALONE:
         return Advice(
-            _command("mixing.two_domain", path, fit, f"r={share}", where=phase | cell), why
+            _command("mixing.two_domain", path, fit, f"r={share}", where=condition | cell), why
         )
-    cell, sizes = _most(rows, ("D", share), "N")
-    if sizes >= SIZES_ALONE:
-        return Advice(_command("mixing.size", path, fit, where=phase | cell), why)
+    cell, count = _most(rows, ("D", share), "N")
+    if count >= SIZES_ALONE and not several:
+        return Advice(_command("mixing.size", path, fit, where=condition | cell), why)
     cell, steps = _most(
-        [row for row in rows if row["step"]], ("N", share, "seed"), "step", last=False
+        [row for row in rows if row["step"]], (*size, share, "seed"), "step", last=False
     )
     if steps >= STEPS_ALONE:
-        return Advice(_command("mixing.step", path, fit, "S=step", where=phase | cell), why)
+        return Advice(_command("mixing.step", path, fit, "S=step", where=condition | cell), why)
     return Advice("", why)
 
 
@@ -112,7 +132,7 @@ def _most(
     """The point at which most values of a column are measured, others fixed; and their number.
 
     Args:
-        last: take the place with the largest values where there are several, else the smallest.
+        last: take the point with the largest values where there are several, else the smallest.
     """
     pairs = {(tuple(row[name] for name in fixed), row[varying]) for row in rows}
     counts = Counter(cell for cell, _ in pairs)

@@ -38,6 +38,7 @@ class GatheredRun:
         status: done, diverged, oom, failed, or unfinished.
         points: its rows, as they were written.
         domain: the corpus that is the domain.
+        general: the general corpus.
         reference: the run that k1, k2 and k3 are of, by its identity, and their unit in steps.
     """
 
@@ -46,6 +47,7 @@ class GatheredRun:
     status: str
     points: tuple[Mapping[str, Any], ...]
     domain: str | None = None
+    general: str | None = None
     reference: tuple[str, int] | None = None
 
     @property
@@ -94,13 +96,16 @@ def _below(folder: Path) -> list[GatheredRun]:
 def _gather_run(folder: Path) -> GatheredRun:
     """One run, with the entries of its order for the table."""
     order, now = read_order(folder), read_state(folder)
-    domain, run, unit = (order.columns.get(name) for name in ("domain", "dlc_run", "dlc_steps"))
+    domain, general, run, unit = (
+        order.columns.get(name) for name in ("domain", "general", "dlc_run", "dlc_steps")
+    )
     return GatheredRun(
         folder=folder,
         order=order,
         status="unfinished" if now.status in ("new", "begun") else now.status,
         points=tuple(read(folder / POINTS)),
         domain=None if domain is None else str(domain),
+        general=None if general is None else str(general),
         reference=None if run is None or unit is None else (str(run), int(unit)),
     )
 
@@ -136,7 +141,11 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
         cell, unit = sweep.dlc
         reference_run = gathered.get(_described(sweep, cell, sweep.stages[cell.model][0]))
         reference = None if reference_run is None else (reference_run.identity, unit)
-    runs = [replace(run, domain=sweep.domain, reference=reference) for run in gathered.values()]
+    # a run may have been done for another sweep, which has another domain or none
+    runs = [
+        replace(run, domain=sweep.domain, general=sweep.general, reference=reference)
+        for run in gathered.values()
+    ]
     needed = [what for what, has_rows in expected.items() if has_rows]
     missing = sum(what not in gathered for what in needed)
     if not missing:
