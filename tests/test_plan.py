@@ -104,7 +104,9 @@ def test_what_is_half_done_takes_half_the_time(tmp_path: Path):
     before = planned(path).runs[0]
     begin(before, row(0, tokens_per_second=None), row(10, tokens_per_second=None))
     after = planned(path).runs[0]
-    assert after.seconds - plan.START == pytest.approx((before.seconds - plan.START) / 2)
+    assert after.seconds - plan.START_SECONDS == pytest.approx(
+        (before.seconds - plan.START_SECONDS) / 2
+    )
 
 
 def test_time_is_estimated_from_runs_of_the_same_model_if_there_are_any(tmp_path: Path):
@@ -115,11 +117,11 @@ def test_time_is_estimated_from_runs_of_the_same_model_if_there_are_any(tmp_path
     small, large = planned(path).runs[1], planned(path).runs[4]
     assert planned(path).rate == "measured on some of these models"
     trained = 640 + 5 * 2 * 249 * 8 / 3  # five evaluations of two sets, at a third of the work
-    assert small.seconds == pytest.approx(plan.START + trained / 100)
+    assert small.seconds == pytest.approx(plan.START_SECONDS + trained / 100)
     assert large.seconds > 5 * small.seconds  # as many FLOP a second, and more to do
     begin(first.runs[3], row(0), row(20, tokens_per_second=50.0), status="done")
     assert planned(path).rate == "measured on these models"
-    assert planned(path).runs[4].seconds == pytest.approx(plan.START + trained / 50)
+    assert planned(path).runs[4].seconds == pytest.approx(plan.START_SECONDS + trained / 50)
 
 
 def test_the_guess_counts_no_core_twice_and_is_said_to_be_one(tmp_path: Path):

@@ -235,6 +235,17 @@ def test_runs_that_may_not_fit_are_warned_of(tmp_path: Path):
     assert plan(path, enough).warnings == ()
 
 
+def test_fewer_runs_at_once_are_advised_only_where_one_alone_fits(tmp_path: Path):
+    path = made(tmp_path)
+    (memory,) = {run.memory for run in plan(path, Machine(2, {}, host_bytes=10**12)).runs}
+    assert memory is not None
+    for part, help in ((0.97, "micro_batch = 2 in [run]"), (1.5, "lower --jobs, or micro_batch")):
+        host = Machine(2, {}, host_bytes=int(part * memory.bytes))
+        warning = plan(path, host).warnings[0]
+        assert (warning.code, warning.severity) == ("R0125", "warning")
+        assert warning.help.startswith(help)
+
+
 def test_a_model_whose_passes_cannot_be_counted_has_no_estimate(tmp_path: Path):
     found = plan(made(tmp_path), V100, {"memory": {}})
     assert {run.memory for run in found.runs} == {None}

@@ -16,7 +16,7 @@ from sweeps import TEXT, made, sweep_in
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.runners.spec import ExecutionConfig, RunOrder, read_order, write_order
 from lawdsl.runners.sweeps import file as sweep_file
-from lawdsl.runners.sweeps import inputs
+from lawdsl.runners.sweeps import inputs, workers
 from lawdsl.runners.sweeps.file_errors import SCHEDULES
 from lawdsl.runners.sweeps.grid import folder_of, orders_of
 from lawdsl.runners.sweeps.inputs import describe, inputs_of
@@ -55,6 +55,29 @@ def test_an_inspection_of_models_has_a_time_limit(monkeypatch: pytest.MonkeyPatc
         describe([{}, {}])
     (found,) = error.value.diagnostics
     assert found.code == "R0146" and "within 0.2 s" in found.message and "less busy" in found.help
+
+
+@pytest.fixture
+def misleading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working directory with files that have the names of modules."""
+    (tmp_path / "runners").mkdir()
+    for name in ("json.py", "subprocess.py", "runners/__init__.py"):
+        (tmp_path / name).write_text("raise SystemExit(9)")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_files_of_the_working_directory_are_not_imported_in_place_of_modules(misleading: None):
+    assert describe([]) == []
+
+
+@pytest.mark.slow
+def test_nor_are_they_by_the_processes_of_runs_and_checks(misleading: None):
+    from lawdsl.runners.doctor import execution
+    from lawdsl.runners.training import memory_profiles
+
+    for command in (workers.WORKER, execution.WORKER, memory_profiles.COMMAND):
+        done = subprocess.run([*command, "--help"], stdin=subprocess.DEVNULL, capture_output=True)
+        assert done.returncode != 9, done.stderr
 
 
 def test_a_log_whose_package_is_missing_is_an_error_before_runs_start(
@@ -123,6 +146,22 @@ CASES = [
         "write it",
     ),
     ("text for a number", "steps = 20", 'steps = "20"', "R0102", "training.steps", 'not "20"'),
+    (
+        "a date for text",
+        'name = "python-from-manuals"',
+        "name = 2024-01-01",
+        "R0102",
+        "name",
+        "name must not be a date or time: 2024-01-01",
+    ),
+    (
+        "a time in a configuration",
+        "{hidden_size = 100}",
+        "{hidden_size = [7, 12:00:00]}",
+        "R0102",
+        "models[1].config.hidden_size[2]",
+        'as text it has quotes: "12:00:00"',
+    ),
     ("true for a number", "batch = 4", "batch = true", "R0102", "training.batch", "not true"),
     ("a number below 1", "batch = 4", "batch = 0", "R0102", "training.batch", "greater than 0"),
     (

@@ -100,9 +100,9 @@ SWEEPS: dict[str, Message] = {
     ),
     "R0117": Message(
         "a model that is trained without its dropout",
-        "Its configuration asks for dropout, by itself or by a default of transformers. Laws compare "
-        "losses without: it is set to 0, which the fingerprint of the model says. dropout = true in "
-        "[training] keeps it; what a configuration in the sweep itself names is kept too.",
+        "Its configuration asks for dropout, by itself or by a default of transformers. It is set to 0, "
+        "which the fingerprint of the model says. dropout = true in [training] trains with it; what a "
+        "configuration in the sweep itself names is kept too. Validation losses are always without.",
     ),
     "R0118": Message(
         "a mixture of experts",

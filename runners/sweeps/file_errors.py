@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, time
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,7 +93,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a file.
 
     Raises:
-        LawdslError: it cannot be read, or is not TOML; R0103, with line and column.
+        LawdslError: it cannot be read, or is not TOML; R0103, with line and column. It has dates or
+            times, which no entry is; R0102.
     """
     try:
         text = path.read_bytes().decode("utf-8")
@@ -105,9 +107,22 @@ def read_toml(path: Path) -> dict[str, Any]:
         help = "save it as UTF-8 text"
         raise LawdslError(Diagnostic("R0103", message, place=str(path), help=help)) from None
     try:
-        return tomllib.loads(text)
+        tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise LawdslError(_no_toml(Text(str(path), text), str(error))) from None
+    raise_mistakes(path, _dates(tables))
+    return tables
+
+
+def _dates(value: Any, loc: tuple[str | int, ...] = ()) -> Iterator[Diagnostic]:
+    """A mistake for each date and time, of which JSON has none: as text they would pass for names."""
+    if isinstance(value, date | time):
+        location = _path(loc)
+        help = f'as text it has quotes: "{value}"'
+        yield sweep_diagnostic(location, f"{location} must not be a date or time: {value}", help)
+    elif isinstance(value, dict | list):
+        for key, entry in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _dates(entry, (*loc, key))
 
 
 def _no_toml(text: Text, parser_message: str) -> Diagnostic:
@@ -210,7 +225,7 @@ def _merged(
 
 def _json(value: Any) -> str:
     """Serialise as JSON, in which pydantic's strict mode accepts a list for a tuple."""
-    return json.dumps(value, default=str)
+    return json.dumps(value)
 
 
 def _mistake(e: Any, table: str = "", kind: type[BaseModel] | None = None) -> Diagnostic:
@@ -273,5 +288,5 @@ def _path(loc: Iterable[str | int]) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, default=str, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else f"{text[:40]}…"

@@ -22,7 +22,8 @@ from .machine import Machine, resolved_precision
 from .sweep import Sweep
 
 INSPECT_SECONDS = 600.0  # a model: one of 4 billion parameters takes 30 on a machine that is free
-INSPECT = (sys.executable, "-m", "lawdsl.runners.sweeps.inspecting")
+# -P: a file of the working directory must not be imported in place of a module
+INSPECT = (sys.executable, "-P", "-m", "lawdsl.runners.sweeps.inspecting")
 
 Source = str | Mapping[str, Any]  # the folder of a model, or a configuration
 

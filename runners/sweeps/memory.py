@@ -207,7 +207,7 @@ def memory_problems(
 
 
 def _advice(memory: RunMemory, fails: bool, jobs: int) -> str:
-    if not fails and jobs > 1:
+    if jobs > 1 and memory.available is not None and memory.bytes <= memory.available:
         return "lower --jobs, or micro_batch in [run]"
     if memory.change:
         return f"{memory.change} in [run]"

@@ -28,12 +28,12 @@ from .machine import Machine
 from .memory import RunMemory, memory_problems, run_memory
 from .run_folders import RunState, folders_by_identity, read_state, unexpected_folders
 from .sweep import Sweep
-from .warnings import disk_space_problems, model_warnings, unused_settings
+from .warnings import disk_space_problem, model_warnings, unused_settings
 
-CORE = 35e9  # FLOP/s of a core: models of 0.2M to 3M parameters reached 30 to 55e9 in float32
-GPU = 100e12  # FLOP/s of a GPU whose peak is unknown
-PART = 0.35  # assumed utilisation of a known peak
-START = 10.0  # seconds before a run's first step: libraries, data, model
+CPU_FLOPS_PER_CORE = 35e9  # FLOP/s: models of 0.2M to 3M parameters reached 30 to 55e9 in float32
+GPU_FLOPS = 100e12  # FLOP/s where the peak of a GPU is unknown
+ASSUMED_UTILISATION = 0.35  # of a peak that is known
+START_SECONDS = 10.0  # before a run's first step: libraries, data, model
 MAX_RUNS_LISTED = 5  # runs that are named in one message
 
 
@@ -218,7 +218,7 @@ def plan_of(
     unfinished = [run for run in runs if not run.state.final]
     queue = sorted(unfinished, key=_longest_first)
     needed, available = _estimated_bytes(unfinished, inputs, jobs), free_bytes(sweep.folder)
-    room = disk_space_problems(
+    room = disk_space_problem(
         needed, _certain_bytes(unfinished, inputs), available, str(sweep.folder)
     )
     supplies, too_small = _corpus_demands(sweep, inputs, orders)
@@ -273,7 +273,7 @@ def _plan_run(
     step = max(run_state.step, begins)
     steps_left = 0 if run_state.final else training.steps - step
     fraction_left = steps_left / (training.steps - begins)
-    seconds = fraction_left * flops / speeds[model] + START * (fraction_left > 0)
+    seconds = fraction_left * flops / speeds[model] + START_SECONDS * (fraction_left > 0)
     memory = run_memory(inputs.models[model], training, order.how, machine, jobs_per_gpu)
     uncounted = inputs.models[model].uncounted
     return PlannedRun(order, folder, run_state, trained, flops, seconds, begins, memory, uncounted)
@@ -297,11 +297,13 @@ def _estimated_speeds(
         if gpu:
             precision = order.run.training.precision
             peaks = [costs.peak_flops(kind, precision) for kind in machine.gpus.values()]
-            per_process = min((PART * peak for peak in peaks if peak), default=GPU)
+            per_process = min(
+                (ASSUMED_UTILISATION * peak for peak in peaks if peak), default=GPU_FLOPS
+            )
         else:
             # threads beyond the cores take turns
             busy = min(order.how.threads * order.how.processes_per_node, machine.cores)
-            per_process = CORE * busy / order.how.processes_per_node
+            per_process = CPU_FLOPS_PER_CORE * busy / order.how.processes_per_node
         rough[name] = per_process * order.how.processes
     medians = {name: statistics.median(rates) for name, rates in measured.items() if rates}
     names = list(rough)
@@ -310,7 +312,7 @@ def _estimated_speeds(
         return {n: medians.get(n, overall) for n in names}, "measured on some of these models"
     if medians:
         return medians, "measured on these models"
-    fastest = max(rough.values(), default=CORE)
+    fastest = max(rough.values(), default=CPU_FLOPS_PER_CORE)
     return rough, f"a rough guess, {fastest:.2g} FLOP/s a run: none has measured its speed here yet"
 
 

@@ -206,7 +206,7 @@ def _resources(how: ExecutionConfig) -> tuple[str, ...]:
 
 def _start(how: ExecutionConfig, listing: Path) -> str:
     """The command of a task; over several nodes, srun starts it on each."""
-    command = f"{shlex.quote(sys.executable)} -m lawdsl.runners.sweeps.array_task"
+    command = f"{shlex.quote(sys.executable)} -P -m lawdsl.runners.sweeps.array_task"
     command += f' {shlex.quote(os.path.abspath(listing))} "$task"'
     if how.nodes == 1:
         return command

@@ -66,7 +66,7 @@ def _dropout(name: str, facts: ModelFacts, location: str) -> Diagnostic:
         f"{name} is trained without dropout; its configuration has {listed}",
         "warning",
         place=location,
-        help="training.dropout = true keeps it; laws compare losses without",
+        help="dropout = true in [training] trains with it; validation losses are always without",
     )
 
 
@@ -103,7 +103,7 @@ def _experts(name: str, facts: ModelFacts, training: Training, location: str) ->
     )
 
 
-def disk_space_problems(needed: int, certain: int, free: int, location: str) -> Diagnostic | None:
+def disk_space_problem(needed: int, certain: int, free: int, location: str) -> Diagnostic | None:
     """Check the free space on the disk.
 
     Args:

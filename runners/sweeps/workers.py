@@ -24,7 +24,8 @@ from ..run.memory import RUNS_PER_GPU
 from ..spec import ExecutionConfig
 from .run_folders import LOG, end_record, end_stamp, log_tail
 
-WORKER = (sys.executable, "-m", "lawdsl.runners.cpt")
+# -P: a file of the working directory must not be imported in place of a module
+WORKER = (sys.executable, "-P", "-m", "lawdsl.runners.cpt")
 # seconds that the other processes of a run have to end when one has failed
 KILL_AFTER_SECONDS = 20.0
 # variables by which torchrun or srun numbers processes: those of this process, not of its workers

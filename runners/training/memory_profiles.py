@@ -25,7 +25,8 @@ from .memory import profile
 from .models import UNIMPORTANT
 
 COUNTING = 1  # raised whenever the same operations would be counted otherwise; part of each key
-COMMAND = (sys.executable, "-m", "lawdsl.runners.training.memory_profiles")
+# -P: a file of the working directory must not be imported in place of a module
+COMMAND = (sys.executable, "-P", "-m", "lawdsl.runners.training.memory_profiles")
 _COUNTED: dict[str, MemoryProfile] = {}  # of this process, should the cache not be writable
 
 
