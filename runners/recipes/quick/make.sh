@@ -10,14 +10,17 @@ recipe=$(cd "$(dirname "$0")" && pwd)
 PATH="$recipe/../../../.venv/bin:$PATH"
 made=${1:-runs/quick}
 mkdir -p "$made"
-cp "$recipe/sweep.toml" "$made"
+[ -e "$made/sweep.toml" ] || cp "$recipe/sweep.toml" "$made"  # yours to change
 cd "$made"
 
 library=$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
-[ -e english.jsonl ] || python -c '
+if [ ! -e english.jsonl ]; then
+    python -c '
 import json, pydoc_data.topics
 for text in pydoc_data.topics.topics.values():
-    print(json.dumps({"text": text}))' > english.jsonl
+    print(json.dumps({"text": text}))' > english.part
+    mv english.part english.jsonl  # whole or not there
+fi
 [ -e tokenizer.json ] ||
     lawdsl tokenizer english.jsonl "$library"/email/*.py --vocabulary 512 -o tokenizer.json
 [ -e corpora/code-validation ] ||
