@@ -45,35 +45,35 @@ import os, signal, sys, time
 from lawdsl.runners.doctor.records import Figure, at_most, not_measured
 from lawdsl.runners.doctor.small_runs import RunFailed
 
-def passes(given):
+def passes(check_input):
     yield at_most("small", 1.0, 2.0)
 
-def fails(given):
+def fails(check_input):
     yield at_most("error", 3.0, 2.0, why="it is too large")
     yield Figure("after", 1)
 
-def is_killed(given):
+def is_killed(check_input):
     yield Figure("before", 1)
     os.kill(os.getpid(), signal.SIGKILL)
 
-def aborts(given):
+def aborts(check_input):
     yield Figure("before", 1)
     os.abort()
 
-def raises(given):
+def raises(check_input):
     yield Figure("before", 1)
     print("reading /home/somebody/secret/file.txt", file=sys.stderr)
     raise ValueError("no such kernel")
 
-def run_fails(given):
+def run_fails(check_input):
     raise RunFailed("a run failed: no memory", ("its log",))
     yield
 
-def hangs(given):
+def hangs(check_input):
     yield Figure("before", 1)
     time.sleep(600)
 
-def ignores_the_end(given):
+def ignores_the_end(check_input):
     import subprocess
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     yield Figure("child", child.pid)
@@ -81,7 +81,7 @@ def ignores_the_end(given):
     while True:
         time.sleep(1)
 
-def measures_nothing(given):
+def measures_nothing(check_input):
     yield not_measured("rate", "there is no compiler")
 """
 
@@ -172,6 +172,25 @@ def test_paths_and_the_host_are_not_reported():
     assert redacted("12 tokens/s, 3/4 of N/A") == "12 tokens/s, 3/4 of N/A"
 
 
+def test_a_path_with_spaces_that_is_not_quoted_is_not_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    home = tmp_path / "John Smith"
+    (home / "my project").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "my project")
+
+    for text, shown in (
+        (f"open {home}/secret/x.py: no such file", "open …/x.py: no such file"),
+        (f"open {home}/my project/secret/x.py", "open …/x.py"),
+        (f"in {home}/my project.", "in …."),
+        (f"in {home}, or '{home}/a b/x.py'", "in …, or '…/x.py'"),
+        (f"file://{home}/x.py", "file://…/x.py"),
+        (f"{sys.prefix}/lib/torch.py", "…/torch.py"),
+    ):
+        assert redacted(text) == shown
+
+
 def test_the_report_shows_what_failed_and_why_the_rest_was_not_measured():
     results = (
         CheckResult(
@@ -213,7 +232,7 @@ def test_checks_for_which_the_time_did_not_suffice_are_named_as_a_command(sessio
     with mock.patch.dict("lawdsl.runners.doctor.execution.TOTAL_SECONDS", {"cpu": 0.0}):
         examined = examine(session, "cpu", checks=rows, machine=Machine(1, {}))
 
-    command = "for the rest: `lawdsl doctor --only passes --only fails`."
+    command = "for the rest: `lawdsl doctor --device cpu --only passes --only fails`."
     assert command in markdown(examined)
     others = (CheckResult("gpus", "two GPUs", "not measured", why="it needs several GPUs"),)
     assert "for the rest" not in markdown(Examination("cpu", True, 0.0, others))
@@ -296,17 +315,23 @@ def test_a_report_that_cannot_be_written_after_the_checks_is_printed(
 
 
 def test_an_interrupted_examination_has_the_results_until_then(session: Session):
-    rows = (fault("passes"), fault("hangs"), fault("fails"))
+    rows = (
+        *(fault("passes"), fault("hangs"), fault("fails")),
+        *(fault("aborts", needs="cuda"), fault("raises", quick=False)),
+    )
     session.results.append(CheckResult("passes", "what it shows", "passed", 1.0, (Figure("a", 1),)))
     (session.folder / "hangs").mkdir()
     figures = json.dumps(Figure("before", 1).to_json()) + "\n"
     (session.folder / "hangs" / "figures.jsonl").write_text(figures, encoding="utf-8")
 
-    text = markdown(interrupted(session, "cpu", checks=rows))
+    text = markdown(interrupted(session, "cpu", checks=rows, quick=True, machine=Machine(1, {})))
 
     assert "The examination was interrupted before the end" in text
-    assert "`lawdsl doctor --only hangs --only fails`" in text
+    assert "`lawdsl doctor --device cpu --only hangs --only fails`" in text
     assert "| a | 1 |" in text and "| before | 1 |" in text
+    # what would not have been done is not for the rest
+    assert "| aborts | not measured |  | it needs a GPU with CUDA |" in text
+    assert "| raises | not measured |  | --quick leaves it out |" in text
     assert "Not all was measured" in text and not session.folder.exists()
 
 

@@ -43,8 +43,8 @@ def session() -> Iterator[Session]:
 def figures_of(check: Check, folder: Path, seconds: float = 120.0) -> list[Figure]:
     """The figures of a check, which is done in this process."""
     function = getattr(import_module(check.module, "lawdsl.runners.doctor"), check.function)
-    given = CheckInput(folder, "cpu", time.monotonic() + seconds)
-    with closing(function(given)) as figures:
+    check_input = CheckInput(folder, "cpu", time.monotonic() + seconds)
+    with closing(function(check_input)) as figures:
         return list(figures)
 
 
@@ -67,12 +67,12 @@ def test_a_gpu_that_torch_does_not_see_is_wrong(tmp_path: Path):
 
 def test_a_gpu_that_is_asked_for_where_the_driver_lists_none_is_wrong(tmp_path: Path):
     machine = import_module("lawdsl.runners.doctor.machine")
-    given = CheckInput(tmp_path, "cuda", time.monotonic() + 60)
+    check_input = CheckInput(tmp_path, "cuda", time.monotonic() + 60)
     with (
         mock.patch.object(machine, "this_machine", lambda: Machine(2, {})),
         mock.patch.object(machine.torch.cuda, "device_count", lambda: 0),
     ):
-        (seen,) = machine._gpus(given)
+        (seen,) = machine._gpus(check_input)
 
     assert (seen.ok, seen.expected) == (False, "at least 1")
     assert seen.why == "the driver lists no GPU, or there is no driver"
@@ -255,3 +255,67 @@ def test_too_little_memory_is_not_measured(tmp_path: Path):
     assert (
         figure.value is None and figure.why == "the GPU has 6.0 GiB of free memory, 12 are needed"
     )
+
+
+def test_the_limit_of_a_container_counts_as_free_memory_where_it_is_less(tmp_path: Path):
+    machine = import_module("lawdsl.runners.doctor.machine")
+    meminfo, limit = tmp_path / "meminfo", tmp_path / "memory.max"
+    meminfo.write_text(f"MemTotal: {64 * 2**20} kB\nMemAvailable: {32 * 2**20} kB\n")
+    for text, free, ok in (
+        ("1073741824\n", 1, False),
+        ("max\n", 32, True),
+        (f"{2**40}\n", 32, True),
+    ):
+        limit.write_text(text)
+        with mock.patch.multiple(machine, MEMINFO=meminfo, MEMORY_LIMIT=limit):
+            figures = {figure.name: figure for figure in machine._memory()}
+        assert (figures["free memory"].value, figures["free memory"].ok) == (free, ok)
+        assert ("container" in figures["free memory"].why) == (not ok)
+
+
+def test_evaluation_is_measured_with_the_first_micro_batch_that_fits(tmp_path: Path):
+    from lawdsl.runners.doctor import training_speed
+
+    evaluated = []
+
+    def large(check_input, data, micro, *, evaluate):  # type: ignore[no-untyped-def]
+        if micro >= 8:
+            raise MemoryError
+        evaluated.append((micro, evaluate))
+        yield Figure(f"micro-batch {micro}: training", 1.0)
+
+    (check,) = (check for check in CHECKS if check.name == "large-model")
+    fakes = {"_large": large, "write_corpora": lambda folder, **_: folder}
+    with mock.patch.multiple(training_speed, **fakes):
+        figures = {figure.name: figure for figure in figures_of(check, tmp_path)}
+
+    assert evaluated == [(4, True), (2, False), (1, False)]
+    assert figures["micro-batch 8"].why == "out of memory"
+    assert figures["micro-batch 16"].why == "micro-batch 8 is out of memory already"
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "log"),
+    [
+        ('{"result": null, "diagnostics": [{"message": "no disk"}]}', "", ("no disk",)),
+        ("", "Traceback\nValueError: no", ("Traceback", "ValueError: no")),
+        ("half of {", "killed", ("half of {", "killed")),
+    ],
+)
+def test_the_cause_of_a_sweep_that_fails_is_reported(
+    stdout: str, stderr: str, log: tuple[str, ...], tmp_path: Path
+):
+    from lawdsl.runners.doctor import memory_exhaustion as exhaustion
+    from lawdsl.runners.doctor.small_runs import RunFailed, TimeUp
+
+    check_input = CheckInput(tmp_path, "cpu", time.monotonic() + 60)
+    failed = subprocess.CompletedProcess([], 1, stdout, stderr)
+    with mock.patch.object(exhaustion.subprocess, "run", return_value=failed):
+        with pytest.raises(RunFailed, match="lawdsl run failed") as error:
+            exhaustion._sweep(check_input, 8)
+    assert error.value.log == log
+    # a check whose time is up has not failed by that alone
+    late = subprocess.TimeoutExpired([], 1.0)
+    with mock.patch.object(exhaustion.subprocess, "run", side_effect=late):
+        with pytest.raises(TimeUp, match="before lawdsl run was done"):
+            exhaustion._sweep(check_input, 8)

@@ -56,7 +56,7 @@ def doctor(
     machine = this_machine()
     chosen = device if device != "auto" else ("cuda" if machine.gpus else "cpu")
     command = _command_line(quick, device, only)
-    # named, it is asked for
+    # a check that is named is requested in full
     quick = quick and not only
 
     def announce(check: Check, result: CheckResult | None) -> None:
@@ -64,7 +64,7 @@ def doctor(
             print_message(_progress_line(check, result))
 
     def report_so_far() -> None:
-        examination = interrupted(session, chosen, checks=checks, quick=quick)
+        examination = interrupted(session, chosen, checks=checks, quick=quick, machine=machine)
         _report(replace(examination, command=command), output, as_json)
 
     with Session() as session, on_interrupt(report_so_far):

@@ -22,17 +22,17 @@ FAST = ("flash", "cuDNN")
 SLOW = "attention runs without a fast kernel: a mask is passed, or this torch lacks the kernel"
 
 
-def attention_kernels(given: CheckInput) -> Iterator[Figure]:
+def attention_kernels(check_input: CheckInput) -> Iterator[Figure]:
     """The backend of attention, by precision; on a GPU flash or cuDNN is expected in bfloat16."""
-    for compiled in (False, True) if given.on_gpu and not given.quick else (False,):
+    for compiled in (False, True) if check_input.on_gpu and not check_input.quick else (False,):
         for low in (True, False):
-            names = profiled(given.device, low=low, compiled=compiled)
+            names = profiled(check_input.device, low=low, compiled=compiled)
             used = backends(names)
             what = f"{'bfloat16' if low else 'float32'}, {'compiled' if compiled else 'eager'}"
             # the flash kernels of a GPU have no float32
-            expected = low or not given.on_gpu
+            expected = low or not check_input.on_gpu
             ok = not expected or any(name in FAST for name in used)
-            kinds = "flash or cuDNN" if given.on_gpu else "flash"
+            kinds = "flash or cuDNN" if check_input.on_gpu else "flash"
             yield Figure(
                 f"attention in {what}",
                 ", ".join(used) or "none recognised",
@@ -41,7 +41,7 @@ def attention_kernels(given: CheckInput) -> Iterator[Figure]:
                 ok,
                 "" if ok else SLOW,
             )
-            if given.on_gpu:
+            if check_input.on_gpu:
                 kernels = sorted({name[:80] for name in names if KERNEL.search(name)})
                 yield Figure(f"kernels in {what}", ", ".join(kernels) or "none recognised")
 

@@ -7,6 +7,7 @@ are kept, and the other checks go on.
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import re
@@ -29,7 +30,9 @@ from .records import INTERRUPTED, TIME_USED_UP, Check, CheckResult, Examination,
 
 TOTAL_SECONDS = {"cpu": 120.0, "cuda": 600.0}
 """Time limit of all checks together, by device."""
-WORKER = (sys.executable, "-m", "lawdsl.runners.doctor.worker")
+# -P: a file of the working directory must not be imported in place of a module
+WORKER = (sys.executable, "-P", "-m", "lawdsl.runners.doctor.worker")
+PACKAGE = Path(__file__).resolve().parents[2]
 FIGURES = "figures.jsonl"
 WORK = "work"
 TIME_UP = 124  # exit code of a check that has reached its deadline
@@ -53,7 +56,7 @@ class Session:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="lawdsl-doctor-"))
         self.process: subprocess.Popen[bytes] | None = None
-        self.begun = time.monotonic()
+        self.started_at = time.monotonic()
         self.results: list[CheckResult] = []
 
     def __enter__(self) -> Session:
@@ -92,10 +95,10 @@ def examine(
         The results.
     """
     machine = machine or this_machine()
-    session.begun = time.monotonic()
+    session.started_at = time.monotonic()
     session.results.clear()
     for check in checks:
-        left = TOTAL_SECONDS[device] - (time.monotonic() - session.begun)
+        left = TOTAL_SECONDS[device] - (time.monotonic() - session.started_at)
         why = _why_not(check, device, machine, quick, left)
         if why:
             result = CheckResult(check.name, check.shows, "not measured", why=why)
@@ -108,7 +111,12 @@ def examine(
 
 
 def interrupted(
-    session: Session, device: Device, *, checks: Sequence[Check] = CHECKS, quick: bool = False
+    session: Session,
+    device: Device,
+    *,
+    checks: Sequence[Check] = CHECKS,
+    quick: bool = False,
+    machine: Machine | None = None,
 ) -> Examination:
     """End an examination before its end; a signal handler may call it.
 
@@ -116,14 +124,18 @@ def interrupted(
         session: its folder and results, which is closed.
         device: cpu or cuda.
         checks: the checks, in their order.
-        quick: whether only the quick checks were asked for.
+        quick: whether only the quick checks are requested.
+        machine: the hardware available to checks; that of this machine if None.
 
     Returns:
         The results so far, with the figures of the active check; the others are not measured.
     """
+    machine = machine or this_machine()
     for check in checks[len(session.results) :]:
         figures = tuple(_figures(session.folder / check.name / FIGURES))
-        result = CheckResult(check.name, check.shows, "not measured", 0.0, figures, INTERRUPTED)
+        # what would not have been done anyway is not to be repeated
+        why = _why_not(check, device, machine, quick, math.inf) or INTERRUPTED
+        result = CheckResult(check.name, check.shows, "not measured", 0.0, figures, why)
         session.results.append(result)
     session.close()
     return _examination(session, device, quick)
@@ -131,7 +143,7 @@ def interrupted(
 
 def _examination(session: Session, device: Device, quick: bool) -> Examination:
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    seconds = time.monotonic() - session.begun
+    seconds = time.monotonic() - session.started_at
     return Examination(device, quick, seconds, tuple(session.results), date)
 
 
@@ -162,7 +174,7 @@ def do(
         session: the folder to work in.
         check: the check.
         device: cpu or cuda.
-        quick: whether its smallest version is asked for.
+        quick: whether its smallest version is requested.
         left: seconds that are left for all checks.
 
     Returns:
@@ -239,10 +251,25 @@ def judged(
 
 def redacted(text: str) -> str:
     """A text without what a report must not show: folders of paths, and the name of the host."""
+    # first, for the names of these may have spaces, at which an unquoted path seems to end
+    for folder in _private_folders():
+        text = re.sub(rf"(?<![\w.]){re.escape(folder)}(?![\w-])", "/…", text)
     text = QUOTED_PATH.sub(r"\1…/\2\1", text)  # may have spaces
-    text = PATH.sub(r"…/\1", text)
+    text = PATH.sub(r"…/\1", text).replace("/……", "…")
+    text = re.sub(r"(?<![\w./…])/…", "…", text)
     host = platform.node()
     return text.replace(host, "HOST") if len(host) > 2 else text
+
+
+def _private_folders() -> list[str]:
+    """The folders below which the paths of a report may lie, the longest first."""
+    folders = {sys.prefix, sys.base_prefix, tempfile.gettempdir(), str(PACKAGE)}
+    folders.add(os.path.expanduser("~"))
+    with suppress(OSError):  # it may be gone
+        folders.add(os.getcwd())
+    folders |= {os.path.realpath(folder) for folder in folders}
+    absolute = (folder.rstrip("/") for folder in folders if folder.startswith("/"))
+    return sorted(filter(None, absolute), key=len, reverse=True)
 
 
 def _environment(folder: Path) -> dict[str, str]:

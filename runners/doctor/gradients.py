@@ -50,30 +50,30 @@ PRECISIONS = (
 )
 
 
-def eager_gradients(given: CheckInput) -> Iterator[Figure]:
+def eager_gradients(check_input: CheckInput) -> Iterator[Figure]:
     """Loss and gradients in each precision, not compiled."""
-    yield from _gradients(given, compiled=False)
+    yield from _gradients(check_input, compiled=False)
 
 
-def compiled_gradients(given: CheckInput) -> Iterator[Figure]:
+def compiled_gradients(check_input: CheckInput) -> Iterator[Figure]:
     """Loss and gradients in each precision, compiled; in float32 alone on a CPU."""
-    missing = _compiler_missing(given)
+    missing = _compiler_missing(check_input)
     if missing:
         yield not_measured("loss and gradients, compiled", missing)
         return
-    yield from _gradients(given, compiled=True)
+    yield from _gradients(check_input, compiled=True)
 
 
-def _compiler_missing(given: CheckInput) -> str:
+def _compiler_missing(check_input: CheckInput) -> str:
     """Why torch.compile cannot work; empty where it can."""
-    if given.on_gpu:
+    if check_input.on_gpu:
         return "" if find_spec("triton") else "Triton is not installed"
     has_compiler = any(shutil.which(name) for name in ("g++", "clang++", "c++"))
     return "" if has_compiler else "there is no C++ compiler"
 
 
-def _gradients(given: CheckInput, *, compiled: bool) -> Iterator[Figure]:
-    shape = COMPILED_ON_CPU if compiled and not given.on_gpu else SHAPE
+def _gradients(check_input: CheckInput, *, compiled: bool) -> Iterator[Figure]:
+    shape = COMPILED_ON_CPU if compiled and not check_input.on_gpu else SHAPE
     model = models.load(shape, "width-scaled", seed=0)
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(VOCABULARY, (ROWS, SEQUENCE + 1), generator=generator)
@@ -81,11 +81,11 @@ def _gradients(given: CheckInput, *, compiled: bool) -> Iterator[Figure]:
     before = torch.backends.cuda.matmul.allow_tf32
     for precision in PRECISIONS:
         # compiling takes half a minute on a CPU
-        if not given.on_gpu and (precision.gpu_only or (compiled and precision.autocast)):
+        if not check_input.on_gpu and (precision.gpu_only or (compiled and precision.autocast)):
             continue
         torch.backends.cuda.matmul.allow_tf32 = precision.tf32
         own_loss, own_gradient = measured(
-            copy.deepcopy(model), tokens, given.device, precision, compiled=compiled
+            copy.deepcopy(model), tokens, check_input.device, precision, compiled=compiled
         )
         what = f"{precision.name}, {'compiled' if compiled else 'eager'}"
         error = abs(own_loss - loss) / abs(loss)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .records import CheckInput, Figure, at_least, at_most
-from .small_runs import TINY, FinishedRun, finished, order, started, write_corpora
+from .small_runs import TINY, FinishedRun, order, start_run, wait_for_run, write_corpora
 
 STEPS, EVERY = 50, 5
 FALL = 0.5  # nats by which the loss falls in 50 steps, at least
@@ -56,39 +56,43 @@ TWO_GPUS: Variants = {
 }
 
 
-def loss_curve(given: CheckInput) -> Iterator[Figure]:
+def loss_curve(check_input: CheckInput) -> Iterator[Figure]:
     """The losses of 50 steps against those of the CPU in float32."""
-    yield from _compared(given, CPU, ON_GPU if given.on_gpu else ON_CPU)
+    yield from _compared(check_input, CPU, ON_GPU if check_input.on_gpu else ON_CPU)
 
 
-def two_processes(given: CheckInput) -> Iterator[Figure]:
+def two_processes(check_input: CheckInput) -> Iterator[Figure]:
     """The losses of two processes on the CPU, over gloo, against those of one."""
-    yield from _compared(given, CPU, PROCESSES)
+    yield from _compared(check_input, CPU, PROCESSES)
 
 
-def two_gpus(given: CheckInput) -> Iterator[Figure]:
+def two_gpus(check_input: CheckInput) -> Iterator[Figure]:
     """The losses of two GPUs, over NCCL, against those of one."""
     one = {"device": "cuda", "compile": False, "deterministic": True}
-    yield from _compared(given, one, TWO_GPUS)
+    yield from _compared(check_input, one, TWO_GPUS)
 
 
-def _compared(given: CheckInput, how: Mapping[str, Any], variants: Variants) -> Iterator[Figure]:
+def _compared(
+    check_input: CheckInput, how: Mapping[str, Any], variants: Variants
+) -> Iterator[Figure]:
     """Do a reference in float32 and its variants at once; compare all their losses."""
-    data = write_corpora(given.folder / "corpora")
+    data = write_corpora(check_input.folder / "corpora")
     evaluate = tuple(range(0, STEPS + 1, EVERY))
     common: dict[str, Any] = {"steps": STEPS, "evaluate": evaluate}
     reference_order = order(data, TINY, how, **({"precision": "float32"} | common))
     with ExitStack() as all_runs:
-        reference = all_runs.enter_context(started(given.folder / "reference", reference_order))
+        reference = all_runs.enter_context(
+            start_run(check_input.folder / "reference", reference_order)
+        )
         workers = []
         for number, (own, training, _) in enumerate(variants.values()):
             ordered = order(data, TINY, own, **({"precision": "float32"} | dict(training) | common))
-            folder = given.folder / f"variant-{number}"
-            workers.append(all_runs.enter_context(started(folder, ordered)))
-        done = finished(given, reference)
+            folder = check_input.folder / f"variant-{number}"
+            workers.append(all_runs.enter_context(start_run(folder, ordered)))
+        done = wait_for_run(check_input, reference)
         yield at_least("fall of the loss", _fall(done), FALL, "nat", "the model does not learn")
         for (name, (_, _, tolerance)), worker in zip(variants.items(), workers, strict=True):
-            other = finished(given, worker)
+            other = wait_for_run(check_input, worker)
             gap = float(np.abs(other.losses() - done.losses()).max())
             yield at_most(f"largest difference, {name}", gap, tolerance, "nat", DIFFERS)
 

@@ -41,7 +41,7 @@ CPUINFO = Path("/proc/cpuinfo")
 MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container: bytes, or max
 
 
-def machine(given: CheckInput) -> Iterator[Figure]:
+def machine(check_input: CheckInput) -> Iterator[Figure]:
     """The machine and the versions; fails where memory, disk or the GPU's driver do not suffice."""
     yield Figure("lawdsl", lawdsl.__version__)
     yield Figure("lawdsl, installed from", _installed_from(Path(lawdsl.__file__).parent.parent))
@@ -52,11 +52,11 @@ def machine(given: CheckInput) -> Iterator[Figure]:
             yield Figure(name, version(name))
     yield from _processor()
     yield from _memory()
-    free = shutil.disk_usage(given.folder).free / GIB
+    free = shutil.disk_usage(check_input.folder).free / GIB
     yield at_least(
         "free disk for temporary files", free, LEAST_DISK, "GiB", "make room where TMPDIR is"
     )
-    yield from _gpus(given)
+    yield from _gpus(check_input)
 
 
 def _installed_from(folder: Path) -> str:
@@ -115,22 +115,26 @@ def _memory() -> Iterator[Figure]:
     if limit:
         yield Figure("memory limit of the container", int(limit) / GIB, "GiB")
     if sizes["MemAvailable"]:
-        free = int(sizes["MemAvailable"]) * 1024 / GIB
-        yield at_least("free memory", free, LEAST_MEMORY, "GiB", "end other programs")
+        free = int(sizes["MemAvailable"]) * 1024
+        if limit and int(limit) < free:
+            why = "raise the memory limit of the container"
+            yield at_least("free memory", int(limit) / GIB, LEAST_MEMORY, "GiB", why)
+        else:
+            yield at_least("free memory", free / GIB, LEAST_MEMORY, "GiB", "end other programs")
     else:
         yield not_measured("free memory", "the system has no /proc/meminfo")
 
 
-def _gpus(given: CheckInput) -> Iterator[Figure]:
+def _gpus(check_input: CheckInput) -> Iterator[Figure]:
     """The GPUs as the driver and as torch see them, which must agree."""
     listed, count = this_machine().gpus, torch.cuda.device_count()
     expected, why = "", ""
     if listed:
         expected = f"{len(listed)}, which the driver lists"
         why = "torch is built without CUDA, or for a newer driver"
-    elif given.on_gpu:
+    elif check_input.on_gpu:
         expected, why = "at least 1", "the driver lists no GPU, or there is no driver"
-    ok = count >= max(len(listed), int(given.on_gpu))
+    ok = count >= max(len(listed), int(check_input.on_gpu))
     yield Figure("GPUs that torch sees", count, "", expected, ok, "" if ok else why)
     if not count:
         return

@@ -26,9 +26,10 @@ from .small_runs import (
     VARYING,
     VOCABULARY,
     RunFailed,
+    TimeUp,
     configuration,
     order,
-    started,
+    start_run,
     wait,
     write_corpora,
 )
@@ -37,25 +38,28 @@ GIB = 2**30
 SHAPE = configuration(256, 4, 4, 1024)
 SEQUENCE = 512
 LEAST_FREE = 12 * GIB  # bytes of free memory without which the check is not done
-MOST_TAKEN = 8 * GIB  # bytes that the large run takes, at least, where a quarter is not less
+LARGE_RUN_BYTES = (
+    8 * GIB
+)  # least bytes of the large run, unless a quarter of the free memory is less
 LEFT_SHARE = 0.75  # share of them that is left to it
 CONTEXT = 0.6 * GIB  # of a process with CUDA
 STEPS_LARGE, EVERY = 10, 10
 STEPS_BESIDE, EVERY_BESIDE = 1_000_000, 100  # the runs beside are killed at the end
+LOG_LINES = 5  # last lines of each stream of a command that failed
 OUT_OF_MEMORY = "memory did not suffice"  # R0507
 
 
-def memory_exhaustion(given: CheckInput) -> Iterator[Figure]:
+def memory_exhaustion(check_input: CheckInput) -> Iterator[Figure]:
     """A run that is out of memory gets a smaller micro-batch; runs beside it are unharmed."""
     free = _free()
     if free < LEAST_FREE:
         why = f"the GPU has {free / GIB:.1f} GiB of free memory, {LEAST_FREE / GIB:.0f} are needed"
         yield not_measured("out of memory, then a smaller micro-batch", why)
         return
-    data = write_corpora(given.folder / "corpora")
-    beside = [given.folder / f"beside-{number}" for number in range(2)]
-    ordered = _order_beside(given, data)
-    with started(beside[0], ordered) as first, started(beside[1], ordered) as second:
+    data = write_corpora(check_input.folder / "corpora")
+    beside = [check_input.folder / f"beside-{number}" for number in range(2)]
+    ordered = _order_beside(check_input, data)
+    with start_run(beside[0], ordered) as first, start_run(beside[1], ordered) as second:
 
         def active() -> bool:
             return all(w.processes[0].poll() is None for w in (first, second))
@@ -63,13 +67,13 @@ def memory_exhaustion(given: CheckInput) -> Iterator[Figure]:
         def rows() -> int:
             return min(len(_rows(folder)) for folder in beside)
 
-        wait(given, lambda: rows() >= 2 or not active(), "the runs beside had begun")
-        large = _rows_that_take(min(MOST_TAKEN, _free() / 4))
+        wait(check_input, lambda: rows() >= 2 or not active(), "the runs beside had begun")
+        large = _rows_that_take(min(LARGE_RUN_BYTES, _free() / 4))
         taken = _peak(large)
         yield Figure(f"memory of {large} rows at once", taken / GIB, "GiB")
         hog = _take(int(_free() - LEFT_SHARE * taken - CONTEXT))
         yield Figure("memory left to the run", _free() / GIB, "GiB")
-        status, folder = _sweep(given, large)
+        status, folder = _sweep(check_input, large)
         del hog
         log = (folder / LOG).read_text(encoding="utf-8", errors="replace")
         ran_out = "yes" if OUT_OF_MEMORY in log else "no"
@@ -78,7 +82,7 @@ def memory_exhaustion(given: CheckInput) -> Iterator[Figure]:
         )
         yield equal("then, with a smaller micro-batch", status, "done", "see the log of the run")
         until = rows()
-        wait(given, lambda: rows() > until or not active(), "the runs beside had gone on")
+        wait(check_input, lambda: rows() > until or not active(), "the runs beside had gone on")
         yield equal("runs beside it", "active" if active() else "ended", "active", "it harmed them")
     yield at_least("rows of the runs beside it", rows(), until + 1)
     parts = [json.dumps(_rows(folder)[: rows()]) for folder in beside]
@@ -121,12 +125,12 @@ def _peak(rows: int) -> int:
     return peak
 
 
-def _order_beside(given: CheckInput, data: Path) -> RunOrder:
+def _order_beside(check_input: CheckInput, data: Path) -> RunOrder:
     """The order of the runs beside: it has no end in the time of the check."""
     return order(
         data,
         TINY,
-        {"device": given.device, "compile": False, "deterministic": True},
+        {"device": check_input.device, "compile": False, "deterministic": True},
         steps=STEPS_BESIDE,
         evaluate=tuple(range(0, STEPS_BESIDE + 1, EVERY_BESIDE)),
         precision="float32",
@@ -139,11 +143,11 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in VARYING} for row in rows]
 
 
-def _sweep(given: CheckInput, rows: int) -> tuple[str, Path]:
+def _sweep(check_input: CheckInput, rows: int) -> tuple[str, Path]:
     """Do the large run with `lawdsl run`.
 
     Args:
-        given: what the check is given.
+        check_input: what the check is given.
         rows: that go through the model at once.
 
     Returns:
@@ -151,25 +155,38 @@ def _sweep(given: CheckInput, rows: int) -> tuple[str, Path]:
 
     Raises:
         RunFailed: the command has no result.
+        TimeUp: it is not done at the deadline of the check.
     """
-    path = given.folder / "sweep.toml"
-    path.write_text(_sweep_file(given, rows), encoding="utf-8")
-    command = [sys.executable, "-m", "lawdsl", "run", str(path), "--json", "--halve"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=max(1.0, given.remaining())
-    )
+    path = check_input.folder / "sweep.toml"
+    path.write_text(_sweep_file(check_input, rows), encoding="utf-8")
+    command = [sys.executable, "-P", "-m", "lawdsl", "run", str(path), "--json", "--halve"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=max(1.0, check_input.remaining())
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeUp("the time of the check was up before lawdsl run was done") from None
     try:
         (outcome,) = json.loads(done.stdout)["result"]["outcomes"]
         return outcome["status"], Path(outcome["folder"])
     except (ValueError, KeyError, TypeError):
-        raise RunFailed("lawdsl run failed", tuple(done.stdout.splitlines()[-8:])) from None
+        raise RunFailed("lawdsl run failed", _last_lines(done)) from None
 
 
-def _sweep_file(given: CheckInput, rows: int) -> str:
+def _last_lines(done: subprocess.CompletedProcess[str]) -> tuple[str, ...]:
+    """The last lines of both streams of `lawdsl run --json`; of a document its messages."""
+    try:
+        lines = [str(each["message"]) for each in json.loads(done.stdout)["diagnostics"]]
+    except (ValueError, KeyError, TypeError):
+        lines = done.stdout.splitlines()
+    return (*lines[-LOG_LINES:], *done.stderr.splitlines()[-LOG_LINES:])
+
+
+def _sweep_file(check_input: CheckInput, rows: int) -> str:
     """The text of sweep.toml; strings and numbers of JSON are those of TOML too."""
-    corpora = given.folder / "corpora"
+    corpora = check_input.folder / "corpora"
     corpus = {"folder": str(corpora / "training"), "max_epochs": 1_000_000}
-    lines = ['name = "large"', f"folder = {json.dumps(str(given.folder / 'large'))}"]
+    lines = ['name = "large"', f"folder = {json.dumps(str(check_input.folder / 'large'))}"]
     lines += ["[corpora]", f"text = {_inline(corpus)}"]
     lines += ["[validation]", f"text = {json.dumps(str(corpora / 'validation'))}"]
     lines += ["[[models]]", 'name = "large"', 'initialization = "width-scaled"']
@@ -177,7 +194,12 @@ def _sweep_file(given: CheckInput, rows: int) -> str:
     lines += ["[training]", "learning_rate = 1e-3", f"steps = {STEPS_LARGE}", f"batch = {rows}"]
     lines += [f"sequence = {SEQUENCE}", 'precision = "float32"']
     lines += ["[evaluation]", 'schedule = "dense"', f"every = {EVERY}"]
-    lines += ["[run]", f'device = "{given.device}"', "compile = false", "deterministic = true"]
+    lines += [
+        "[run]",
+        f'device = "{check_input.device}"',
+        "compile = false",
+        "deterministic = true",
+    ]
     # checkpointed, the run might fit at once
     lines += [f"micro_batch = {rows}", "checkpoint_activations = false"]
     return "\n".join([*lines, "save_final = false", "log = []", ""])

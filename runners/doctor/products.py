@@ -16,28 +16,28 @@ SIZE_CPU, SIZE_GPU = 768, 8192  # rows and columns of the factors
 FEW = "another program uses the GPU, or its power or clock is limited"
 
 
-def products(given: CheckInput) -> Iterator[Figure]:
+def products(check_input: CheckInput) -> Iterator[Figure]:
     """The FLOP/s of square products: float32 and bfloat16, on a GPU with TF32 too."""
-    device = torch.device(given.device)
-    size = SIZE_GPU if given.on_gpu else SIZE_CPU
+    device = torch.device(check_input.device)
+    size = SIZE_GPU if check_input.on_gpu else SIZE_CPU
     kinds = {"float32": (torch.float32, False)}
-    if given.on_gpu:
+    if check_input.on_gpu:
         kinds["float32 with TF32"] = (torch.float32, True)
     kinds["bfloat16"] = (torch.bfloat16, False)
-    unit, scale = ("TFLOP/s", 1e12) if given.on_gpu else ("GFLOP/s", 1e9)
+    unit, scale = ("TFLOP/s", 1e12) if check_input.on_gpu else ("GFLOP/s", 1e9)
     before = torch.backends.cuda.matmul.allow_tf32
     for name, (dtype, tf32) in kinds.items():
         torch.backends.cuda.matmul.allow_tf32 = tf32
         rate = product_rate(device, dtype, size)
         what = f"{name} products of {size:,} x {size:,}"
-        peak = costs.peak_flops(torch.cuda.get_device_name()) if given.on_gpu else None
+        peak = costs.peak_flops(torch.cuda.get_device_name()) if check_input.on_gpu else None
         if dtype == torch.bfloat16 and peak is not None:
             bound = LEAST_SHARE_OF_PEAK * peak / scale
             yield at_least(what, rate / scale, bound, unit, FEW)
         else:
             yield Figure(what, rate / scale, unit)
     torch.backends.cuda.matmul.allow_tf32 = before
-    if not given.on_gpu:
+    if not check_input.on_gpu:
         yield Figure("threads", torch.get_num_threads())
 
 

@@ -73,7 +73,7 @@ class CheckInput:
         folder: a folder of its own, empty.
         device: cpu or cuda.
         deadline: when it has to end, by `time.monotonic`.
-        quick: whether the smallest version is asked for.
+        quick: whether the smallest version is requested.
     """
 
     folder: Path
@@ -102,7 +102,7 @@ class Check:
     Attributes:
         name: its name in the report and for `--only`.
         shows: what it shows, in a sentence without a period.
-        module: the module of the room that has its function.
+        module: the module with its function, relative to this package.
         function: the name of the function, a `CheckFunction`.
         needs: cpu, cuda or several gpus.
         seconds: its time limit on a CPU and on a GPU; it is ended then.
@@ -154,7 +154,7 @@ class Examination:
 
     Attributes:
         device: the device that was examined, cpu or cuda.
-        quick: whether only the quick checks were asked for.
+        quick: whether only the quick checks were requested.
         seconds: how long all took.
         results: the results of the checks, in the order of the table.
         date: when it ended, in UTC; empty where that is not known.

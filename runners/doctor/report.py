@@ -25,7 +25,8 @@ def markdown(examination: Examination) -> str:
         names = " ".join(f"--only {result.name}" for result in examination.unfinished)
         interrupted = any(INTERRUPTED in result.why for result in examination.unfinished)
         cause = "The examination was interrupted" if interrupted else "The time was used up"
-        lines += [f"{cause} before the end; for the rest: `lawdsl doctor {names}`.", ""]
+        command = f"lawdsl doctor --device {examination.device} {names}"
+        lines += [f"{cause} before the end; for the rest: `{command}`.", ""]
     if examination.date:
         lines += [f"Written on {examination.date} by `{examination.command}`.", ""]
     summary = (

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from .records import CheckInput, Figure, not_measured
-from .small_runs import SIZES, finished, order, started, write_corpora
+from .small_runs import SIZES, order, start_run, wait_for_run, write_corpora
 
 BATCH, SEQUENCE = 16, 128
 WARM_STEPS = 10  # not counted: compilation, caches
@@ -18,28 +18,28 @@ CPU_SIZES, CPU_COUNTS = ("0.2M",), (1, 2)
 GPU_SIZES, GPU_COUNTS = ("0.2M", "1M", "10M"), (1, 8, 4, 2)
 
 
-def runs_at_once(given: CheckInput) -> Iterator[Figure]:
+def runs_at_once(check_input: CheckInput) -> Iterator[Figure]:
     """Tokens a second of all runs together, by model size and number of runs."""
-    if given.on_gpu:
-        yield from _measured(given, GPU_SIZES, GPU_COUNTS, STEPS_GPU)
+    if check_input.on_gpu:
+        yield from _measured(check_input, GPU_SIZES, GPU_COUNTS, STEPS_GPU)
     else:
-        yield from _measured(given, CPU_SIZES, CPU_COUNTS, STEPS_CPU)
+        yield from _measured(check_input, CPU_SIZES, CPU_COUNTS, STEPS_CPU)
 
 
 def _measured(
-    given: CheckInput, sizes: Sequence[str], counts: Sequence[int], steps: int
+    check_input: CheckInput, sizes: Sequence[str], counts: Sequence[int], steps: int
 ) -> Iterator[Figure]:
-    data = write_corpora(given.folder / "corpora")
+    data = write_corpora(check_input.folder / "corpora")
     single: dict[str, float] = {}
     longest = 0.0
     for count in counts:
         for size in sizes:
             what = f"{size}, {count} run{'s' * (count > 1)} at once"
-            if given.remaining() < 1.2 * longest:
+            if check_input.remaining() < 1.2 * longest:
                 yield not_measured(what, "the time of the check was up", "tokens/s")
                 continue
             begun = time.monotonic()
-            rate = _rate(given, data, size, count, steps)
+            rate = _rate(check_input, data, size, count, steps)
             longest = max(longest, time.monotonic() - begun)
             yield Figure(what, rate, "tokens/s")
             if count == 1:
@@ -48,9 +48,9 @@ def _measured(
                 yield Figure(f"{what}, against one", rate / single[size], "times")
 
 
-def _rate(given: CheckInput, data: Path, size: str, count: int, steps: int) -> float:
+def _rate(check_input: CheckInput, data: Path, size: str, count: int, steps: int) -> float:
     """The sum of the rates of runs that are started together, without their first steps."""
-    how = {"device": given.device, "checkpoint_every": 10 * steps}
+    how = {"device": check_input.device, "checkpoint_every": 10 * steps}
     ordered = order(
         data,
         SIZES[size],
@@ -59,13 +59,16 @@ def _rate(given: CheckInput, data: Path, size: str, count: int, steps: int) -> f
         evaluate=(0, WARM_STEPS, steps),
         batch=BATCH,
         sequence=SEQUENCE,
-        precision="bfloat16" if given.on_gpu else "float32",
+        precision="bfloat16" if check_input.on_gpu else "float32",
     )
     with ExitStack() as all_runs:
         active = [
-            all_runs.enter_context(started(given.folder / f"{size}-{count}-{number}", ordered))
+            all_runs.enter_context(
+                start_run(check_input.folder / f"{size}-{count}-{number}", ordered)
+            )
             for number in range(count)
         ]
         return sum(
-            float(finished(given, worker).rows[-1]["tokens_per_second"]) for worker in active
+            float(wait_for_run(check_input, worker).rows[-1]["tokens_per_second"])
+            for worker in active
         )

@@ -212,7 +212,7 @@ def order(
 
 
 @contextmanager
-def started(folder: Path, ordered: RunOrder) -> Iterator[workers.Worker]:
+def start_run(folder: Path, ordered: RunOrder) -> Iterator[workers.Worker]:
     """Start a run in processes of its own, or resume it; they are killed at the end."""
     write_order(folder, ordered)
     worker = workers.start_worker(folder, ordered.how, workers.WORKER)
@@ -224,19 +224,19 @@ def started(folder: Path, ordered: RunOrder) -> Iterator[workers.Worker]:
             process.wait()
 
 
-def wait(given: CheckInput, condition: Callable[[], Any], what: str) -> None:
+def wait(check_input: CheckInput, condition: Callable[[], Any], what: str) -> None:
     """Wait until a condition holds.
 
     Raises:
         TimeUp: it does not until the deadline of the check.
     """
     while not condition():
-        if given.remaining() < 0:
+        if check_input.remaining() < 0:
             raise TimeUp(f"the time of the check was up before {what}")
         time.sleep(POLL_SECONDS)
 
 
-def finished(given: CheckInput, worker: workers.Worker) -> FinishedRun:
+def wait_for_run(check_input: CheckInput, worker: workers.Worker) -> FinishedRun:
     """Wait for a run that was started.
 
     Raises:
@@ -249,27 +249,12 @@ def finished(given: CheckInput, worker: workers.Worker) -> FinishedRun:
         ends.extend(end for end in (worker.exit(),) if end is not None)
         return bool(ends)
 
-    wait(given, has_ended, "a run was done")
+    wait(check_input, has_ended, "a run was done")
     end = end_record(worker.folder)
     if ends[0].code or end.get("status") != "done":
         message = str(end.get("message") or ends[0].why)
         raise RunFailed(f"a run failed: {message}", tuple(log_tail(worker.folder)))
     return FinishedRun(read(worker.folder / POINTS), str(end["weights"]))
-
-
-def completed(given: CheckInput, name: str, ordered: RunOrder) -> FinishedRun:
-    """Do a run, or resume it, to its end.
-
-    Args:
-        given: what the check is given.
-        name: of the run's folder in the folder of the check.
-        ordered: the order.
-
-    Raises:
-        RunFailed, TimeUp: see `finished`.
-    """
-    with started(given.folder / name, ordered) as worker:
-        return finished(given, worker)
 
 
 def saved_steps(folder: Path) -> list[int]:

@@ -47,21 +47,21 @@ class Speed:
     peak: int
 
 
-def small_models(given: CheckInput) -> Iterator[Figure]:
+def small_models(check_input: CheckInput) -> Iterator[Figure]:
     """Tokens a second of small models; seconds to evaluate, to save and to resume."""
-    data = write_corpora(given.folder / "corpora")
-    for name in ("0.2M", "1M", "10M") if given.on_gpu else ("0.2M", "1M"):
+    data = write_corpora(check_input.folder / "corpora")
+    for name in ("0.2M", "1M", "10M") if check_input.on_gpu else ("0.2M", "1M"):
         ordered = order(
             data,
             SIZES[name],
-            {"device": given.device, "compile": False},
+            {"device": check_input.device, "compile": False},
             evaluate=(0,),
             steps=1_000_000,
             batch=16,
             sequence=128,
             precision="float32",
         )
-        yield from _trained(given.folder / name, ordered, name)
+        yield from _trained(check_input.folder / name, ordered, name)
 
 
 def _trained(folder: Path, ordered: RunOrder, name: str) -> Iterator[Figure]:
@@ -74,9 +74,8 @@ def _trained(folder: Path, ordered: RunOrder, name: str) -> Iterator[Figure]:
         yield Figure(f"{name}: training", speed.rate, "tokens/s")
         flops = task.inputs.facts.flops_per_token(task.training.sequence)
         yield Figure(f"{name}: training", speed.rate * flops / 1e9, "GFLOP/s")
-        tokens = sum(len(corpus.tokens) for corpus in task.inputs.validation.values())
         seconds = _timed(task, lambda: record(task, state, lambda: 0))
-        yield Figure(f"{name}: evaluation of {tokens:,} tokens", seconds, "s")
+        yield Figure(f"{name}: evaluation of {_evaluated_tokens(task):,} tokens", seconds, "s")
         yield Figure(f"{name}: saving", _timed(task, lambda: save(task, state)), "s")
     with ExitStack() as exit_stack:
         again = task_of(folder, ordered, _joined(ordered))
@@ -87,21 +86,25 @@ def _trained(folder: Path, ordered: RunOrder, name: str) -> Iterator[Figure]:
         yield equal(f"{name}: step after resuming", step, expected, "the checkpoint was not used")
 
 
-def large_model(given: CheckInput) -> Iterator[Figure]:
+def large_model(check_input: CheckInput) -> Iterator[Figure]:
     """A 0.5B model on rows of 2,048 tokens in bfloat16, compiled, by micro-batch."""
-    data = write_corpora(given.folder / "corpora", validation_tokens=LARGE_ROWS * LARGE_SEQUENCE)
+    data = write_corpora(
+        check_input.folder / "corpora", validation_tokens=LARGE_ROWS * LARGE_SEQUENCE
+    )
     longest, too_large = 0.0, LARGE_ROWS + 1
+    evaluated = False
     for micro in MICRO_BATCHES:
         what = f"micro-batch {micro}"
         if micro >= too_large:
             yield not_measured(what, f"micro-batch {too_large} is out of memory already")
             continue
-        if given.remaining() < 1.2 * longest:
+        if check_input.remaining() < 1.2 * longest:
             yield not_measured(what, "the time of the check was up", "tokens/s")
             continue
         begun = time.monotonic()
         try:
-            yield from _large(given, data, micro, first=micro == MICRO_BATCHES[0])
+            yield from _large(check_input, data, micro, evaluate=not evaluated)
+            evaluated = True
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
@@ -114,14 +117,21 @@ def large_model(given: CheckInput) -> Iterator[Figure]:
         longest = max(longest, time.monotonic() - begun)
 
 
-def _large(given: CheckInput, data: Path, micro: int, *, first: bool) -> Iterator[Figure]:
-    """The 0.5B model with one micro-batch; the first time evaluation and saving too."""
+def _large(check_input: CheckInput, data: Path, micro: int, *, evaluate: bool) -> Iterator[Figure]:
+    """The 0.5B model with one micro-batch.
+
+    Args:
+        check_input: what the check is given.
+        data: the folder of the corpora.
+        micro: rows that go through the model at once.
+        evaluate: whether evaluation and saving are timed too.
+    """
     ordered = order(
         data,
         QWEN2_HALF_BILLION,
         # never checkpointed: the micro-batches are to be comparable
         {
-            "device": given.device,
+            "device": check_input.device,
             "micro_batch": micro,
             "compile": True,
             "checkpoint_activations": False,
@@ -132,7 +142,7 @@ def _large(given: CheckInput, data: Path, micro: int, *, first: bool) -> Iterato
         sequence=LARGE_SEQUENCE,
         precision="bfloat16",
     )
-    folder = given.folder / f"micro-{micro}"
+    folder = check_input.folder / f"micro-{micro}"
     folder.mkdir()
     with ExitStack() as exit_stack:
         what, begun = f"micro-batch {micro}", time.perf_counter()
@@ -153,12 +163,14 @@ def _large(given: CheckInput, data: Path, micro: int, *, first: bool) -> Iterato
             yield not_measured(f"{what}: MFU", why)
         else:
             yield Figure(f"{what}: MFU", utilisation)
-        estimate = expected_memory(QWEN2_HALF_BILLION, task.training, micro, given.device) / GIB
+        estimate = (
+            expected_memory(QWEN2_HALF_BILLION, task.training, micro, check_input.device) / GIB
+        )
         yield at_most(f"{what}: peak memory", speed.peak / GIB, estimate, "GiB", MEMORY)
-        if first:
+        if evaluate:
             seconds = _timed(task, lambda: record(task, state, lambda: 0))
-            tokens = LARGE_ROWS * LARGE_SEQUENCE
-            yield Figure(f"evaluation of {tokens:,} tokens, with compilation", seconds, "s")
+            what = f"evaluation of {_evaluated_tokens(task):,} tokens, with compilation"
+            yield Figure(what, seconds, "s")
             yield Figure("saving", _timed(task, lambda: save(task, state)), "s")
 
 
@@ -198,6 +210,12 @@ def _speed(task: TrainingTask, step: Callable[[], None], seconds: float, steps: 
         times.append(_timed(task, step))
     median = sorted(times)[len(times) // 2]
     return Speed(task.tokens / median, peak_memory(task.parallel))
+
+
+def _evaluated_tokens(task: TrainingTask) -> int:
+    """The tokens of all whole rows of the validation sets, whose losses one evaluation takes."""
+    sequence = task.training.sequence
+    return sum(corpus.windows(sequence) * sequence for corpus in task.inputs.validation.values())
 
 
 def _timed(task: TrainingTask, act: Callable[[], object]) -> float:

@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, _exit)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     module, _, function = target.partition(":")
-    given = CheckInput(
+    check_input = CheckInput(
         Path(folder) / WORK,
         cast("Literal['cpu', 'cuda']", device),
         time.monotonic() + float(seconds) - MARGIN_SECONDS,
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
         check = getattr(import_module(module, __package__), function)
         with (
             (Path(folder) / FIGURES).open("a", encoding="utf-8") as out,
-            closing(check(given)) as figures,
+            closing(check(check_input)) as figures,
         ):
             for figure in figures:
                 out.write(json.dumps(figure.to_json()) + "\n")
