@@ -65,7 +65,7 @@ def eta() -> alt.LayerChart:
             rows.append({"seen": seen, "eta": part.values[name], "low": low, "high": high})
     base = alt.Chart(
         alt.Data(values=rows),
-        title="eta rises with what the base model has seen of the domain",
+        title="The best eta by what the base model has seen of the domain",
     ).encode(
         x=alt.X(
             "seen:Q",

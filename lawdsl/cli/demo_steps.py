@@ -37,7 +37,7 @@ ENDS = "phase = end"  # the learning rate has decayed: the loss is that of a run
 # before, the loss still moves by adaptation to the new mixture
 FITTED_ROWS = (ENDS, "step >= 400")
 D_MIN = {"D_min": 409_600e-9}  # Gtoken: D after 400 steps of 1,024 tokens
-# any value from 0 to 1 changes R² by less than 0.0002
+# any value from 0.25 to 1 changes R² by less than 0.0002
 FIXED = {"E": 0.5}
 HELD_OUT_SHARES = (0.2, 0.67)  # of code
 MAX_PREDICTION_ERROR = 0.03  # of the predictions of losses held out
@@ -118,6 +118,7 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
         low, high = tradeoff.between
         passing = f"the runs themselves pass that limit between {low:g} and {high:g}"
         out.print(f"{passing}, at {tradeoff.measured:.3f} on the line between them")
+        out.print(*(f"  {d.message} ({d.code})" for d in tradeoff.answer.diagnostics), sep="\n")
         out.print("next: lawdsl laws, lawdsl new my_law, lawdsl fit LAW runs.csv -o fit.json")
     result = {
         "law": law.name,

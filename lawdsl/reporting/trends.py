@@ -31,9 +31,10 @@ def show_trends(trends: Trends, out: Console, *, details: bool = True) -> None:
     out.print(Text(f"{trends.law} and {printable(data)}", style="bold"), soft_wrap=True)
     if trends.dropped:
         out.print(f"  {trends.dropped:,} bad rows were left out")
-    equal_columns = ", ".join(map(printable, (*trends.by, *trends.held)))
-    if equal_columns:
-        out.print(Text(f"  held equal: {equal_columns}"), soft_wrap=True)
+    for label, columns in (("held equal", trends.by), ("runs told apart by", trends.held)):
+        if columns:
+            text = f"  {label}: {', '.join(map(printable, columns))}"
+            out.print(Text(text), soft_wrap=True)
     out.print(f"  {_noise_text(trends)}", soft_wrap=True)
     if trends.trends:
         show_rows(HEADERS, [row for trend in trends.trends for row in _rows(trend)], out)
