@@ -98,11 +98,14 @@ def test_an_install_carries_laws_and_grammar(
 
 
 def test_the_wheel_is_small_and_holds_no_tests(built: dict[str, Path]):
-    names = zipfile.ZipFile(built["wheel"]).namelist()
+    wheel = zipfile.ZipFile(built["wheel"])
+    names = wheel.namelist()
     assert "lawdsl/grammars/law.lark" in names and "lawdsl/laws/dcpt/l3.law" in names
     assert "lawdsl/laws/data/cmr_table2.csv" in names
     assert not [n for n in names if n.startswith("tests")]
-    assert built["wheel"].stat().st_size < 3 << 19  # 1.5 MiB, of which the code is 1
+    tables = sum(i.compress_size for i in wheel.infolist() if "/laws/data/" in i.filename)
+    assert tables < 0.375 * 2**20
+    assert built["wheel"].stat().st_size - tables < 1.4 * 2**20  # code and laws
 
 
 def test_the_sdist_can_run_its_own_tests(built: dict[str, Path]):
