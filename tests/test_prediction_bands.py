@@ -72,7 +72,7 @@ def of_mean(
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
 def test_the_band_of_a_line_is_that_of_textbooks(level: float):
     table, at = line(12), np.array([-1.0, 0.3, 2.0])
-    band = lawdsl.fit(LINE, table).predict_with_errors({"x": at}, level=level)
+    band = lawdsl.fit(LINE, table).predict_with_errors({"x": at}, level=level, discrepancy=0)
     values, half = of_mean(table, at, level)
 
     assert band.level == level
@@ -85,7 +85,7 @@ def test_the_band_of_a_power_is_that_of_the_line_of_its_logarithms():
     x = np.geomspace(1, 100, 9)
     L = 3 / x**0.7 * np.exp(np.random.default_rng(2).normal(0, 0.4, 9))
     at = np.array([0.01, 5.0, 1e5])
-    band = lawdsl.fit(POWER, {"x": x, "L": L}).predict_with_errors({"x": at})
+    band = lawdsl.fit(POWER, {"x": x, "L": L}).predict_with_errors({"x": at}, discrepancy=0)
     values, half = of_mean({"x": np.log(x), "L": np.log(L)}, np.log(at), 0.95)
 
     assert band.values == pytest.approx(np.exp(values), rel=1e-6)
@@ -98,7 +98,7 @@ def test_the_scale_is_that_of_the_fit_not_of_the_law():
     x = np.geomspace(1, 100, 9)
     L = 3 / x**0.7 * np.exp(np.random.default_rng(2).normal(0, 0.4, 9))
     fit = lawdsl.fit(POWER, {"x": x, "L": L}, objective="squared(raw)")
-    band = fit.predict_with_errors({"x": [1.0, 50.0]})
+    band = fit.predict_with_errors({"x": [1.0, 50.0]}, discrepancy=0)
 
     assert band.high - band.values == pytest.approx(band.values - band.low, rel=1e-9)
 
@@ -110,7 +110,7 @@ def test_values_and_warnings_are_those_of_predict(name: str):
     points = {q.name: 1.3 * table[q.name][-3:] for q in fit.read_law().variables if q.name != "r"}
     points |= {"r": [0.2, 0.4, 0.6]} if "r" in table else {}
     values, warnings = fit.predict_with_warnings(points)
-    band = fit.predict_with_errors(points)
+    band = fit.predict_with_errors(points, discrepancy=0)
 
     assert band.values == pytest.approx(values, rel=1e-12)
     assert band.warnings == warnings
@@ -123,7 +123,9 @@ def test_bands_by_run_are_wider_where_rows_of_a_run_share_an_error():
     off = rng.normal(0, 0.3, 12)[runs] + rng.normal(0, 1e-3, 72)  # alike, but no copies
     table = {"x": np.linspace(0, 1, 12)[runs], "L": 1 + 2 * np.linspace(0, 1, 12)[runs] + off}
     by_row, by_run = (
-        lawdsl.fit(LINE, {**table, "run": runs}, run=run).predict_with_errors({"x": [0.0, 0.5]})
+        lawdsl.fit(LINE, {**table, "run": runs}, run=run).predict_with_errors(
+            {"x": [0.0, 0.5]}, discrepancy=0
+        )
         for run in ((), "run")
     )
 
@@ -147,7 +149,7 @@ def covering(name: str, simulations: int) -> np.ndarray:
         table = planted.table(0.003, 1000 + seed)
         fit = lawdsl.fit(name, table, starts=planted.parameters, claims=False)
         assert isinstance(fit, lawdsl.Fit)
-        band = fit.predict_with_errors(points)
+        band = fit.predict_with_errors(points, discrepancy=0)
         found.append((band.low < truth) & (truth < band.high))
     return np.array(found)
 
@@ -176,7 +178,7 @@ def test_two_sizes_say_nothing_of_a_third():
     sizes = np.unique(table["N"])[[1, 4]]
     two = {name: column[np.isin(table["N"], sizes)] for name, column in table.items()}
     fit = lawdsl.fit("chinchilla", two)
-    band = fit.predict_with_errors({"N": [*sizes, 1e9], "D": [3e10] * 3})
+    band = fit.predict_with_errors({"N": [*sizes, 1e9], "D": [3e10] * 3}, discrepancy=0)
 
     assert np.all(band.high[:2] < 1.01 * band.values[:2]) and np.all(band.low[:2] > 0)
     assert (band.low[2], band.high[2]) == (0, np.inf)
@@ -189,7 +191,7 @@ def test_of_raw_residuals_what_is_open_has_no_end_on_either_side():
     law = law_of("variable x, z\nparameter a, b\nL = a*x + b*z\nminimize squared(L)")
     x = np.linspace(1, 2, 9)
     fit = lawdsl.fit(law, {"x": x, "z": 2 * x, "L": x + np.sin(9 * x)})
-    band = fit.predict_with_errors({"x": [1.0, 1.0], "z": [2.0, 1.0]})
+    band = fit.predict_with_errors({"x": [1.0, 1.0], "z": [2.0, 1.0]}, discrepancy=0)
 
     assert np.isfinite([band.low[0], band.high[0]]).all()
     assert (band.low[1], band.high[1]) == (-np.inf, np.inf)
@@ -200,7 +202,7 @@ def test_of_raw_residuals_what_is_open_has_no_end_on_either_side():
 
 def refused(fit: Any, table: Any, **more: Any) -> list[lawdsl.Diagnostic]:
     with pytest.raises(LawdslError) as error:
-        fit.predict_with_errors(table, **more)
+        fit.predict_with_errors(table, **more, discrepancy=0)
     return list(error.value.diagnostics)
 
 
@@ -246,7 +248,7 @@ def test_of_a_fit_in_two_steps_the_bootstrap_repeats_both(tmp_path: Path):
     held = lawdsl.fit(STEPS, steps(), claims=False, fix={"c": fit.held["c"].value})
     fit.save(tmp_path / "fit.json")
     again, points = lawdsl.Fit.load(tmp_path / "fit.json"), {"r": [0.1, 0.5]}
-    band = again.predict_with_errors(points)
+    band = again.predict_with_errors(points, discrepancy=0)
 
     assert again == fit
     assert band.values == pytest.approx(fit.predict(points), rel=1e-12)
@@ -265,7 +267,7 @@ def test_bands_of_fits_in_two_steps_cover(simulations: int):
         fit = lawdsl.fit(
             STEPS, steps(seed=seed), claims=False, starts=2, intervals="bootstrap", resamples=100
         )
-        band = fit.predict_with_errors({"r": points})
+        band = fit.predict_with_errors({"r": points}, discrepancy=0)
         hits += (band.low < truth) & (truth < band.high)
 
     assert np.all(hits >= binom.ppf(1e-4, simulations, 0.95))
@@ -280,7 +282,7 @@ def test_each_part_has_its_own_errors(tmp_path: Path):
     fits.save(tmp_path / "fits.json")
     again = lawdsl.load_fit(tmp_path / "fits.json")
     at = np.array([0.0, 0.5])
-    band = again.predict_with_errors({"x": at})
+    band = again.predict_with_errors({"x": at}, discrepancy=0)
 
     assert again == fits
     assert band.values.shape == band.low.shape == band.high.shape == (2, 2)
@@ -294,9 +296,9 @@ def test_each_part_has_its_own_errors(tmp_path: Path):
 
 def test_each_row_has_the_band_of_its_label():
     fits = lawdsl.fit(APART, domains(10))
-    every = fits.predict_with_errors({"x": [0.2, 0.9]}, level=0.8)
+    every = fits.predict_with_errors({"x": [0.2, 0.9]}, level=0.8, discrepancy=0)
     rows = {"x": [0.9, 0.2], "domain": fits.outputs}
-    band = fits.predict_with_errors(rows, level=0.8)
+    band = fits.predict_with_errors(rows, level=0.8, discrepancy=0)
 
     assert band.low == pytest.approx([every.low[1, 0], every.low[0, 1]], rel=1e-12)
     assert band.high == pytest.approx([every.high[1, 0], every.high[0, 1]], rel=1e-12)
@@ -306,7 +308,7 @@ def test_what_labels_share_is_known_from_the_rows_of_all():
     table = domains(10)
     fits = lawdsl.fit(SHARED, table)
     rows = {"x": [0.5, 2.0], "domain": ["web", "code"]}
-    band = fits.predict_with_errors(rows)
+    band = fits.predict_with_errors(rows, discrepancy=0)
     labels = np.stack([table["domain"] == label for label in ("web", "code")], axis=1)
     design = np.column_stack([table["x"], labels])
     theta, (squares,), *_ = np.linalg.lstsq(design, table["L"])
@@ -324,7 +326,7 @@ def test_parts_without_a_spread_are_named_once():
     (both,) = refused(replace(fits, parts=(one, other)), {"x": [0.5]})
     (first,) = refused(replace(fits, parts=(one, fits.parts[1])), {"x": [0.5]})
     kept = replace(fits, parts=(one, fits.parts[1]))
-    band = kept.predict_with_errors({"x": [0.5], "domain": [fits.outputs[1]]})
+    band = kept.predict_with_errors({"x": [0.5], "domain": [fits.outputs[1]]}, discrepancy=0)
 
     assert (both.code, both.place) == ("F0125", "all 2 labels")
     assert first.place == fits.outputs[0]
@@ -354,8 +356,10 @@ def predict(*arguments: Any) -> Result:
 
 
 def test_values_have_their_ends_beside_them(folder: Path):
-    band = lawdsl.load_fit(folder / "line.json").predict_with_errors({"x": [0.25, 0.5]}, level=0.9)
-    asked = (folder / "line.json", "x=0.25,0.5", "--intervals", "--level", "0.9")
+    band = lawdsl.load_fit(folder / "line.json").predict_with_errors(
+        {"x": [0.25, 0.5]}, level=0.9, discrepancy=0
+    )
+    asked = (folder / "line.json", "x=0.25,0.5", "--intervals", "--wrong", "0", "--level", "0.9")
     made = json.loads(predict(*asked, "--json").stdout)["result"]
 
     assert made["columns"] == ["x", "L", "L low", "L high"]
@@ -364,7 +368,7 @@ def test_values_have_their_ends_beside_them(folder: Path):
     ]
     assert made["predictions"] == band.values.tolist()
     assert made["intervals"] == {
-        **{"level": 0.9, "low": band.low.tolist(), "high": band.high.tolist()},
+        **{"level": 0.9, "discrepancy": 0.0, "low": band.low.tolist(), "high": band.high.tolist()},
     }
     assert predict(*asked).stdout.splitlines()[0].split() == ["x", "L", "L", "low", "L", "high"]
 
@@ -376,7 +380,7 @@ def test_without_them_nothing_changes(folder: Path):
 
 
 def test_a_table_is_written_with_two_more_columns(folder: Path, tmp_path: Path):
-    asked = (folder / "line.json", folder / "rows.csv", "--intervals")
+    asked = (folder / "line.json", folder / "rows.csv", "--intervals", "--wrong", "0")
     predict(*asked, "-o", tmp_path / "out.csv")
     first, *rows = csv.reader((tmp_path / "out.csv").read_text().splitlines())
 
@@ -386,8 +390,12 @@ def test_a_table_is_written_with_two_more_columns(folder: Path, tmp_path: Path):
 
 def test_each_label_has_its_ends(folder: Path):
     names = lawdsl.load_fit(folder / "apart.json").outputs
-    made = json.loads(predict(folder / "apart.json", "x=0.25,0.5", "--intervals", "--json").stdout)
-    shown = predict(folder / "apart.json", "x=0.25", "--intervals").stdout.splitlines()
+    made = json.loads(
+        predict(folder / "apart.json", "x=0.25,0.5", "--intervals", "--wrong", "0", "--json").stdout
+    )
+    shown = predict(
+        folder / "apart.json", "x=0.25", "--intervals", "--wrong", "0"
+    ).stdout.splitlines()
     of_labels = [f"L[{name}]{end}" for name in names for end in ("", " low", " high")]
 
     assert made["result"]["columns"] == ["x", *of_labels]
@@ -400,17 +408,24 @@ def test_an_end_that_is_infinite_is_null_in_a_document(tmp_path: Path):
     law = law_of("variable x, z\nparameter a, b\nL = a*x + b*z\nminimize squared(L)")
     x = np.linspace(1, 2, 9)
     lawdsl.fit(law, {"x": x, "z": 2 * x, "L": x + np.sin(9 * x)}).save(tmp_path / "fit.json")
-    done = predict(tmp_path / "fit.json", "x=1", "z=1", "--intervals", "--json")
+    done = predict(tmp_path / "fit.json", "x=1", "z=1", "--intervals", "--wrong", "0", "--json")
     made = json.loads(done.stdout)
 
-    assert made["result"]["intervals"] == {"level": 0.95, "low": [None], "high": [None]}
+    assert made["result"]["intervals"] == {
+        "level": 0.95,
+        "discrepancy": 0.0,
+        "low": [None],
+        "high": [None],
+    }
     assert "F0126" in [d["code"] for d in made["diagnostics"]]
-    assert "-inf" in predict(tmp_path / "fit.json", "x=1", "z=1", "--intervals").stdout
+    assert (
+        "-inf" in predict(tmp_path / "fit.json", "x=1", "z=1", "--intervals", "--wrong", "0").stdout
+    )
 
 
 def test_where_there_are_none_no_numbers_are_printed(folder: Path):
     with pytest.raises(LawdslError) as error:
-        predict(folder / "exact.json", "x=0.25", "--intervals")
+        predict(folder / "exact.json", "x=0.25", "--intervals", "--wrong", "0")
 
     assert [d.code for d in error.value.diagnostics] == ["F0125"]
     assert predict(folder / "exact.json", "x=0.25").exit_code == 0

@@ -12,6 +12,9 @@ import click
 
 from lawdsl.cli.options import as_json, bindings, finish, print_message, table_option, value_in
 
+# what a column of a prediction is called, in the order of BAND_ARRAYS; the first is the output
+HEADERS = ["", "low", "high", "law", "run low", "run high", "± noise", "± run", "± law"]
+
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
     from lawdsl.fitting.prediction_inputs import PredictionInputs
@@ -30,6 +33,13 @@ if TYPE_CHECKING:
 )
 @click.option("--intervals", is_flag=True, help="Add the interval of each prediction.")
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option(
+    "--wrong",
+    metavar="PERCENT",
+    callback=lambda _, __, text: None if text is None else _percentage(text),
+    help="Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is"
+    " right.",
+)
 @as_json
 def predict(
     fit: str,
@@ -38,6 +48,7 @@ def predict(
     runs: str | None,
     intervals: bool,
     level: float,
+    wrong: float | None,
     as_json: bool,
 ) -> int:
     """Predict with a fit: at given values, or on the rows of a table.
@@ -58,13 +69,16 @@ def predict(
     with the ends of an interval beside each prediction:
     lawdsl predict fit.json N=7e9 D=1e11 --intervals --level 0.9
 
-    An interval is that of the fitted curve: how far the noise of the rows that were fitted leaves it
-    open, by run where the fit counted runs. That the law may be wrong is not in it, nor the noise of
-    a further measurement.
+    With --intervals the prediction is L = law + δ: δ is the error of the law, of 2 % for each decade
+    of distance from the fitted rows (--wrong), as far as their residuals tell it. low and high are
+    the interval of the curve, "run low" and "run high" that of a further run, "law" the fitted law
+    alone; "± noise", "± run" and "± law" are what the interval of a further run is made of.
 
     Warns where a value lies outside the range that was fitted.
     """
     from lawdsl.data.read import read_table
+    from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
+    from lawdsl.fitting.prediction_bands import BAND_ARRAYS
     from lawdsl.fitting.prediction_inputs import prediction_inputs
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.reporting.terminal import console, show_rows
@@ -74,23 +88,22 @@ def predict(
     if runs and not inputs.measured:
         raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
     more = {"runs": runs} if runs else {}
+    asked = (level, wrong) if intervals else None
     table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
     if table is not None:
         data = read_table(table)
-        predictions, warnings = _predicted(
-            read, data, {**more, **bindings(pairs)}, level if intervals else None
-        )
+        predictions, warnings = _predicted(read, data, {**more, **bindings(pairs)}, asked)
         points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
         units = data.units
         names = [f"{name} [{units[name]}]" if name in units else name for name in data.columns]
         behind = " predicted"
     else:
         columns = _points(inputs, bindings(pairs), measured=bool(runs))
-        predictions, warnings = _predicted(read, columns, more, level if intervals else None)
+        predictions, warnings = _predicted(read, columns, more, asked)
         names, behind = list(columns), ""
         points = list(zip(*columns.values(), strict=True))
     labels = inputs.outputs if predictions.ndim == 3 else ()
-    ends = ["low", "high"] if intervals else []
+    ends = HEADERS[1 : predictions.shape[-1]]
     of = [f"{inputs.output}[{label}]" for label in labels] or [inputs.output]
     outputs = [f"{name}{tail}" for name in of for tail in (behind, *(f" {end}" for end in ends))]
     # two columns of one name could not be told apart by what reads the file
@@ -126,23 +139,39 @@ def predict(
         "intervals": None,
     }
     if intervals:
-        low, high = predictions[..., 1].tolist(), predictions[..., 2].tolist()
-        result["intervals"] = {"level": level, "low": low, "high": high}
+        arrays = {
+            name: predictions[..., k].tolist()
+            for k, name in enumerate(BAND_ARRAYS[: predictions.shape[-1]])
+            if k
+        }
+        default = DEFAULT_AMPLITUDE if "law" in arrays else 0.0
+        amplitude = default if wrong is None else wrong
+        result["intervals"] = {"level": level, "discrepancy": amplitude, **arrays}
     return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
 
 
 def _predicted(
-    fit: Fit | Fits, table: Any, more: Mapping[str, str], level: float | None
+    fit: Fit | Fits, table: Any, more: Mapping[str, str], asked: tuple[float, float | None] | None
 ) -> tuple[Any, tuple[Diagnostic, ...]]:
-    """What a fit predicts, with the ends of intervals if a level is given: an array of shape
-    (points, 1 or 3), or (points, labels, 1 or 3); and the warnings."""
+    """What a fit predicts, with the arrays of its band if level and discrepancy are given: an array of shape
+    (points, arrays), or (points, labels, arrays); and the warnings."""
     import numpy as np
 
-    if level is None:
+    if asked is None:
         values, warnings = fit.predict_with_warnings(table, **more)
         return values[..., None], warnings
-    band = fit.predict_with_errors(table, level=level, **more)
-    return np.stack([band.values, band.low, band.high], axis=-1), band.warnings
+    level, discrepancy = asked
+    band = fit.predict_with_errors(table, level=level, discrepancy=discrepancy, **more)
+    return np.moveaxis(band.stacked(), 0, -1), band.warnings
+
+
+def _percentage(text: str) -> float:
+    """The number of `2%`, or of `0.02`."""
+    number = text.strip()
+    try:
+        return float(number[:-1]) / 100 if number.endswith("%") else float(number)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no percentage: write 2%, or 0.02") from None
 
 
 def _points(

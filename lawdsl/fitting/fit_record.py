@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.records import MAY_BE_ABSENT, OneOf
+from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
 from lawdsl.fitting.intervals.covariance import Spread
 from lawdsl.fitting.result_parts import (
     Agreement,
@@ -48,6 +49,8 @@ class FitRecord(StoredRecord):
             parameter that was chosen first. None where it is not known: no residual degrees of
             freedom, two steps without a bootstrap, more than 100 parameters, a file of a version
             without covariances.
+        rows: the rows that predictions with a discrepancy are conditioned on. None where the output
+            is not positive, and in a file of a version without them.
     """
 
     parameters: Mapping[str, Parameter]
@@ -66,6 +69,9 @@ class FitRecord(StoredRecord):
     optimality: Optimality = Optimality(math.nan, math.nan)
     intervals: Intervals = field(default=Intervals("delta", 0.95, "rows", {}, {}), repr=False)
     spread: Spread | None = field(default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)})
+    rows: ConditioningRows | None = field(
+        default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)}
+    )
 
     @property
     def values(self) -> dict[str, float]:

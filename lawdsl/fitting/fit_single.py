@@ -35,6 +35,7 @@ from lawdsl.fitting.diagnostics.robust_fit import (
     is_robust,
     untestable_outlier_findings,
 )
+from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows, conditioning_rows
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
 from lawdsl.fitting.fixed_parameters import fixed_values
 from lawdsl.fitting.intervals.compute_intervals import IntervalEstimate
@@ -285,7 +286,17 @@ def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
         optimality=optimality(problem, best.free, diagnosis.on_bound),
         intervals=diagnosis.uncertainty.intervals,
         spread=diagnosis.uncertainty.covariance,
+        rows=_conditioning_rows(task),
     )
+
+
+def _conditioning_rows(task: _FitTask) -> ConditioningRows | None:
+    """The rows that predictions with a discrepancy are conditioned on."""
+    problem, runs = task.problem, task.runs
+    if not np.all(problem.target > 0):
+        return None  # its logarithm has no discrepancy
+    names = tuple(q.name for q in task.law.variables)
+    return conditioning_rows(names, problem.columns, problem.target, runs.groups)
 
 
 def _uncertainty(

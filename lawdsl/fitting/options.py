@@ -214,6 +214,20 @@ def check_level(level: Any) -> None:
         raise LawdslError(Diagnostic("F0120", f"`{level}` is no level of an interval", help=help))
 
 
+def check_amplitude(amplitude: Any) -> None:
+    """Refuse an amplitude of the discrepancy outside its limits.
+
+    Raises:
+        LawdslError: not a number from 0 to 1; F0133.
+    """
+    if isinstance(amplitude, bool) or not (
+        isinstance(amplitude, Real) and 0 <= float(amplitude) <= 1
+    ):
+        message = f"`{amplitude}` is no error of a law per decade"
+        help = "give a number from 0 to 1, such as 0.02 for 2 %"
+        raise LawdslError(Diagnostic("F0133", message, help=help))
+
+
 def check_seed(seed: Any) -> None:
     """Refuse a seed that is not a non-negative whole number.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from lawdsl.data.melt import Labelled, labelled, no_labels
 from lawdsl.data.read import read_table
 from lawdsl.fitting.findings_by_label import label_of, listed_labels
 from lawdsl.fitting.fits_record import FitsRecord
-from lawdsl.fitting.prediction_bands import missing_band_diagnostic
+from lawdsl.fitting.prediction_bands import BAND_ARRAYS, PLAIN_ARRAYS, missing_band_diagnostic
 from lawdsl.fitting.result import Fit, beyond
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law.law import Law
@@ -32,8 +32,25 @@ PART_WARNING_CODES = (
 Predicted = tuple[Array, tuple[Diagnostic, ...]]  # the values, and warnings about them
 
 
+@dataclass(frozen=True)
+class BandOptions:
+    """The intervals that are asked for.
+
+    Attributes:
+        level: 0.95 for 95 % intervals.
+        discrepancy: the error of the law per decade; 0 for a law that is right.
+    """
+
+    level: float
+    discrepancy: float
+
+
 def predict_rows(
-    fits: FitsRecord, table: Any, runs: Any, columns: Mapping[str, str], level: float | None = None
+    fits: FitsRecord,
+    table: Any,
+    runs: Any,
+    columns: Mapping[str, str],
+    options: BandOptions | None = None,
 ) -> Predicted:
     """Predict the rows of a table by the fits of a law with index sets.
 
@@ -42,12 +59,12 @@ def predict_rows(
         table: as `Fits.predict` takes it.
         runs: a table of runs of further domains, or None.
         columns: variable or set -> column, or pattern of columns.
-        level: the level of the intervals; None for no intervals.
+        options: of the intervals; None for no intervals.
 
     Returns:
-        The values, and with intervals their lower and upper ends: shape (1 or 3, rows) where the
-            rows contain their labels or the law predicts one number, else (1 or 3, rows, labels);
-            and the warnings.
+        The values, with intervals the arrays of `Band` in the order of BAND_ARRAYS: shape (1 or
+            more, rows) where the rows contain their labels or the law predicts one number, else (1
+            or more, rows, labels); and the warnings.
 
     Raises:
         LawdslError: a table that cannot be used.
@@ -69,12 +86,12 @@ def predict_rows(
     more = (*more, *_remaining_share_warnings(fits, labelled_rows))
     missing = [index for index in row_label_indices if index not in labelled_rows.of_rows]
     if not missing:
-        values_of_rows, warnings = _predict_by_label_of_row(fits, labelled_rows, level)
+        values_of_rows, warnings = _predict_by_label_of_row(fits, labelled_rows, options)
         return values_of_rows, (*more, *warnings)
     if missing != list(declared.output.indices) or not fits.apart:
         raise LawdslError(no_labels(declared, missing[0], rows))
-    _check_covariances(fits.parts if level else ())
-    predictions = [_predict_part(part, labelled_rows, {}, level) for part in fits.parts]
+    _check_covariances(fits.parts if options else ())
+    predictions = [_predict_part(part, labelled_rows, {}, options) for part in fits.parts]
     part_warnings = tuple(
         dict.fromkeys(d for _, warnings_of_part in predictions for d in warnings_of_part)
     )
@@ -83,6 +100,13 @@ def predict_rows(
         *labelled_rows.warnings,
         *part_warnings,
     )
+
+
+def array_count(options: BandOptions | None) -> int:
+    """The number of arrays of a prediction with these options."""
+    if options is None:
+        return 1
+    return len(BAND_ARRAYS if options.discrepancy else PLAIN_ARRAYS)
 
 
 def _remaining_share_warnings(fits: FitsRecord, labelled_rows: Labelled) -> list[Diagnostic]:
@@ -123,17 +147,17 @@ def _measured_values(
 
 
 def _predict_by_label_of_row(
-    fits: FitsRecord, labelled_rows: Labelled, level: float | None
+    fits: FitsRecord, labelled_rows: Labelled, options: BandOptions | None
 ) -> Predicted:
     """The prediction of each row by the part of its label."""
-    values = np.full((3 if level else 1, len(labelled_rows.table)), np.nan)
+    values = np.full((array_count(options), len(labelled_rows.table)), np.nan)
     warnings: list[Diagnostic] = list(labelled_rows.warnings)
     parts = [(part, labelled_rows.rows_with(_labels_of_part(part))) for part in fits.parts]
     parts = [(part, has_label) for part, has_label in parts if has_label.any()]
-    _check_covariances([part for part, _ in parts] if level else ())
+    _check_covariances([part for part, _ in parts] if options else ())
     for part, has_label in parts:
         values[:, has_label], more = _predict_part(
-            part, labelled_rows, _labels_of_part(part), level
+            part, labelled_rows, _labels_of_part(part), options
         )
         warnings += more
     return values, tuple(dict.fromkeys(warnings))
@@ -146,16 +170,21 @@ def _labels_of_part(part: Fit) -> Mapping[str, str]:
 
 
 def _predict_part(
-    part: Fit, labelled_rows: Labelled, labels: Mapping[str, str], level: float | None
+    part: Fit, labelled_rows: Labelled, labels: Mapping[str, str], options: BandOptions | None
 ) -> Predicted:
     """The prediction of the rows with some labels by one part."""
     rows = labelled_rows.keep(labels)
-    if level is None:
+    if options is None:
         values, warnings = part.predict_with_warnings(rows, **labelled_rows.columns)
         predictions = values[None]
     else:
-        band = part.predict_with_errors(rows, level=level, **labelled_rows.columns)
-        predictions, warnings = np.stack([band.values, band.low, band.high]), band.warnings
+        band = part.predict_with_errors(
+            rows,
+            level=options.level,
+            discrepancy=options.discrepancy,
+            **labelled_rows.columns,
+        )
+        predictions, warnings = band.stacked(), band.warnings
     label = label_of(part)
     return predictions, tuple(
         replace(d, place=label) if d.code in PART_WARNING_CODES else d for d in warnings

@@ -1,24 +1,45 @@
-"""Fit + points -> predictions with intervals, from the covariance of the parameters.
+"""Fit + points -> predictions with intervals.
 
-value_i ± t·sqrt(g_iᵀ·C·g_i) in the scale of the residuals, C the covariance of the parameters, g_i
-the gradient of the prediction and t a quantile of Student's t. The intervals are those of the
-fitted curve: they contain the noise of the fitted rows, given that the law is right. They contain
-neither the error of an extrapolated law nor the noise of a further measurement.
+Were the law right, value_i ± t·sqrt(g_iᵀ·C·g_i) in the scale of the residuals, C the covariance of
+the parameters, g_i the gradient of the prediction and t a quantile of Student's t: the interval of
+the fitted curve, which contains the noise of the fitted rows. With a discrepancy the prediction is
+its posterior mean, and the error of the law is in the interval.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.extrapolation.law_error import LawError
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.intervals.covariance import MAX_COVARIANCE_PARAMETERS, Covariance
 from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
+
+PLAIN_ARRAYS = ("values", "low", "high")
+BAND_ARRAYS = (*PLAIN_ARRAYS, "law", "run_low", "run_high", "noise", "run", "law_error")
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorParts:
+    """What the interval of a further run is made of: half-widths at its level, in the law's unit.
+
+    The squares add up to that of the whole.
+
+    Attributes:
+        noise: of a row, and what the noise of the fitted rows leaves open, were the law right.
+        run: of what the rows of a run have in common; 0 where each row is a run.
+        law: of the error of the law.
+    """
+
+    noise: Array
+    run: Array
+    law: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +47,16 @@ class Band:
     """A fitted law at some points, with an interval at each.
 
     Attributes:
-        values: the values in the law's unit, shape (points,), or (points, labels).
+        values: the values in the law's unit, shape (points,), or (points, labels): with a
+            discrepancy the prediction, which differs from the law; without one the law.
         low, high: the ends, of the same shape. Where the rows do not determine the value they are
             infinite, the lower one 0 where residuals are those of logarithms.
         level: the level of the intervals, 0.95 for 95 %.
         warnings: about the points.
+        law: the values of the fitted law; None without a discrepancy.
+        run_low, run_high: the ends of the interval of a further run, in which its noise is; None
+            without a discrepancy.
+        parts: what that interval is made of; None without a discrepancy.
     """
 
     values: Array
@@ -38,13 +64,31 @@ class Band:
     high: Array
     level: float
     warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
+    law: Array | None = None
+    run_low: Array | None = None
+    run_high: Array | None = None
+    parts: ErrorParts | None = None
+
+    def stacked(self) -> Array:
+        """Its arrays in the order of BAND_ARRAYS, or of PLAIN_ARRAYS: shape (9 or 3, points)."""
+        if self.parts is None:
+            return np.stack([getattr(self, name) for name in PLAIN_ARRAYS])
+        parts = (self.parts.noise, self.parts.run, self.parts.law)
+        return np.stack([*(getattr(self, name) for name in BAND_ARRAYS[:6]), *parts])
+
+    @classmethod
+    def of_arrays(cls, arrays: Array, level: float, warnings: tuple[Diagnostic, ...]) -> Band:
+        """The band of the arrays that `stacked` gives, of any further shape."""
+        if len(arrays) == len(PLAIN_ARRAYS):
+            values, low, high = arrays
+            return cls(values, low, high, level, warnings)
+        values, low, high, law, run_low, run_high, *parts = arrays
+        return cls(values, low, high, level, warnings, law, run_low, run_high, ErrorParts(*parts))
 
 
 @np.errstate(all="ignore")  # an extrapolated law may have no value
-def interval_ends(
-    problem: Problem, theta: Array, spread: Covariance, level: float
-) -> tuple[Array, Array, Array]:
-    """Values of a fitted law and the ends of their intervals.
+def plain_band(problem: Problem, theta: Array, spread: Covariance, level: float) -> Band:
+    """Values of a fitted law with the intervals that the noise of the fitted rows gives.
 
     Args:
         problem: the law at the points. Residuals are those of logarithms where those of the fit
@@ -52,17 +96,48 @@ def interval_ends(
         theta: the parameters, shape (parameters,).
         spread: their covariance.
         level: 0.95 for 95 % intervals.
-
-    Returns:
-        Values, lower and upper ends, each of shape (points,).
     """
     values = problem.predictions(theta[None])[0].copy()
     half = spread.quantile(level) * spread.errors(problem.slopes(theta[None])[1][0])
     if not problem.objective.log:
-        return values, values - half, values + half
+        return Band(values, values - half, values + half, level)
     positive = values > 0  # others have no logarithm
     low = np.where(positive, values * np.exp(-half), -np.inf)
-    return values, low, np.where(positive, values * np.exp(half), np.inf)
+    return Band(values, low, np.where(positive, values * np.exp(half), np.inf), level)
+
+
+@np.errstate(all="ignore")  # an extrapolated law may have no value
+def band_with_discrepancy(plain: Band, error: LawError, quantile: float) -> Band:
+    """Predictions with intervals in which the error of the law is.
+
+    Args:
+        plain: the band of the law itself. Where it is infinite, the rows determine nothing, and it
+            stays infinite.
+        error: the error of the law at the points.
+        quantile: half the width of an interval in standard deviations.
+    """
+    values = plain.values * np.exp(error.mean)
+    known = np.isfinite(plain.high) & np.isfinite(values) & (plain.values > 0)
+
+    def ends(deviation: Array) -> tuple[Array, Array]:
+        half = np.where(known & np.isfinite(deviation), quantile * deviation, np.inf)
+        return values * np.exp(-half), values * np.exp(half)
+
+    low, high = ends(error.curve)
+    run_low, run_high = ends(error.further_run)
+    noise = np.hypot(error.parameters, error.levels.noise)
+    run = np.full_like(noise, error.levels.run)
+    parts = ErrorParts(*(quantile * values * part for part in (noise, run, error.law)))
+    return replace(
+        plain,
+        values=np.where(known, values, plain.values),
+        low=low,
+        high=high,
+        law=plain.values,
+        run_low=run_low,
+        run_high=run_high,
+        parts=parts,
+    )
 
 
 def undetermined_prediction_warning(name: str, high: Array) -> list[Diagnostic]:
@@ -99,3 +174,13 @@ def missing_band_diagnostic(fit: FitRecord) -> Diagnostic:
         why = "it was made before fits kept how the errors of their parameters go together"
         help = "make it again: `lawdsl fit LAW DATA -o FIT.json`"
     return Diagnostic("F0125", f"predictions of this fit have no intervals: {why}", help=help)
+
+
+def missing_rows_diagnostic(fit: FitRecord) -> Diagnostic:
+    """The diagnostic that says why a fit without rows has no discrepancy."""
+    why = "some measurement is not positive, and has no logarithm"
+    help = "take the law as right: --wrong 0 (discrepancy=0 in Python)"
+    if fit.objective.of_logs:
+        why = "it was made before fits kept rows for it"
+        help = "make it again: `lawdsl fit LAW DATA -o FIT.json`"
+    return Diagnostic("F0134", f"the error of the law is not known: {why}", help=help)

@@ -13,13 +13,17 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.records import read, to_plain
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
+from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
+from lawdsl.fitting.extrapolation.law_error import LawError, LawErrorModel
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
-from lawdsl.fitting.options import check_level
+from lawdsl.fitting.options import check_amplitude, check_level
 from lawdsl.fitting.prediction_bands import (
     Band,
-    interval_ends,
+    band_with_discrepancy,
     missing_band_diagnostic,
+    missing_rows_diagnostic,
+    plain_band,
     undetermined_prediction_warning,
 )
 from lawdsl.fitting.preparation.build_problem import problem_of
@@ -109,35 +113,81 @@ class Fit(FitRecord):
         warnings = self._warnings(law, problem.columns)
         return problem.predictions(theta[None])[0].copy(), warnings
 
-    def predict_with_errors(self, table: Any, /, *, level: float = 0.95, **columns: str) -> Band:
-        """Predict the output on the rows of a table, with the interval that the noise of the fitted
-        rows gives; that noise is independent by run where the fit counted runs. The interval
-        contains neither the error of a wrong law nor the noise of a further measurement.
+    def predict_with_errors(
+        self,
+        table: Any,
+        /,
+        *,
+        level: float = 0.95,
+        discrepancy: float | None = None,
+        **columns: str,
+    ) -> Band:
+        """Predict the output on the rows of a table, with intervals.
+
+        The interval of the curve contains the noise of the fitted rows, independent by run where
+        the fit counted runs, and with a discrepancy the error of the law: log L = log law + δ, δ a
+        Gaussian process with that standard deviation per decade of distance from the fitted rows,
+        conditioned on their residuals. Then `values` are its mean, and `run_low`, `run_high` the
+        interval of a further run.
 
         Args:
             table: a path, a data frame, or a mapping of arrays, as `predict` takes it.
             level: 0.95 for 95 % intervals.
+            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right. By
+                default 0.02; 0, with a warning (F0134), where the fit lacks what it needs.
             columns: variable -> column, where they differ from those fitted.
 
         Raises:
             LawdslError: a column that is missing, a value outside the law's domain, a level outside
-                0.5 to 0.999, or a fit without a `spread` (F0125).
+                0.5 to 0.999, a negative discrepancy (F0131), or a fit without a `spread` (F0125) or
+                without the rows that a discrepancy needs (F0132).
         """
         check_level(level)
+        if discrepancy is not None:
+            check_amplitude(discrepancy)
         if self.spread is None:
             raise LawdslError(missing_band_diagnostic(self))
+        amplitude, notes = self.amplitude(discrepancy)
         law = self.law_of_spread()
         objective = replace(law.objective, log=self.objective.of_logs)
         problem, theta = self._posed(law, objective, table, columns)
-        values, low, high = interval_ends(problem, theta, self.spread, level)
-        warnings = self._warnings(law, problem.columns)
-        return Band(
-            values,
-            low,
-            high,
-            level,
-            (*warnings, *undetermined_prediction_warning(law.output, high)),
-        )
+        band = plain_band(problem, theta, self.spread, level)
+        if amplitude:
+            error = self._law_error(law, theta, problem.columns, amplitude)
+            band = band_with_discrepancy(band, error, self.spread.quantile(level))
+        undetermined = undetermined_prediction_warning(law.output, band.high)
+        warnings = (*self._warnings(law, problem.columns), *undetermined, *notes)
+        return replace(band, warnings=warnings)
+
+    def amplitude(self, discrepancy: float | None) -> tuple[float, list[Diagnostic]]:
+        """The error of the law per decade that predictions take, and a warning where it is not known.
+
+        Args:
+            discrepancy: that asked for; None for the default.
+        """
+        if discrepancy is not None:
+            return float(discrepancy), []
+        if self.rows is not None:
+            return DEFAULT_AMPLITUDE, []
+        return 0.0, [replace(missing_rows_diagnostic(self), severity="warning")]
+
+    def _law_error(
+        self, law: Law, theta: NDArray[np.float64], points: NDArray[np.float64], amplitude: float
+    ) -> LawError:
+        """The error of the law at points, shape (variables, points), in its logarithm."""
+        if self.rows is None:
+            raise LawdslError(missing_rows_diagnostic(self))
+        names = tuple(q.name for q in law.variables)
+        shares = tuple(q.is_share for q in law.variables)
+        columns = np.array([self.rows.columns[name] for name in names]).reshape(len(names), -1)
+        logs = replace(law.objective, log=True)
+        at_rows = problem_of(law, columns, np.array(self.rows.target), logs)
+        at_points = problem_of(law, points, np.ones(points.shape[1]), logs)
+        with np.errstate(all="ignore"):  # an extrapolated law may have no value
+            model = LawErrorModel.of(
+                at_rows, theta, names, shares, self.rows.run_numbers, amplitude
+            )
+            return model.at(at_points, theta)
 
     def law_of_spread(self) -> Law:
         """The law of the covariance, in which a parameter chosen before the others is free."""
@@ -222,6 +272,7 @@ class Fit(FitRecord):
             "law": self.law,
             "seed": self.seed,
             "spread": self.spread and self.spread.to_json(),
+            "rows": self.rows,
         }
         document: dict[str, Any] = to_plain(content)
         return document

@@ -15,8 +15,8 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.records import read, to_plain
 from lawdsl.fitting.findings_by_label import label_of, merge_findings
 from lawdsl.fitting.fits_record import FitsRecord
-from lawdsl.fitting.options import check_level
-from lawdsl.fitting.predict_by_label import predict_rows
+from lawdsl.fitting.options import check_amplitude, check_level
+from lawdsl.fitting.predict_by_label import BandOptions, predict_rows
 from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FixedParameter, Parameter
@@ -118,17 +118,23 @@ class Fits(FitsRecord):
         return values, warnings
 
     def predict_with_errors(
-        self, table: Any, /, *, level: float = 0.95, runs: Any = None, **columns: str
+        self,
+        table: Any,
+        /,
+        *,
+        level: float = 0.95,
+        discrepancy: float | None = None,
+        runs: Any = None,
+        **columns: str,
     ) -> Band:
         """Predict the output on the rows of a table, with intervals from the errors of each label's
-        own fit.
-
-        The interval contains the noise of the fitted rows, but neither the error of a wrong law nor
-        the noise of a further measurement.
+        own fit, as `Fit.predict_with_errors` does.
 
         Args:
             table: a path, a data frame, or a mapping of arrays.
             level: 0.95 for 95 % intervals.
+            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right. By
+                default 0.02; 0, with a warning (F0134), where a part lacks what it needs.
             runs: a table of runs of further domains, from which the law's variables are measured.
             columns: variable or set -> column, or pattern of columns, where other than fitted.
 
@@ -137,8 +143,14 @@ class Fits(FitsRecord):
                 a `spread` (F0125).
         """
         check_level(level)
-        (values, low, high), warnings = predict_rows(self, table, runs, columns, level)
-        return Band(values, low, high, level, warnings)
+        if discrepancy is not None:
+            check_amplitude(discrepancy)
+        # the default is one for all parts
+        amplitudes = [part.amplitude(discrepancy) for part in self.parts]
+        options = BandOptions(level, min(amplitude for amplitude, _ in amplitudes))
+        arrays, warnings = predict_rows(self, table, runs, columns, options)
+        notes = dict.fromkeys(note for _, notes in amplitudes for note in notes)
+        return Band.of_arrays(arrays, level, (*warnings, *notes))
 
     @property
     def outputs(self) -> list[str]:

@@ -61,6 +61,12 @@ class Quantity:
             return self.name
         return ", ".join(f"{self.name} {b.relation} {b.text}" for b in self.bounds)
 
+    @property
+    def is_share(self) -> bool:
+        """Whether its domain lies within [0, 1]."""
+        lower = any(b.lower and b.limit.is_nonnegative for b in self.bounds)
+        return lower and any(not b.lower and (b.limit <= 1) == True for b in self.bounds)  # noqa: E712
+
 
 @dataclass(frozen=True)
 class Names:

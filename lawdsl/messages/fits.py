@@ -282,6 +282,17 @@ FITS: dict[str, Message] = {
         (GRID_ROUNDED,),
         GRID,
     ),
+    "F0133": Message(
+        "an error of a law that is no number from 0 to 1",
+        "Beyond the fitted rows a law is taken to be wrong by some percentage for each decade of "
+        "distance: `--wrong 2%`, or `discrepancy=0.02` in Python. 0 takes the law as right.",
+    ),
+    "F0134": Message(
+        "predictions without the error of the law",
+        "The error of a law is a factor that is conditioned on the residuals of the fitted rows, "
+        "which a fit keeps under `rows`. There is none where a measured value is not positive, and "
+        "in older files. Fit again, or take the law as right: `--wrong 0`.",
+    ),
 }
 
 COMPARISONS: dict[str, Message] = {

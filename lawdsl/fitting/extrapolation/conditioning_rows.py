@@ -1,0 +1,90 @@
+"""Rows of a fit -> those that a discrepancy is conditioned on, as fit files keep them.
+
+Conditioning on n rows costs n³/3 operations. Checkpoints of one run say nearly the same, so a few
+of each are kept, even in the logarithm of what varies along the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+MAX_ROWS = 256
+MAX_CHECKPOINTS = 6  # of a run
+SEED = 0
+
+
+@dataclass(frozen=True)
+class ConditioningRows:
+    """Fitted rows, in the law's units.
+
+    Attributes:
+        columns: variable -> its values, one for each row.
+        target: the measured output.
+        runs: the number of each row's run; None where the runs are unknown.
+    """
+
+    columns: Mapping[str, tuple[float, ...]]
+    target: tuple[float, ...]
+    runs: tuple[int, ...] | None = None
+
+    @property
+    def run_numbers(self) -> NDArray[np.int64] | None:
+        """The number of each row's run, shape (rows,), where some run has several rows; else None."""
+        if self.runs is None or len(set(self.runs)) == len(self.runs):
+            return None
+        return np.array(self.runs, dtype=np.int64)
+
+
+def conditioning_rows(
+    names: tuple[str, ...], columns: Array, target: Array, runs: NDArray[np.int64] | None
+) -> ConditioningRows:
+    """Choose the rows that a discrepancy is conditioned on.
+
+    Args:
+        names: the variables.
+        columns: their values, shape (variables, rows).
+        target: the measured output, shape (rows,).
+        runs: the number of each row's run, shape (rows,); None where they are unknown.
+    """
+    chosen = np.arange(len(target))
+    if runs is not None:
+        chosen = np.sort(
+            np.concatenate(
+                [_checkpoints(columns, np.flatnonzero(runs == run)) for run in np.unique(runs)]
+            )
+        )
+    if len(chosen) > MAX_ROWS:
+        chosen = _spread_over(columns, chosen)
+    return ConditioningRows(
+        {name: tuple(values[chosen].tolist()) for name, values in zip(names, columns, strict=True)},
+        tuple(target[chosen].tolist()),
+        None if runs is None else tuple(int(x) for x in runs[chosen]),
+    )
+
+
+def _checkpoints(columns: Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A few rows of one run, even in the logarithm of the variable that varies most along it."""
+    if len(rows) <= MAX_CHECKPOINTS:
+        return rows
+    along = columns[:, rows]
+    # a positive variable by its logarithm, whose range does not depend on its unit
+    logs = np.where(np.all(along > 0, axis=1)[:, None], np.log(np.maximum(along, 1e-300)), along)
+    position = logs[np.argmax(np.ptp(logs, axis=1))]
+    wanted = np.linspace(position.min(), position.max(), MAX_CHECKPOINTS)
+    nearest = np.argmin(np.abs(position[:, None] - wanted), axis=0)
+    return rows[np.unique(nearest)]
+
+
+def _spread_over(columns: Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A random sample, with the rows at the ends of each variable."""
+    ends = [rows[end(values[rows])] for values in columns for end in (np.argmin, np.argmax)]
+    kept = np.unique(ends)[:MAX_ROWS]
+    others = np.setdiff1d(rows, kept)
+    more = np.random.default_rng(SEED).choice(others, MAX_ROWS - len(kept), replace=False)
+    return np.sort(np.concatenate([kept, more]))

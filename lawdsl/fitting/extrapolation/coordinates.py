@@ -1,0 +1,78 @@
+"""Law + fitted rows -> the coordinates in which a discrepancy is smooth.
+
+A positive variable counts in decades, z = log10(x) - c; a share in units of 0.5; any other variable
+in units of half its fitted range. c is the mean of the fitted rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.records import OneOf
+
+Array = NDArray[np.float64]
+
+SHARE_UNIT = 0.5
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The coordinate of a variable.
+
+    Attributes:
+        variable: its name.
+        scale: log10, or linear.
+        center: the mean over the fitted rows, in the scale.
+        unit: what counts as 1, in the scale: a decade, a share of 0.5, or half the fitted range.
+    """
+
+    variable: str
+    scale: Annotated[str, OneOf("log10", "linear")]
+    center: float
+    unit: float
+
+
+def axes_of(names: Sequence[str], shares: Sequence[bool], columns: Array) -> list[Axis]:
+    """The axes of the variables that vary over the fitted rows.
+
+    Args:
+        names: the variables.
+        shares: which of them have a domain within [0, 1].
+        columns: their values at the fitted rows, shape (variables, rows).
+    """
+    axes = []
+    for name, is_share, values in zip(names, shares, columns, strict=True):
+        if is_share:
+            axes.append(Axis(name, "linear", float(np.mean(values)), SHARE_UNIT))
+        elif np.all(values > 0):
+            axes.append(Axis(name, "log10", float(np.mean(np.log10(values))), 1.0))
+        else:
+            half = float(np.ptp(values)) / 2
+            axes.append(Axis(name, "linear", float(np.mean(values)), half or 1.0))
+    return axes
+
+
+def coordinates(axes: Sequence[Axis], names: Sequence[str], columns: Array) -> Array:
+    """The coordinates of points.
+
+    Args:
+        axes: the axes of the fitted rows.
+        names: the variables.
+        columns: their values at the points, shape (variables, points).
+
+    Returns:
+        Shape (points, axes); infinite where a variable on a logarithmic axis is 0.
+    """
+    by_name = dict(zip(names, columns, strict=True))
+    z = np.empty((columns.shape[1], len(axes)))
+    with np.errstate(divide="ignore"):
+        for k, axis in enumerate(axes):
+            values = by_name[axis.variable]
+            scaled = np.log10(values) if axis.scale == "log10" else values
+            z[:, k] = (scaled - axis.center) / axis.unit
+    return z

@@ -1,0 +1,265 @@
+"""Fitted rows + amplitude -> the law's error at other points, by conditioning a Gaussian process.
+
+With residuals r = log y - log law(x; θ̂), Jacobians J = ∂ log law/∂ log θ and the weak prior
+log θ - log θ̂ ~ N(0, Λ), Λ = n·(JᵀJ)⁻¹, under which the loss at the n rows changes by about a factor
+e; no unit of a variable changes it (Zellner 1986, g-prior):
+
+    C   = J Λ Jᵀ + s²K + τ²·[same run] + diag(σ²/w)
+    C_t = J_t Λ Jᵀ + s²K_t
+    mean     = C_t C⁻¹ r
+    variance = J_t Λ J_tᵀ + s²k_tt - C_t C⁻¹ C_tᵀ        (+ τ² + σ² for a further run)
+
+The fit θ̂ stays: θ and δ explain the same things, and estimated together they would not be those of
+a fit (Tuo and Wu 2015, Annals of Statistics 43).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import minimize_scalar
+
+from lawdsl.fitting.extrapolation.kernel import kernel, kernel_diagonal
+
+Array = NDArray[np.float64]
+
+# per decade: learned from many tables, for one table does not tell how wrong a law is beyond it
+DEFAULT_AMPLITUDE = 0.02
+MIN_NOISE = 1e-4  # of the logarithm: tables are rounded
+# standard deviations beyond which the noise counts as an outlier's (Huber 1964)
+HUBER_CONSTANT = 2.0
+RANK_RTOL = 1e-12  # relative to the largest singular value: smaller ones are rounding
+REWEIGHTINGS = 4  # by then an outlier's weight no longer changes the noise by much
+POINTS_AT_ONCE = 512  # whose covariances with the rows fit into the cache of a core
+REFINEMENTS = 6  # of a grid of noise levels, each ten times as fine
+# least and largest standard deviation of what rows of a run have in common, in those of the noise
+RUN_RATIOS = (0.5, 10.0)
+
+
+@dataclass(frozen=True)
+class FittedRows:
+    """What a discrepancy is conditioned on: the fitted rows, seen from the fit.
+
+    Attributes:
+        z: coordinates, shape (rows, axes).
+        residuals: of the logarithms, measured minus fitted, shape (rows,).
+        jacobian: of the logarithm of the law by the logarithms of the parameters, shape (rows, p).
+        runs: the number of each row's run, shape (rows,); None where each row is a run.
+        weights: how much less noise a row has than others, shape (rows,): 1 for an ordinary one.
+    """
+
+    z: Array
+    residuals: Array
+    jacobian: Array
+    runs: NDArray[np.int64] | None = None
+    weights: Array | None = None
+
+    @property
+    def same_run(self) -> Array:
+        """1 for rows of one run, shape (rows, rows)."""
+        if self.runs is None:
+            return np.eye(len(self.residuals))
+        return np.asarray(self.runs[:, None] == self.runs, dtype=np.float64)
+
+    @cached_property
+    def directions(self) -> Array:
+        """F with F·Fᵀ = Λ, the prior covariance of log θ - log θ̂: shape (p, directions)."""
+        norms = np.linalg.norm(self.jacobian, axis=0)
+        scale = 1 / np.where(norms > 0, norms, 1.0)
+        _, widths, vectors = np.linalg.svd(self.jacobian * scale, full_matrices=False)
+        kept = widths > RANK_RTOL * np.max(widths, initial=0.0)
+        root_of_rows = np.sqrt(len(self.residuals))
+        return np.asarray(root_of_rows * scale[:, None] * (vectors[kept] / widths[kept, None]).T)
+
+    def explained(self, amplitude: float) -> Array:
+        """The covariance that the parameters and the discrepancy give, shape (rows, rows)."""
+        changes = self.jacobian @ self.directions
+        covariance: Array = changes @ changes.T
+        if amplitude:
+            covariance += amplitude**2 * kernel(self.z, self.z)
+        return covariance
+
+
+@dataclass(frozen=True)
+class NoiseLevels:
+    """Standard deviations of the logarithm.
+
+    Attributes:
+        noise: of a row.
+        run: of what the rows of a run have in common; 0 where each row is a run.
+    """
+
+    noise: float
+    run: float
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """A discrepancy, conditioned on the rows of a fit.
+
+    Attributes:
+        rows: the fitted rows.
+        amplitude: standard deviation of log L per decade, 0.02 for 2 %.
+        levels: the noise of rows and of runs.
+    """
+
+    rows: FittedRows
+    amplitude: float
+    levels: NoiseLevels
+
+    @cached_property
+    def _root(self) -> Array:
+        """The Cholesky factor of s²K and the noise, shape (rows, rows)."""
+        rows, levels = self.rows, self.levels
+        weights = np.ones(len(rows.residuals)) if rows.weights is None else rows.weights
+        covariance = np.diag(levels.noise**2 / weights)
+        if levels.run:
+            covariance += levels.run**2 * rows.same_run
+        if self.amplitude:
+            covariance += self.amplitude**2 * kernel(rows.z, rows.z)
+        return np.asarray(np.linalg.cholesky(covariance))
+
+    @cached_property
+    def _changes(self) -> Array:
+        """What the parameters change at the rows, in units of the root: shape (rows, directions)."""
+        changes = self.rows.jacobian @ self.rows.directions
+        return np.asarray(solve_triangular(self._root, changes, lower=True))
+
+    @cached_property
+    def _residuals(self) -> Array:
+        """The residuals in units of the root, shape (rows,)."""
+        return np.asarray(solve_triangular(self._root, self.rows.residuals, lower=True))
+
+    @cached_property
+    def _covariance_of_changes(self) -> Array:
+        """The posterior covariance of the directions, shape (directions, directions)."""
+        changes = self._changes
+        return np.asarray(np.linalg.inv(np.eye(changes.shape[1]) + changes.T @ changes))
+
+    def at(self, z: Array, jacobian: Array) -> tuple[Array, Array]:
+        """The mean and the variance of the error of the law at points.
+
+        Args:
+            z: their coordinates, shape (points, axes).
+            jacobian: of the logarithm of the law there, shape (points, p).
+
+        Returns:
+            Both of shape (points,).
+        """
+        mean, variance = np.empty(len(z)), np.empty(len(z))
+        for first in range(0, len(z), POINTS_AT_ONCE):
+            part = slice(first, first + POINTS_AT_ONCE)
+            mean[part], variance[part] = self._at(z[part], jacobian[part])
+        return mean, variance
+
+    def _at(self, z: Array, jacobian: Array) -> tuple[Array, Array]:
+        # by δ given the parameters, then the parameters: with Λ in one matrix, as the docstring of
+        # the module has it, large numbers would cancel
+        covariance = self._covariance_of_changes
+        estimate = covariance @ (self._changes.T @ self._residuals)
+        changes = jacobian @ self.rows.directions
+        mean, variance = changes @ estimate, np.zeros(len(z))
+        if self.amplitude:
+            cross = self.amplitude**2 * kernel(self.rows.z, z)
+            known = solve_triangular(self._root, cross, lower=True, check_finite=False)
+            variance = self.amplitude**2 * kernel_diagonal(z) - np.einsum("ij,ij->j", known, known)
+            mean += (self._residuals - self._changes @ estimate) @ known
+            changes = changes - known.T @ self._changes
+        of_parameters = np.einsum("ij,jk,ik->i", changes, covariance, changes)
+        return mean, np.maximum(variance, 0.0) + of_parameters
+
+    def from_parameters(self, jacobian: Array) -> Array:
+        """The variance at points that the noise of the rows leaves, were the law right.
+
+        Args:
+            jacobian: of the logarithm of the law there, shape (points, p).
+
+        Returns:
+            Shape (points,).
+        """
+        right = Discrepancy(self.rows, 0.0, self.levels)
+        changes = jacobian @ self.rows.directions
+        return np.einsum("ij,jk,ik->i", changes, right._covariance_of_changes, changes)
+
+
+def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:
+    """The noise of rows and of runs that maximise the marginal likelihood, the amplitude given.
+
+    Where runs have several rows, what these have in common is at least half as large as the noise of
+    a row: with less, the discrepancy would explain it.
+
+    Args:
+        rows: the fitted rows.
+        amplitude: standard deviation of log L per decade.
+    """
+    explained = rows.explained(amplitude)
+    if rows.runs is None:
+        return NoiseLevels(_most_likely_noise(rows, explained, 0.0)[0], 0.0)
+
+    def objective(log_ratio: float) -> float:
+        return -_most_likely_noise(rows, explained, float(np.exp(log_ratio)))[1]
+
+    bounds = np.log(RUN_RATIOS)
+    ratio = float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 1e-3}).x))
+    noise = _most_likely_noise(rows, explained, ratio)[0]
+    return NoiseLevels(noise, ratio * noise)
+
+
+def _most_likely_noise(rows: FittedRows, explained: Array, ratio: float) -> tuple[float, float]:
+    """The noise of a row with the largest marginal likelihood, and the logarithm of that.
+
+    Args:
+        rows: the fitted rows.
+        explained: the covariance that parameters and discrepancy give, shape (rows, rows).
+        ratio: the standard deviation of what rows of a run have in common, in those of the noise.
+    """
+    weights = np.ones(len(explained)) if rows.weights is None else rows.weights
+    # C = explained + σ²·unit, and unit = F·Fᵀ: the eigenvalues of F⁻¹·explained·F⁻ᵀ give all σ
+    unit = np.diag(1 / weights) + (ratio**2 * rows.same_run if ratio else 0.0)
+    factor = np.linalg.cholesky(unit)
+    inner = solve_triangular(factor, explained, lower=True)
+    inner = solve_triangular(factor, inner.T, lower=True)
+    values, vectors = np.linalg.eigh(inner)
+    squares = (vectors.T @ solve_triangular(factor, rows.residuals, lower=True)) ** 2
+    values = np.maximum(values, 0.0)
+    of_unit = float(np.sum(np.log(np.diag(factor))))
+
+    def likelihood(log_noise: Array) -> Array:
+        variances = values[:, None] + np.exp(2 * log_noise)
+        terms = np.log(variances) + squares[:, None] / variances
+        return np.asarray(-0.5 * np.sum(terms, axis=0) - of_unit)
+
+    # several maxima are possible: a grid, then closer and closer around its best point
+    grid = np.linspace(np.log(MIN_NOISE), 0.0, 41)
+    step = grid[1] - grid[0]
+    for _ in range(REFINEMENTS):
+        found = likelihood(grid)
+        best = int(np.argmax(found))
+        grid = np.clip(grid[best] + step * np.linspace(-1, 1, 21), np.log(MIN_NOISE), 0.0)
+        step /= 10
+    return float(np.exp(grid[10])), float(found[best])
+
+
+def conditioned(rows: FittedRows, amplitude: float) -> Discrepancy:
+    """Condition a discrepancy on fitted rows, whose noise is estimated by marginal likelihood.
+
+    Args:
+        rows: the fitted rows.
+        amplitude: standard deviation of log L per decade; 0 for a law that is right.
+    """
+    discrepancy = Discrepancy(rows, amplitude, noise_levels(rows, amplitude))
+    for _ in range(REWEIGHTINGS):
+        # rows far from both law and discrepancy are outliers, and count less
+        mean, _ = discrepancy.at(rows.z, rows.jacobian)
+        deviation = np.hypot(discrepancy.levels.noise, discrepancy.levels.run)
+        sizes = np.abs(rows.residuals - mean) / deviation
+        weights = np.minimum(1.0, HUBER_CONSTANT / np.maximum(sizes, 1e-300))
+        if np.all(weights == 1):
+            break
+        weighted = replace(rows, weights=weights)
+        discrepancy = Discrepancy(weighted, amplitude, noise_levels(weighted, amplitude))
+    return discrepancy

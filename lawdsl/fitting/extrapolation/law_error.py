@@ -1,0 +1,121 @@
+"""Fit + points -> by how much its law is expected to be wrong there.
+
+Between a fit, whose numbers are those of a law, and a discrepancy, which knows coordinates alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.extrapolation.coordinates import Axis, axes_of, coordinates
+from lawdsl.fitting.extrapolation.discrepancy import (
+    Discrepancy,
+    FittedRows,
+    NoiseLevels,
+    conditioned,
+)
+from lawdsl.fitting.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LawError:
+    """What is expected of the logarithm of the output, beside the law: shapes (points,).
+
+    Attributes:
+        mean: by how much the prediction differs from the law.
+        parameters: standard deviation that the noise of the fitted rows leaves, were the law right.
+        law: standard deviation that the discrepancy adds to it.
+        levels: the noise of a row, and what the rows of a run have in common.
+    """
+
+    mean: Array
+    parameters: Array
+    law: Array
+    levels: NoiseLevels
+
+    @property
+    def curve(self) -> Array:
+        """The standard deviation of the curve."""
+        return np.hypot(self.parameters, self.law)
+
+    @property
+    def further_run(self) -> Array:
+        """The standard deviation of the output of a further run."""
+        return np.sqrt(self.curve**2 + self.levels.noise**2 + self.levels.run**2)
+
+
+@dataclass(frozen=True)
+class LawErrorModel:
+    """A discrepancy of a fitted law.
+
+    Attributes:
+        names: the law's variables.
+        axes: their coordinates.
+        discrepancy: conditioned on the rows.
+    """
+
+    names: tuple[str, ...]
+    axes: tuple[Axis, ...]
+    discrepancy: Discrepancy
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        theta: Array,
+        names: tuple[str, ...],
+        shares: tuple[bool, ...],
+        runs: NDArray[np.int64] | None,
+        amplitude: float,
+    ) -> LawErrorModel:
+        """Condition a discrepancy on the rows of a fit.
+
+        Args:
+            problem: the law at those rows, with residuals of logarithms.
+            theta: the parameters of the fit, shape (parameters,).
+            names: the law's variables.
+            shares: which of them have a domain within [0, 1].
+            runs: the run of each row, shape (rows,), where some run has several; else None.
+            amplitude: standard deviation of log L per decade.
+        """
+        residuals, jacobian = log_residuals(problem, theta)
+        axes = axes_of(names, shares, problem.columns)
+        z = coordinates(axes, names, problem.columns)
+        rows = FittedRows(z, -residuals, jacobian, runs)
+        return cls(names, tuple(axes), conditioned(rows, amplitude))
+
+    def at(self, problem: Problem, theta: Array) -> LawError:
+        """The error of the law at points.
+
+        Args:
+            problem: the law at the points, with residuals of logarithms.
+            theta: the parameters of the fit, shape (parameters,).
+        """
+        _, jacobian = log_residuals(problem, theta)
+        z = coordinates(self.axes, self.names, problem.columns)
+        mean, variance = self.discrepancy.at(z, jacobian)
+        by_noise = self.discrepancy.from_parameters(jacobian)
+        law = np.sqrt(np.maximum(variance - by_noise, 0.0))
+        return LawError(mean, np.sqrt(np.minimum(by_noise, variance)), law, self.discrepancy.levels)
+
+
+def log_residuals(problem: Problem, theta: Array) -> tuple[Array, Array]:
+    """Residuals of logarithms, and their Jacobian by the logarithms of the parameters.
+
+    A parameter that may be negative has the slope by its own relative change as well.
+
+    Args:
+        problem: the law at some rows, with residuals of logarithms.
+        theta: the parameters, shape (parameters,).
+
+    Returns:
+        Shapes (rows,) and (rows, parameters).
+    """
+    residuals, jacobian = problem.slopes(theta[None])
+    # where the law has no slope, as a power of 0 has none, a parameter tells nothing of the error
+    return residuals[0], np.nan_to_num(jacobian[0] * theta, posinf=0.0, neginf=0.0)

@@ -1,0 +1,317 @@
+"""Predictions beyond the fitted rows: a discrepancy of a given size per decade."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import run
+from mpmath import mp
+from planted import law_of
+
+import lawdsl
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.fitting.extrapolation.conditioning_rows import MAX_CHECKPOINTS, conditioning_rows
+from lawdsl.fitting.extrapolation.coordinates import axes_of, coordinates
+from lawdsl.fitting.extrapolation.discrepancy import (
+    Discrepancy,
+    FittedRows,
+    NoiseLevels,
+    conditioned,
+)
+from lawdsl.fitting.extrapolation.kernel import (
+    integrated_brownian_motion,
+    kernel,
+    kernel_diagonal,
+)
+from lawdsl.fitting.result import Fit
+
+POWER = """variable N, D > 0
+parameter E, A, B, alpha, beta > 0
+L = E + A/N^alpha + B/D^beta
+"""
+TRUTH = {"E": 1.7, "A": 400.0, "B": 1000.0, "alpha": 0.34, "beta": 0.3}
+
+
+def runs(seed: int = 0, noise: float = 0.004, count: int = 60) -> dict[str, np.ndarray]:
+    """Runs of the law, with noise of the logarithm."""
+    rng = np.random.default_rng(seed)
+    N, D = 10 ** rng.uniform(7.5, 9.5, count), 10 ** rng.uniform(9, 11, count)
+    L = loss(N, D) * np.exp(noise * rng.normal(size=count))
+    return {"N": N, "D": D, "L": L}
+
+
+def loss(N: np.ndarray, D: np.ndarray) -> np.ndarray:
+    return TRUTH["E"] + TRUTH["A"] / N ** TRUTH["alpha"] + TRUTH["B"] / D ** TRUTH["beta"]
+
+
+def fitted(table: Any, text: str = POWER, **options: Any) -> Fit:
+    found = lawdsl.fit(law_of(text), table, claims=False, **options)
+    assert isinstance(found, Fit)
+    return found
+
+
+@pytest.fixture(scope="module")
+def fit() -> Fit:
+    return fitted(runs())
+
+
+def log_width(band: Any) -> np.ndarray:
+    return np.log(band.high / band.low)
+
+
+# ---- the kernel
+
+
+def test_the_kernel_is_that_of_its_definition():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(7, 3)), rng.normal(size=(5, 3))
+
+    def of(x: np.ndarray, y: np.ndarray) -> float:
+        total = np.exp(-np.sum((x - y) ** 2) / 2)
+        for j in range(3):
+            m, M = sorted((abs(x[j]), abs(y[j])))
+            total += m**2 * (3 * M - m) / 4 if x[j] * y[j] > 0 else 0.0
+            total += sum(x[j] * x[k] * y[j] * y[k] for k in range(j))
+        return float(total)
+
+    assert kernel(a, b) == pytest.approx(np.array([[of(x, y) for y in b] for x in a]))
+    assert kernel_diagonal(a) == pytest.approx(np.diag(kernel(a, a)))
+
+
+def test_the_kernel_is_a_covariance():
+    z = np.random.default_rng(1).normal(scale=2, size=(80, 4))
+    values = np.linalg.eigvalsh(kernel(z, z))
+    assert values[0] > -1e-10 * values[-1]
+
+
+def test_the_walk_is_integrated_brownian_motion():
+    """Its covariance by drawing the local exponent as a random walk."""
+    rng = np.random.default_rng(2)
+    steps = 400
+    exponent = np.cumsum(rng.normal(size=(20_000, steps)) * np.sqrt(1.5 / steps), axis=1)
+    path = np.cumsum(exponent, axis=1) / steps
+    for at, other in ((0.5, 1.0), (1.0, 1.0), (0.25, 0.75)):
+        drawn = np.mean(path[:, int(at * steps) - 1] * path[:, int(other * steps) - 1])
+        expected = integrated_brownian_motion(np.array(at), np.array(other))
+        assert drawn == pytest.approx(float(expected), rel=0.05)
+    assert float(integrated_brownian_motion(np.array(-1.0), np.array(1.0))) == 0
+
+
+# ---- conditioning
+
+
+def referee(rows: FittedRows, s: float, levels: NoiseLevels, z: np.ndarray, J: np.ndarray) -> Any:
+    """The formulas of the model, written out, with 40 digits."""
+    with mp.workdps(40):
+        prior = len(rows.residuals) * (mp.matrix((rows.jacobian.T @ rows.jacobian).tolist()) ** -1)
+        own, at = mp.matrix(rows.jacobian.tolist()), mp.matrix(J.tolist())
+        C = own * prior * own.T + mp.matrix((s**2 * kernel(rows.z, rows.z)).tolist())
+        C += mp.matrix(
+            (levels.run**2 * rows.same_run + levels.noise**2 * np.eye(len(rows.z))).tolist()
+        )
+        across = at * prior * own.T + mp.matrix((s**2 * kernel(z, rows.z)).tolist())
+        solved = C**-1
+        mean = across * solved * mp.matrix(rows.residuals.tolist())
+        left = at * prior * at.T - across * solved * across.T
+        return (
+            np.array([float(x) for x in mean]),
+            np.array([float(left[i, i]) for i in range(len(z))]) + s**2 * kernel_diagonal(z),
+        )
+
+
+def drawn_rows(seed: int, grouped: bool) -> tuple[FittedRows, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    z, J = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
+    run_numbers = np.repeat(np.arange(10), 4) if grouped else None
+    rows = FittedRows(z, 0.01 * rng.normal(size=40), J, run_numbers)
+    return rows, rng.normal(scale=2, size=(6, 2)), rng.normal(size=(6, 3))
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_mean_and_variance_are_those_of_the_model(grouped: bool):
+    rows, z, J = drawn_rows(3, grouped)
+    levels = NoiseLevels(0.01, 0.005 if grouped else 0.0)
+    mean, variance = Discrepancy(rows, 0.02, levels).at(z, J)
+    expected = referee(rows, 0.02, levels, z, J)
+    assert mean == pytest.approx(expected[0], rel=1e-7)
+    assert variance == pytest.approx(expected[1], rel=1e-7)
+    without = Discrepancy(rows, 0.0, levels)
+    assert without.from_parameters(J) == pytest.approx(without.at(z, J)[1], rel=1e-6, abs=1e-12)
+
+
+def test_noise_is_told_from_residuals():
+    rng = np.random.default_rng(4)
+    z, J = rng.normal(size=(200, 2)), rng.normal(size=(200, 3))
+    rows = FittedRows(z, 0.006 * rng.normal(size=200), J)
+    assert conditioned(rows, 0.02).levels.noise == pytest.approx(0.006, rel=0.15)
+    common = 0.02 * np.repeat(rng.normal(size=40), 5) + 0.004 * rng.normal(size=200)
+    levels = conditioned(FittedRows(z, common, J, np.repeat(np.arange(40), 5)), 0.0).levels
+    assert levels.noise == pytest.approx(0.004, rel=0.2)
+    assert levels.run == pytest.approx(0.02, rel=0.3)
+
+
+def test_an_outlier_counts_less():
+    rng = np.random.default_rng(5)
+    z, J = rng.normal(size=(100, 2)), rng.normal(size=(100, 3))
+    residuals = 0.004 * rng.normal(size=100)
+    residuals[7] = 0.3
+    found = conditioned(FittedRows(z, residuals, J), 0.02)
+    assert found.levels.noise < 0.012
+    assert found.rows.weights is not None and np.argmin(found.rows.weights) == 7
+
+
+# ---- coordinates, and the rows that are kept
+
+
+def test_coordinates_are_decades_and_halves():
+    columns = np.array([[1e6, 1e8], [0.0, 0.5], [-3.0, 1.0]])
+    axes = axes_of(("N", "r", "x"), (False, True, False), columns)
+    z = coordinates(axes, ("N", "r", "x"), np.array([[1e7, 1e9], [0.25, 0.75], [-1.0, 3.0]]))
+    assert z.tolist() == [[0.0, 0.0, 0.0], [2.0, 1.0, 2.0]]
+
+
+def test_a_few_checkpoints_of_each_run_are_kept():
+    D = np.tile(np.geomspace(1, 1e4, 50), 3)
+    N = np.repeat([1.0, 2.0, 3.0], 50)
+    run_numbers = np.repeat([0, 1, 2], 50)
+    kept = conditioning_rows(("N", "D"), np.stack([N, D]), D, run_numbers)
+    assert kept.runs is not None and len(kept.target) == 3 * MAX_CHECKPOINTS
+    one = np.array(kept.columns["D"])[np.array(kept.runs) == 0]
+    assert np.diff(np.log10(one)) == pytest.approx(0.8, abs=0.1)
+
+
+# ---- bands of fits
+
+
+POINTS = {"N": [3e8, 1e10, 1e11], "D": [1e10, 1e12, 1e13]}
+
+
+def test_a_discrepancy_of_0_gives_the_interval_of_the_law(fit: Fit):
+    plain = fit.predict_with_errors(POINTS, discrepancy=0)
+    assert plain.values == pytest.approx(fit.predict(POINTS)) and plain.law is None
+
+
+def test_a_band_widens_with_the_discrepancy_and_with_the_distance(fit: Fit):
+    bands = [fit.predict_with_errors(POINTS, discrepancy=s) for s in (0.005, 0.02, 0.05)]
+    widths = np.array([log_width(band) for band in bands])
+    assert np.all(np.diff(widths, axis=0) > 0) and np.all(np.diff(widths, axis=1) > 0)
+
+
+def test_the_parts_add_up_to_the_interval_of_a_further_run(fit: Fit):
+    band = fit.predict_with_errors(POINTS)
+    assert band.parts is not None and band.law is not None and band.run_high is not None
+    squares = band.parts.noise**2 + band.parts.run**2 + band.parts.law**2
+    assert np.log(band.run_high / band.values) * band.values == pytest.approx(np.sqrt(squares))
+    assert band.law == pytest.approx(fit.predict(POINTS))
+    assert np.all(band.run_high > band.high)
+
+
+def test_more_rows_narrow_a_band():
+    few, many = (fitted(runs(count=n)).predict_with_errors(POINTS) for n in (25, 200))
+    assert np.all(log_width(many) < log_width(few))
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e3])
+def test_units_and_the_order_of_rows_change_nothing(fit: Fit, factor: float):
+    table = runs()
+    order = np.random.default_rng(6).permutation(len(table["L"]))
+    other = {name: values[order] for name, values in table.items()}
+    other["N"] = other["N"] * factor
+    band, moved = (
+        one.predict_with_errors({**POINTS, "N": np.array(POINTS["N"]) * scale})
+        for one, scale in ((fit, 1.0), (fitted(other), factor))
+    )
+    assert moved.values == pytest.approx(band.values, rel=1e-4)
+    assert log_width(moved) == pytest.approx(log_width(band), rel=1e-2)
+
+
+def test_what_the_rows_leave_open_stays_open():
+    table = runs()
+    table["N"] = np.where(table["N"] < 3e8, 1e8, 1e9)
+    table["L"] = loss(table["N"], table["D"])
+    found = fitted(table)
+    assert np.all(np.isinf(found.predict_with_errors({"N": [1e11], "D": [1e11]}).high))
+
+
+@pytest.mark.slow
+def test_bands_of_a_right_law_hold_the_truth():
+    """Of 60 tables, at a point 1.5 decades beyond the rows."""
+    inside, widths = [], []
+    point = {"N": [1e11], "D": [1e12]}
+    truth = float(loss(np.array(1e11), np.array(1e12)))
+    for seed in range(60):
+        found = fitted(runs(seed))
+        band = found.predict_with_errors(point)
+        inside.append(band.low[0] <= truth <= band.high[0])
+        near = {"N": [3e9], "D": [1e11]}  # the edge of the rows
+        plain = found.predict_with_errors(near, discrepancy=0)
+        widths.append(log_width(found.predict_with_errors(near))[0] / log_width(plain)[0])
+    assert np.mean(inside) >= 0.93
+
+
+def test_a_fit_file_keeps_what_a_band_needs(fit: Fit, tmp_path: Path):
+    fit.save(tmp_path / "fit.json")
+    again = lawdsl.load_fit(tmp_path / "fit.json").predict_with_errors(POINTS)
+    assert again.high.tolist() == fit.predict_with_errors(POINTS).high.tolist()
+
+
+def test_a_fit_without_rows_says_so(fit: Fit, tmp_path: Path):
+    content = fit.to_json()
+    del content["rows"]
+    (tmp_path / "old.json").write_text(json.dumps(content), encoding="utf-8")
+    old = lawdsl.load_fit(tmp_path / "old.json")
+    with pytest.raises(LawdslError, match="before fits kept rows"):
+        old.predict_with_errors(POINTS, discrepancy=0.02)
+    band = old.predict_with_errors(POINTS)
+    assert band.law is None and np.all(np.isfinite(band.high))
+    assert "F0134" in [d.code for d in band.warnings]
+
+
+def test_a_law_of_negative_values_has_no_discrepancy():
+    x = np.linspace(-1, 1, 20)
+    table = {"x": x, "L": 2 * x + 0.01 * np.sin(50 * x)}
+    found = fitted(table, "variable x\nparameter a\nL = a*x\nminimize squared(L)\n")
+    with pytest.raises(LawdslError, match="not positive"):
+        found.predict_with_errors({"x": [2.0]}, discrepancy=0.02)
+    assert found.predict_with_errors({"x": [2.0]}).law is None
+
+
+@pytest.mark.parametrize("amplitude", [-0.01, 2.0, float("nan"), True, "2%"])
+def test_an_amplitude_outside_its_limits_is_refused(fit: Fit, amplitude: Any):
+    with pytest.raises(LawdslError, match="no error of a law"):
+        fit.predict_with_errors(POINTS, discrepancy=amplitude)
+
+
+# ---- on the command line
+
+
+@pytest.fixture(scope="module")
+def folder(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("discrepancy")
+    fit.save(folder / "fit.json")
+    return folder
+
+
+def test_the_command_prints_both_intervals_and_their_parts(folder: Path):
+    done = run("predict", "fit.json", "N=1e10", "D=1e12", "--intervals", cwd=folder)
+    for name in ("L low", "L run high", "L law", "L ± noise", "L ± law"):
+        assert name in done.stdout
+
+
+def test_json_has_the_arrays_of_the_band(folder: Path):
+    arguments = ("predict", "fit.json", "N=1e10", "D=1e12", "--intervals", "--json")
+    found = json.loads(run(*arguments, cwd=folder).stdout)["result"]["intervals"]
+    assert found["discrepancy"] == 0.02 and found["law_error"][0] > 0
+    plain = json.loads(run(*arguments, "--wrong", "0", cwd=folder).stdout)["result"]["intervals"]
+    assert set(plain) == {"level", "discrepancy", "low", "high"}
+    assert found["high"][0] / found["low"][0] > plain["high"][0] / plain["low"][0]
+
+
+@pytest.mark.parametrize("text", ["much", "2 percent", "%"])
+def test_a_percentage_that_is_none_is_refused(folder: Path, text: str):
+    done = run("predict", "fit.json", "N=1e10", "D=1e12", "--wrong", text, cwd=folder)
+    assert done.returncode == 2 and "write 2%" in done.stderr
