@@ -258,7 +258,7 @@ def test_a_fit_without_rows_says_so(fit: Fit, tmp_path: Path):
     del content["rows"]
     (tmp_path / "old.json").write_text(json.dumps(content), encoding="utf-8")
     old = lawdsl.load_fit(tmp_path / "old.json")
-    with pytest.raises(LawdslError, match="before fits kept rows"):
+    with pytest.raises(LawdslError, match="an earlier version"):
         old.predict_with_errors(POINTS, discrepancy=0.02)
     band = old.predict_with_errors(POINTS)
     assert band.law is None and np.all(np.isfinite(band.high))
@@ -276,7 +276,7 @@ def test_a_law_of_negative_values_has_no_discrepancy():
 
 @pytest.mark.parametrize("amplitude", [-0.01, 2.0, float("nan"), True, "2%"])
 def test_an_amplitude_outside_its_limits_is_refused(fit: Fit, amplitude: Any):
-    with pytest.raises(LawdslError, match="no error of a law"):
+    with pytest.raises(LawdslError, match="from 0 to 1"):
         fit.predict_with_errors(POINTS, discrepancy=amplitude)
 
 
@@ -305,7 +305,24 @@ def test_json_has_the_arrays_of_the_band(folder: Path):
     assert found["high"][0] / found["low"][0] > plain["high"][0] / plain["low"][0]
 
 
+def test_wrong_without_intervals_is_refused(folder: Path):
+    done = run("predict", "fit.json", "N=1e10", "D=1e12", "--wrong", "2%", cwd=folder)
+    assert done.returncode == 2 and "add --intervals" in done.stderr
+
+
+def test_a_prediction_below_0_has_no_ends():
+    """A line that falls below 0 beyond its rows: its logarithm says nothing there."""
+    x = np.linspace(0, 1, 20)
+    table = {"x": x, "L": 2 - x + 0.01 * np.sin(50 * x)}
+    text = "variable x\nparameter a, b > 0\nL = a - b*x\nminimize squared(L)\n"
+    band = fitted(table, text).predict_with_errors({"x": [0.5, 5.0]})
+    assert np.isfinite(band.high).tolist() == [True, False]
+    assert band.low[1] == -np.inf and band.values[1] < 0
+
+
 @pytest.mark.parametrize("text", ["much", "2 percent", "%"])
 def test_a_percentage_that_is_none_is_refused(folder: Path, text: str):
-    done = run("predict", "fit.json", "N=1e10", "D=1e12", "--wrong", text, cwd=folder)
+    done = run(
+        "predict", "fit.json", "N=1e10", "D=1e12", "--intervals", "--wrong", text, cwd=folder
+    )
     assert done.returncode == 2 and "write 2%" in done.stderr

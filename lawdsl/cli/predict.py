@@ -83,6 +83,8 @@ def predict(
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.reporting.terminal import console, show_rows
 
+    if wrong is not None and not intervals:
+        raise click.UsageError("--wrong concerns intervals: add --intervals")
     read = load_fit(fit)
     inputs = prediction_inputs(read)
     if runs and not inputs.measured:
@@ -171,7 +173,7 @@ def _percentage(text: str) -> float:
     try:
         return float(number[:-1]) / 100 if number.endswith("%") else float(number)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no percentage: write 2%, or 0.02") from None
+        raise click.BadParameter(f"{text!r} is not a percentage: write 2%, or 0.02") from None
 
 
 def _points(

@@ -99,7 +99,7 @@ def bootstrap_means(
     # draws times test rows in one array would not fit for long tables
     chunk_size = max(1, MAX_RESIDUALS_IN_MEMORY // len(residual))
     tested_units = unit[fold.test]
-    # where the curvature has no inverse, there is no interval
+    # a singular Hessian gives values that are not finite, and no interval
     with np.errstate(all="ignore"):
         for first in range(0, len(unit_counts), chunk_size):
             chunk = slice(first, first + chunk_size)

@@ -223,8 +223,8 @@ def check_amplitude(amplitude: Any) -> None:
     if isinstance(amplitude, bool) or not (
         isinstance(amplitude, Real) and 0 <= float(amplitude) <= 1
     ):
-        message = f"`{amplitude}` is no error of a law per decade"
-        help = "give a number from 0 to 1, such as 0.02 for 2 %"
+        message = f"the discrepancy must be a number from 0 to 1, not `{amplitude}`"
+        help = "give 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right"
         raise LawdslError(Diagnostic("F0133", message, help=help))
 
 

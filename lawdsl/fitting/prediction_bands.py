@@ -116,21 +116,33 @@ def band_with_discrepancy(plain: Band, error: LawError, quantile: float) -> Band
         error: the error of the law at the points.
         quantile: half the width of an interval in standard deviations.
     """
-    values = plain.values * np.exp(error.mean)
-    known = np.isfinite(plain.high) & np.isfinite(values) & (plain.values > 0)
+    predicted = plain.values * np.exp(error.mean)
+    determined = np.isfinite(plain.high) & (plain.values > 0)
+    determined &= np.isfinite(predicted) & np.isfinite(error.curve)
+    values = np.where(determined, predicted, plain.values)
 
     def ends(deviation: Array) -> tuple[Array, Array]:
-        half = np.where(known & np.isfinite(deviation), quantile * deviation, np.inf)
-        return values * np.exp(-half), values * np.exp(half)
+        half = quantile * deviation
+        low = np.where(plain.values > 0, 0.0, -np.inf)
+        high = np.full_like(values, np.inf)
+        return (
+            np.where(determined, values * np.exp(-half), low),
+            np.where(determined, values * np.exp(half), high),
+        )
 
     low, high = ends(error.curve)
     run_low, run_high = ends(error.further_run)
     noise = np.hypot(error.parameters, error.levels.noise)
     run = np.full_like(noise, error.levels.run)
-    parts = ErrorParts(*(quantile * values * part for part in (noise, run, error.law)))
+    parts = ErrorParts(
+        *(
+            np.where(determined, quantile * values * part, np.inf)
+            for part in (noise, run, error.law)
+        )
+    )
     return replace(
         plain,
-        values=np.where(known, values, plain.values),
+        values=values,
         low=low,
         high=high,
         law=plain.values,
@@ -178,9 +190,8 @@ def missing_band_diagnostic(fit: FitRecord) -> Diagnostic:
 
 def missing_rows_diagnostic(fit: FitRecord) -> Diagnostic:
     """The diagnostic that says why a fit without rows has no discrepancy."""
-    why = "some measurement is not positive, and has no logarithm"
-    help = "take the law as right: --wrong 0 (discrepancy=0 in Python)"
-    if fit.objective.of_logs:
-        why = "it was made before fits kept rows for it"
-        help = "make it again: `lawdsl fit LAW DATA -o FIT.json`"
+    why = "the fit has no rows: an earlier version made it"
+    if not fit.objective.of_logs:
+        why += ", or some measurement is not positive and has no logarithm"
+    help = "fit again, or take the law as right: --wrong 0 (discrepancy=0 in Python)"
     return Diagnostic("F0134", f"the error of the law is not known: {why}", help=help)

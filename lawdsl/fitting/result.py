@@ -139,8 +139,8 @@ class Fit(FitRecord):
 
         Raises:
             LawdslError: a column that is missing, a value outside the law's domain, a level outside
-                0.5 to 0.999, a negative discrepancy (F0131), or a fit without a `spread` (F0125) or
-                without the rows that a discrepancy needs (F0132).
+                0.5 to 0.999, a discrepancy outside 0 to 1 (F0133), or a fit without a `spread` (F0125) or
+                without the rows that a discrepancy needs (F0134).
         """
         check_level(level)
         if discrepancy is not None:
@@ -163,7 +163,7 @@ class Fit(FitRecord):
         """The error of the law per decade that predictions take, and a warning where it is not known.
 
         Args:
-            discrepancy: that asked for; None for the default.
+            discrepancy: as `predict_with_errors` takes it; None for the default.
         """
         if discrepancy is not None:
             return float(discrepancy), []

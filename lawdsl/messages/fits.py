@@ -283,7 +283,7 @@ FITS: dict[str, Message] = {
         GRID,
     ),
     "F0133": Message(
-        "an error of a law that is no number from 0 to 1",
+        "a discrepancy outside 0 to 1",
         "Beyond the fitted rows a law is taken to be wrong by some percentage for each decade of "
         "distance: `--wrong 2%`, or `discrepancy=0.02` in Python. 0 takes the law as right.",
     ),

@@ -76,8 +76,8 @@ def _checkpoints(columns: Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     # a positive variable by its logarithm, whose range does not depend on its unit
     logs = np.where(np.all(along > 0, axis=1)[:, None], np.log(np.maximum(along, 1e-300)), along)
     position = logs[np.argmax(np.ptp(logs, axis=1))]
-    wanted = np.linspace(position.min(), position.max(), MAX_CHECKPOINTS)
-    nearest = np.argmin(np.abs(position[:, None] - wanted), axis=0)
+    even = np.linspace(position.min(), position.max(), MAX_CHECKPOINTS)
+    nearest = np.argmin(np.abs(position[:, None] - even), axis=0)
     return rows[np.unique(nearest)]
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-from lawdsl.core.records import OneOf
 
 Array = NDArray[np.float64]
 
@@ -32,13 +30,13 @@ class Axis:
     """
 
     variable: str
-    scale: Annotated[str, OneOf("log10", "linear")]
+    scale: Literal["log10", "linear"]
     center: float
     unit: float
 
 
 def axes_of(names: Sequence[str], shares: Sequence[bool], columns: Array) -> list[Axis]:
-    """The axes of the variables that vary over the fitted rows.
+    """The axis of each variable.
 
     Args:
         names: the variables.

@@ -21,7 +21,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.optimize import minimize_scalar
 
 from lawdsl.fitting.extrapolation.kernel import kernel, kernel_diagonal
 
@@ -49,7 +48,8 @@ class FittedRows:
         residuals: of the logarithms, measured minus fitted, shape (rows,).
         jacobian: of the logarithm of the law by the logarithms of the parameters, shape (rows, p).
         runs: the number of each row's run, shape (rows,); None where each row is a run.
-        weights: how much less noise a row has than others, shape (rows,): 1 for an ordinary one.
+        weights: the inverse variance of the noise of each row, relative to that of an ordinary row:
+            less than 1 for an outlier; shape (rows,). None where all are 1.
     """
 
     z: Array
@@ -165,10 +165,12 @@ class Discrepancy:
         mean, variance = changes @ estimate, np.zeros(len(z))
         if self.amplitude:
             cross = self.amplitude**2 * kernel(self.rows.z, z)
-            known = solve_triangular(self._root, cross, lower=True, check_finite=False)
-            variance = self.amplitude**2 * kernel_diagonal(z) - np.einsum("ij,ij->j", known, known)
-            mean += (self._residuals - self._changes @ estimate) @ known
-            changes = changes - known.T @ self._changes
+            whitened = solve_triangular(self._root, cross, lower=True, check_finite=False)
+            variance = self.amplitude**2 * kernel_diagonal(z) - np.einsum(
+                "ij,ij->j", whitened, whitened
+            )
+            mean += (self._residuals - self._changes @ estimate) @ whitened
+            changes = changes - whitened.T @ self._changes
         of_parameters = np.einsum("ij,jk,ik->i", changes, covariance, changes)
         return mean, np.maximum(variance, 0.0) + of_parameters
 
@@ -202,6 +204,8 @@ def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:
 
     def objective(log_ratio: float) -> float:
         return -_most_likely_noise(rows, explained, float(np.exp(log_ratio)))[1]
+
+    from scipy.optimize import minimize_scalar  # slow to load, and needed for runs alone
 
     bounds = np.log(RUN_RATIOS)
     ratio = float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 1e-3}).x))
@@ -237,11 +241,11 @@ def _most_likely_noise(rows: FittedRows, explained: Array, ratio: float) -> tupl
     grid = np.linspace(np.log(MIN_NOISE), 0.0, 41)
     step = grid[1] - grid[0]
     for _ in range(REFINEMENTS):
-        found = likelihood(grid)
-        best = int(np.argmax(found))
+        likelihoods = likelihood(grid)
+        best = int(np.argmax(likelihoods))
         grid = np.clip(grid[best] + step * np.linspace(-1, 1, 21), np.log(MIN_NOISE), 0.0)
         step /= 10
-    return float(np.exp(grid[10])), float(found[best])
+    return float(np.exp(grid[10])), float(likelihoods[best])
 
 
 def conditioned(rows: FittedRows, amplitude: float) -> Discrepancy:
