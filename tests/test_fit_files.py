@@ -93,6 +93,7 @@ def test_the_keys_of_the_file_are_stable(fit: lawdsl.Fit):
     assert list(made["parameters"]["E"]) == ["value", "at_bound", "identified"]
     assert list(made["intervals"]) == [
         *("method", "level", "by", "errors", "ends", "resamples", "failed"),
+        "ends_with_law_error",
     ]
     assert list(made["data"]) == [
         *("name", "digest", "rows", "dropped", "columns", "where", "ranges"),

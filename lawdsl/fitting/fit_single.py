@@ -36,6 +36,8 @@ from lawdsl.fitting.diagnostics.robust_fit import (
     untestable_outlier_findings,
 )
 from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows, conditioning_rows
+from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
+from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
 from lawdsl.fitting.fixed_parameters import fixed_values
 from lawdsl.fitting.intervals.compute_intervals import IntervalEstimate
@@ -46,9 +48,15 @@ from lawdsl.fitting.preparation.build_problem import is_large
 from lawdsl.fitting.preparation.parameter_choice import choice_criterion
 from lawdsl.fitting.preparation.prepare import prepare, unidentifiable_directions
 from lawdsl.fitting.prepared_law import PreparedLaw
-from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.problem import Problem, rho_curvature
 from lawdsl.fitting.result import Fit
-from lawdsl.fitting.result_parts import Agreement, FittedData, FixedParameter, Parameter
+from lawdsl.fitting.result_parts import (
+    Agreement,
+    FittedData,
+    FixedParameter,
+    Intervals,
+    Parameter,
+)
 from lawdsl.fitting.solvers.multistart import MAX_SEARCH_ROWS, Optimum, optimum
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.storage import fitted_law
@@ -265,13 +273,13 @@ def _diagnose(task: _FitTask, best: Optimum) -> _Diagnosis:
 def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
     """The record of a fit."""
     problem, theta, names = task.problem, best.theta, task.prepared.names
+    parameters = {
+        name: Parameter(float(x), diagnosis.bounds.get(name), name not in diagnosis.undetermined)
+        for name, x in zip(names, theta, strict=True)
+    }
+    rows = _conditioning_rows(task, theta)
     return Fit(
-        parameters={
-            name: Parameter(
-                float(x), diagnosis.bounds.get(name), name not in diagnosis.undetermined
-            )
-            for name, x in zip(names, theta, strict=True)
-        },
+        parameters=parameters,
         objective=objective_value(problem, task.prepared, theta, best.loss),
         metrics=metrics(problem, theta),
         agreement=best.agreement,
@@ -284,19 +292,47 @@ def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
         seed=task.options.seed,
         held=_fixed_parameters(task, dict(zip(names, theta, strict=True))),
         optimality=optimality(problem, best.free, diagnosis.on_bound),
-        intervals=diagnosis.uncertainty.intervals,
+        intervals=_with_law_error(task, parameters, diagnosis.uncertainty, rows),
         spread=diagnosis.uncertainty.covariance,
-        rows=_conditioning_rows(task),
+        rows=rows,
     )
 
 
-def _conditioning_rows(task: _FitTask) -> ConditioningRows | None:
+def _with_law_error(
+    task: _FitTask,
+    parameters: Mapping[str, Parameter],
+    uncertainty: IntervalEstimate,
+    rows: ConditioningRows | None,
+) -> Intervals:
+    """The intervals, with those that have the error of the law in them."""
+    intervals, covariance = uncertainty.intervals, uncertainty.covariance
+    if rows is None or covariance is None or task.chosen_parameter is not None:
+        return intervals
+    target = np.array(rows.target)
+    columns = np.array(list(rows.columns.values())).reshape(len(rows.columns), len(target))
+    ends = intervals_with_law_error(
+        task.prepared.problem(columns, target, task.problem.objective, None),
+        parameters,
+        intervals,
+        rows,
+        [q.is_share for q in task.law.variables],
+        DEFAULT_AMPLITUDE * covariance.quantile(intervals.level),
+    )
+    return replace(intervals, ends_with_law_error=ends)
+
+
+def _conditioning_rows(task: _FitTask, theta: Array) -> ConditioningRows | None:
     """The rows that predictions with a discrepancy are conditioned on."""
     problem, runs = task.problem, task.runs
     if not np.all(problem.target > 0):
         return None  # its logarithm has no discrepancy
     names = tuple(q.name for q in task.law.variables)
-    return conditioning_rows(names, problem.columns, problem.target, runs.groups)
+    weights = problem.weights
+    if not problem.objective.row.quadratic:
+        residuals = problem.residuals_of(problem.model.value(theta[None]))[0]
+        by_loss = rho_curvature(residuals, problem.objective, exact=False)
+        weights = by_loss if weights is None else weights * by_loss
+    return conditioning_rows(names, problem.columns, problem.target, runs.groups, weights)
 
 
 def _uncertainty(

@@ -15,6 +15,7 @@ from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.law_error import LawError, LawErrorModel
+from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
 from lawdsl.fitting.options import check_amplitude, check_level
@@ -171,17 +172,61 @@ class Fit(FitRecord):
             return DEFAULT_AMPLITUDE, []
         return 0.0, [replace(missing_rows_diagnostic(self), severity="warning")]
 
+    def intervals_with_law_error(
+        self, discrepancy: float = DEFAULT_AMPLITUDE
+    ) -> dict[str, tuple[float, float]]:
+        """The intervals of the parameters, were the law wrong: a fit to the true surface could have
+        come out anywhere in them.
+
+        To the half-width of today's interval, in the free number of the parameter, that by the
+        error of the law is added in squares: see `lawdsl.fitting.extrapolation.sandwich`.
+
+        Args:
+            discrepancy: 0.02 for a law that is wrong by 2 % per decade; 0 gives `intervals.ends`.
+
+        Returns:
+            Parameter -> lower and upper end, at the level of `intervals`. Empty where the fit has
+            no intervals or no rows, and after a fit in two steps.
+
+        Raises:
+            LawdslError: a discrepancy outside 0 to 1 (F0133).
+        """
+        check_amplitude(discrepancy)
+        if not discrepancy:
+            return dict(self.intervals.ends)
+        law = self.read_law()
+        if self.rows is None or self.spread is None or len(self.spread.names) != len(self.values):
+            return {}
+        objective = replace(law.objective, log=self.objective.of_logs)
+        return intervals_with_law_error(
+            self._at_rows(law, objective)[0],
+            self.parameters,
+            self.intervals,
+            self.rows,
+            [q.is_share for q in law.variables],
+            discrepancy * self.spread.quantile(self.intervals.level),
+        )
+
+    def _at_rows(
+        self, law: Law, objective: Objective
+    ) -> tuple[Problem, tuple[str, ...], tuple[bool, ...]]:
+        """The law at the rows that the fit keeps, its variables, and which of them are shares."""
+        assert self.rows is not None
+        names = tuple(q.name for q in law.variables)
+        shares = tuple(q.is_share for q in law.variables)
+        target = np.array(self.rows.target)
+        columns = np.array([self.rows.columns[name] for name in names])
+        columns = columns.reshape(len(names), len(target))
+        return problem_of(law, columns, target, objective), names, shares
+
     def _law_error(
         self, law: Law, theta: NDArray[np.float64], points: NDArray[np.float64], amplitude: float
     ) -> LawError:
         """The error of the law at points, shape (variables, points), in its logarithm."""
         if self.rows is None:
             raise LawdslError(missing_rows_diagnostic(self))
-        names = tuple(q.name for q in law.variables)
-        shares = tuple(q.is_share for q in law.variables)
-        columns = np.array([self.rows.columns[name] for name in names]).reshape(len(names), -1)
         logs = replace(law.objective, log=True)
-        at_rows = problem_of(law, columns, np.array(self.rows.target), logs)
+        at_rows, names, shares = self._at_rows(law, logs)
         at_points = problem_of(law, points, np.ones(points.shape[1]), logs)
         with np.errstate(all="ignore"):  # an extrapolated law may have no value
             model = LawErrorModel.of(

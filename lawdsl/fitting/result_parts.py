@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from lawdsl.core.records import MAY_BE_ABSENT, Null, OneOf, Pairs
@@ -52,6 +52,8 @@ class Intervals:
             on a bound, and those that the data do not determine, have no interval.
         resamples: the number of fits of a bootstrap.
         failed: how many of them did not end in a minimum.
+        ends_with_law_error: the same intervals, were the law wrong by 2 % per decade: a fit to the
+            true surface could have come out anywhere in them.
     """
 
     method: Annotated[str, OneOf(*METHODS)]
@@ -61,6 +63,9 @@ class Intervals:
     ends: Mapping[str, tuple[LowerEnd, UpperEnd]]
     resamples: int = 0
     failed: int = 0
+    ends_with_law_error: Annotated[Mapping[str, tuple[LowerEnd, UpperEnd]], MAY_BE_ABSENT] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True)

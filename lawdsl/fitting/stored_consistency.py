@@ -157,6 +157,10 @@ def _are_equal_sums(one: float, other: float, least: float) -> bool:
 def _interval_contradictions(fit: FitRecord) -> Iterator[str]:
     """Report intervals that do not contain their parameter, as only those of resamples may."""
     intervals = fit.intervals
+    for name, (low, high) in intervals.ends_with_law_error.items():
+        inner = intervals.ends.get(name)
+        if inner is None or not low <= inner[0] <= inner[1] <= high:
+            yield f"its interval of {name} with the error of the law is narrower than without"
     values = fit.values | {name: fixed.value for name, fixed in fit.held.items()}
     for name, (low, high) in intervals.ends.items():
         value = values.get(name)

@@ -255,20 +255,24 @@ def show_data(law: FittedLaw, data: FittedData, out: Console) -> None:
 def _show_parameters(fit: Fit, out: Console) -> None:
     """Print one line per parameter: value, standard error, interval, and remarks."""
     intervals = fit.intervals
+    wider = intervals.ends_with_law_error
     rows = []
     for name, p in fit.parameters.items():
         notes = [f"on its {p.at_bound} bound"] if p.at_bound else []
         notes += [] if p.identified else ["not identified"]
         error = f"± {intervals.errors[name]:.2g}" if name in intervals.errors else ""
         ends = intervals.ends.get(name)
-        cells = error, interval_text(*ends) if ends else "", ", ".join(notes)
-        rows.append((name, p.printed, *cells))
+        cells = [error, interval_text(*ends) if ends else ""]
+        cells += [rounded_interval_text(*wider[name]) if name in wider else ""] if wider else []
+        rows.append((name, p.printed, *cells, ", ".join(notes)))
     for name, h in fit.held.items():
         note = "fixed" if h.formula is None else f"= {h.formula}"
         ends = intervals.ends.get(name)
         error = f"± {intervals.errors[name]:.2g}" if name in intervals.errors else ""
-        rows.append((name, h.value, error, interval_text(*ends) if ends else "", note))
-    headers = ["parameter", "value", "", interval_heading(intervals), " "]
+        blank = ("",) if wider else ()
+        rows.append((name, h.value, error, interval_text(*ends) if ends else "", *blank, note))
+    headers = ["parameter", "value", "", interval_heading(intervals)]
+    headers += ["law wrong by 2 %/decade", " "] if wider else [" "]
     if not any(row[-1] for row in rows):
         headers = headers[:-1]
     show_rows(headers, [row[: len(headers)] for row in rows], out)
@@ -295,6 +299,11 @@ def interval_text(low: float, high: float) -> str:
     if math.isfinite(low) and math.isfinite(high) and high > low:
         digits = max(4, 3 + math.ceil(math.log10(max(abs(low), abs(high)) / (high - low))))
     return f"{low:.{min(digits, 12)}g} to {high:.{min(digits, 12)}g}"
+
+
+def rounded_interval_text(low: float, high: float) -> str:
+    """Format both ends of a wide interval in three digits."""
+    return f"{low:.3g} to {high:.3g}"
 
 
 def _show_claims(fit: Fit, out: Console) -> None:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lawdsl.core.records import MAY_BE_ABSENT
 
 Array = NDArray[np.float64]
 
@@ -27,11 +30,14 @@ class ConditioningRows:
         columns: variable -> its values, one for each row.
         target: the measured output.
         runs: the number of each row's run; None where the runs are unknown.
+        weights: of each row in the fit, those of the table times rho'(r)/r of the loss; None where
+            all are equal.
     """
 
     columns: Mapping[str, tuple[float, ...]]
     target: tuple[float, ...]
     runs: tuple[int, ...] | None = None
+    weights: Annotated[tuple[float, ...] | None, MAY_BE_ABSENT] = None
 
     @property
     def run_numbers(self) -> NDArray[np.int64] | None:
@@ -42,7 +48,11 @@ class ConditioningRows:
 
 
 def conditioning_rows(
-    names: tuple[str, ...], columns: Array, target: Array, runs: NDArray[np.int64] | None
+    names: tuple[str, ...],
+    columns: Array,
+    target: Array,
+    runs: NDArray[np.int64] | None,
+    weights: Array | None = None,
 ) -> ConditioningRows:
     """Choose the rows that a discrepancy is conditioned on.
 
@@ -51,6 +61,7 @@ def conditioning_rows(
         columns: their values, shape (variables, rows).
         target: the measured output, shape (rows,).
         runs: the number of each row's run, shape (rows,); None where they are unknown.
+        weights: of the rows in the fit, shape (rows,); None where all are equal.
     """
     chosen = np.arange(len(target))
     if runs is not None:
@@ -65,6 +76,7 @@ def conditioning_rows(
         {name: tuple(values[chosen].tolist()) for name, values in zip(names, columns, strict=True)},
         tuple(target[chosen].tolist()),
         None if runs is None else tuple(int(x) for x in runs[chosen]),
+        None if weights is None else tuple(weights[chosen].tolist()),
     )
 
 

@@ -1,0 +1,143 @@
+"""Intervals of parameters were the law wrong: where a fit to the true surface could have come out.
+
+To first order the fit θ̂ moves with its residuals by H = (JᵀWJ)⁻¹JᵀW, J their Jacobian and W the
+weights of the loss. A law that is wrong by δ ~ GP(0, s²K) at the rows moves it by H·δ, of covariance
+H·s²K·Hᵀ (the sandwich: Huber 1967, Berkeley Symposium 5; White 1982, Econometrica 50). That is added
+to the squares of the half-widths that the noise gives, in the free numbers of the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
+from lawdsl.fitting.extrapolation.coordinates import axes_of, coordinates
+from lawdsl.fitting.extrapolation.kernel import kernel
+from lawdsl.fitting.intervals.covariance import column_norms, decompose_jacobian
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.result_parts import Intervals, Parameter
+from lawdsl.fitting.transforms import Transforms, to_free, to_parameters, without_coupled_limits
+
+Array = NDArray[np.float64]
+Interval = tuple[float, float]
+
+
+@np.errstate(all="ignore")  # a step may reach points where a law overflows
+def deviations_by_law_error(
+    problem: Problem, theta: Array, fitted: NDArray[np.bool_], z: Array, weights: Array | None
+) -> Array:
+    """How far the error of the law moves the parameters of a fit, for 1 of it per decade.
+
+    Args:
+        problem: the law at rows of the fit, with the residuals that were minimised.
+        theta: the fitted parameters, shape (parameters,).
+        fitted: those that are not on a bound, shape (parameters,).
+        z: the coordinates of the rows, shape (rows, axes).
+        weights: those of the loss, w·rho'(r)/r, shape (rows,); None where all are 1.
+
+    Returns:
+        Standard deviations of the free numbers, shape (parameters,): inf where the rows do not
+        determine a parameter, 0 on a bound.
+    """
+    free = to_free(problem.transforms, theta[None])[0]
+    jacobian = problem.residuals_and_slopes(free[None])[1][0][:, fitted]
+    root = np.ones(problem.rows) if weights is None else np.sqrt(weights)
+    # a relative error of the law is a difference of logarithms, or a share of the law's value
+    change = 1.0 if problem.objective.log else problem.predictions(theta[None])[0]
+    deviations = np.zeros(len(theta))
+    deviations[fitted] = np.inf
+    weighted = root[:, None] * jacobian
+    norms = column_norms(weighted)
+    if not np.all(np.isfinite(weighted)):
+        return deviations
+    unit = np.where(norms > 0, norms, 1.0)
+    parts = decompose_jacobian(weighted / unit)
+    moves = (parts.factor.T @ parts.left_vectors.T) * root * change
+    variances = np.einsum("ij,jk,ik->i", moves, kernel(z, z), moves) / unit**2
+    variances[parts.hidden | (norms == 0)] = np.inf
+    deviations[fitted] = np.sqrt(variances)
+    return deviations
+
+
+@np.errstate(all="ignore")  # an end may be infinite
+def widened(
+    transforms: Transforms,
+    theta: Array,
+    ends: Mapping[str, Interval],
+    half_widths: Array,
+) -> dict[str, Interval]:
+    """Intervals whose half-widths have those by the error of the law added, in squares.
+
+    Args:
+        transforms: of the parameters.
+        theta: the parameters, shape (parameters,).
+        ends: parameter -> the interval that the noise gives. An end at infinity, or at the end of
+            the domain, stays.
+        half_widths: of the free numbers, by the error of the law, shape (parameters,).
+
+    Returns:
+        Parameter -> lower and upper end, for those of `ends` that are parameters of the fit.
+    """
+    # each parameter alone: an interval does not say what the others are
+    apart = without_coupled_limits(transforms) or transforms
+    center = to_free(apart, theta[None])[0]
+    result: dict[str, Interval] = {}
+    for i, transform in enumerate(apart):
+        if transform.name not in ends:
+            continue
+        low, high = ends[transform.name]
+        limits = [side.number if side else None for side in transform.sides]
+        new = []
+        for end, sign in ((low, -1.0), (high, 1.0)):
+            if not np.isfinite(end) or end in limits:
+                new.append(end)
+                continue
+            at_end = to_free(apart, np.where(np.arange(len(theta)) == i, end, theta)[None])[0, i]
+            # mapped to the other side of the parameter where its free number falls with it
+            falls = -1.0 if transform.lower is None and transform.upper is not None else 1.0
+            half = np.hypot(at_end - center[i], half_widths[i])
+            moved = center.copy()
+            moved[i] = center[i] + falls * sign * half
+            new.append(float(to_parameters(apart, moved[None])[0, i]))
+        result[transform.name] = (min(new[0], low), max(new[1], high))
+    return result
+
+
+def intervals_with_law_error(
+    problem: Problem,
+    parameters: Mapping[str, Parameter],
+    intervals: Intervals,
+    rows: ConditioningRows,
+    shares: Sequence[bool],
+    scale: float,
+) -> dict[str, Interval]:
+    """Intervals of parameters with the error of the law.
+
+    Args:
+        problem: the law at rows of the fit, with the residuals that were minimised.
+        parameters: the fitted parameters.
+        intervals: those that the noise gives.
+        rows: the rows.
+        shares: which variables have a domain within [0, 1].
+        scale: the error of the law per decade, times the quantile of the intervals' level.
+
+    Returns:
+        Parameter -> lower and upper end.
+    """
+    theta = np.array([p.value for p in parameters.values()])
+    on_bound = np.array([p.at_bound is not None for p in parameters.values()])
+    apart = without_coupled_limits(problem.transforms)
+    if apart is not None:
+        # there a parameter moves with those that its bound depends on
+        each = zip(problem.transforms, apart, on_bound, strict=True)
+        active = Transforms(own if on else alone for own, alone, on in each)
+        problem = replace(problem, transforms=active)
+    names = tuple(rows.columns)
+    z = coordinates(axes_of(names, shares, problem.columns), names, problem.columns)
+    weights = None if rows.weights is None else np.array(rows.weights)
+    deviations = deviations_by_law_error(problem, theta, ~on_bound, z, weights)
+    return widened(problem.transforms, theta, intervals.ends, scale * deviations)
