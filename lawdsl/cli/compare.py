@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lawdsl.cli.law_error import wrong
 from lawdsl.cli.options import (
     STARTS_PER_FIT,
     as_json,
@@ -33,7 +34,15 @@ if TYPE_CHECKING:
     metavar="KIND[:COLUMN]",
     help="What is held out; see above. May be given several times.",
 )
-@fit_options("where", "starts", "objective", "delta", "drop_bad", "seed", starts=STARTS_PER_FIT)
+@click.option(
+    "--cost",
+    metavar="FORMULA",
+    help="What a row costs: 6*N*D, a column, or a product or quotient of variables and columns.",
+)
+@wrong
+@fit_options(
+    "where", "run", "starts", "objective", "delta", "drop_bad", "seed", starts=STARTS_PER_FIT
+)
 @time_limit(3600.0, "all fits")
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")
@@ -41,6 +50,8 @@ if TYPE_CHECKING:
 def compare(
     arguments: tuple[str, ...],
     protocols: tuple[str, ...],
+    cost: str | None,
+    wrong: float | None,
     options: Mapping[str, Any],
     time_limit: float,
     changes: LawChanges,
@@ -57,14 +68,17 @@ def compare(
     segments:D        each third of each curve from the others (D-segments)
     growing:N         each size from all that are smaller      (growing-N)
     continuing:D      the rest of each curve from its start    (growing-D)
+    largest:cost      the dearest runs from those that cost 1, 3, 10 times less; or largest:N
 
-    Behind the colon stands a variable of the laws or any column. Laws that the data do not tell
+    largest ranks by the score of intervals in which the error of the law is (--wrong). A run costs
+    6*N*D, or --cost. Behind the colon stands a variable of the laws or any column. Laws that the data do not tell
     apart share ranks. --set, --without, --fix and --tie concern the laws that have such a
     setting, bound or parameter.
     Laws with index sets are compared on the rows of each label by themselves.
     Exits with 1 where a law could not be fitted in some fold.
     """
     from lawdsl.comparing.compare import compare_with
+    from lawdsl.comparing.protocol_options import ProtocolOptions
     from lawdsl.comparing.result import Comparisons
     from lawdsl.reporting.comparisons import show_comparison, show_comparisons
     from lawdsl.reporting.terminal import console
@@ -80,7 +94,8 @@ def compare(
         cpu_limit(time_limit, "the comparison", cheaper),
     ):
         record = FitOptions(**options, progress=report, columns=columns)
-        comparison = compare_with(laws, data, protocols or None, changes, record)
+        held_out = ProtocolOptions(protocols or None, cost, wrong)
+        comparison = compare_with(laws, data, held_out, changes, record)
     ok = not any(d.severity == "error" for d in comparison.diagnostics)
 
     def printed() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lawdsl.cli.law_error import wrong
 from lawdsl.cli.options import as_json, bindings, finish, print_message, table_option, value_in
 
 # what a column of a prediction is called, in the order of BAND_ARRAYS; the first is the output
@@ -33,13 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option("--intervals", is_flag=True, help="Add the interval of each prediction.")
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
-@click.option(
-    "--wrong",
-    metavar="PERCENT",
-    callback=lambda _, __, text: None if text is None else _percentage(text),
-    help="Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is"
-    " right.",
-)
+@wrong
 @as_json
 def predict(
     fit: str,
@@ -165,15 +160,6 @@ def _predicted(
     level, discrepancy = asked
     band = fit.predict_with_errors(table, level=level, discrepancy=discrepancy, **more)
     return np.moveaxis(band.stacked(), 0, -1), band.warnings
-
-
-def _percentage(text: str) -> float:
-    """The number of `2%`, or of `0.02`."""
-    number = text.strip()
-    try:
-        return float(number[:-1]) / 100 if number.endswith("%") else float(number)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not a percentage: write 2%, or 0.02") from None
 
 
 def _points(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import size_and_dimension
 from lawdsl.data.binding import Runs, bind
 from lawdsl.data.table import Table, positions_of
 from lawdsl.language.keywords import did_you_mean, nearest
@@ -36,6 +37,10 @@ class CommonRows:
         digest: SHA-256 of the numbers.
         dropped: how many rows were excluded because they were bad for some law.
         warnings: about data that are unusual but usable.
+        runs: the number of each row's training run, shape (rows,); None where they are unknown.
+        run_columns: the columns that identify a run.
+        cost: the formula that the user gave of what a row costs; None without one.
+        default_cost: the formula that the laws suggest; None where they have no size and tokens.
     """
 
     table: Table
@@ -46,6 +51,10 @@ class CommonRows:
     digest: str
     dropped: int
     warnings: tuple[Diagnostic, ...]
+    runs: Labels | None = None
+    run_columns: tuple[str, ...] = ()
+    cost: str | None = None
+    default_cost: str | None = None
 
     @property
     def rows(self) -> int:
@@ -129,6 +138,8 @@ def common_rows(
     where: Sequence[str],
     drop_bad: bool,
     positive: bool,
+    run: Sequence[str] = (),
+    cost: str | None = None,
 ) -> CommonRows:
     """Select the rows of a table that all laws can use.
 
@@ -139,6 +150,8 @@ def common_rows(
         where: conditions that rows must satisfy.
         drop_bad: exclude rows that are bad for some law, instead of refusing the table.
         positive: whether the output must be above 0.
+        run: the columns that identify a training run.
+        cost: the formula of what a row costs.
 
     Raises:
         LawdslError: columns or rows that cannot be used; laws that predict different outputs.
@@ -158,10 +171,37 @@ def common_rows(
             where=where,
             drop_bad=drop_bad,
             positive=positive,
+            run=run,
         )
         for law, law_names in zip(laws, names, strict=True)
     ]
-    return _align_rows(laws, table, runs)
+    aligned = _align_rows(laws, table, runs)
+    return replace(aligned, cost=cost, default_cost=_default_cost(laws))
+
+
+def _default_cost(laws: Sequence[Law]) -> str | None:
+    """6·N·D, the FLOPs of training N parameters on D tokens (Kaplan et al. 2020, arXiv:2001.08361).
+
+    Args:
+        laws: the laws. N and D are the variables of these names, else the only ones in parameters
+            and in tokens.
+
+    Returns:
+        The formula; None where the laws have no such variables.
+    """
+    units = {q.name: q.unit for law in laws for q in law.variables}
+    if {"N", "D"} <= set(units):
+        return "6*N*D"
+    factors = []
+    for unit_name in ("param", "token"):
+        dimension = size_and_dimension(((unit_name, 1),))[1]
+        names = [
+            n for n, unit in units.items() if unit and size_and_dimension(unit)[1] == dimension
+        ]
+        if len(names) != 1:
+            return None
+        factors += names
+    return "6*" + "*".join(factors)
 
 
 def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> CommonRows:
@@ -186,7 +226,10 @@ def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> Comm
     for law, law_columns in zip(laws, columns, strict=True):
         for q, values in zip(law.variables, law_columns, strict=True):
             variables.setdefault(q.name, values)
-    order = np.lexsort((*reversed(variables.values()), targets[0]))
+    groups = None if runs[0].groups is None else runs[0].groups[positions[0]]
+    # rows of equal values may be of different runs, which decide their order
+    beside = () if groups is None else (groups,)
+    order = np.lexsort((*beside, *reversed(variables.values()), targets[0]))
     aligned = table.at(common[order])
     # reversed: where laws bind a name differently, the first law decides
     bound = {name: column for law_runs in reversed(runs) for name, column in law_runs.bound.items()}
@@ -200,6 +243,8 @@ def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> Comm
         digest=_digest_of(variables, targets[0][order]),
         dropped=max(law_runs.dropped + len(law_runs.rows) for law_runs in runs) - len(common),
         warnings=tuple(dict.fromkeys(d for law_runs in runs for d in law_runs.warnings)),
+        runs=None if groups is None else np.unique(groups[order], return_inverse=True)[1],
+        run_columns=runs[0].run_columns,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lawdsl.comparing.compare_laws import compare_one
+from lawdsl.comparing.protocol_options import ProtocolOptions
 from lawdsl.comparing.result import Comparison, Comparisons
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
@@ -25,7 +26,7 @@ def compare_many(
     laws: Sequence[Law],
     table: Table,
     objective: Objective,
-    protocols: Sequence[str] | None,
+    protocols: ProtocolOptions,
     options: FitOptions,
 ) -> Comparisons:
     """Compare laws with index sets on a table, label by label.
@@ -34,7 +35,7 @@ def compare_many(
         laws: the laws.
         table: the measurements of all labels.
         objective: the objective of all fits.
-        protocols: how rows are held out; None for `all` and `splits`.
+        protocols: how rows are held out, by default by `all` and `splits`.
         options: of each fit; those of intervals and claims are not used.
 
     Raises:
@@ -69,6 +70,7 @@ def compare_many(
         for name, column in labelled_table.columns.items()
     }
     options = replace(options, columns=all_columns)
+    protocols = replace(protocols, names=protocols.names or DEFAULT_LABEL_PROTOCOLS)
     parts: dict[str, Comparison] = {}
     for number, label_part in enumerate(zip(*label_parts, strict=True)):
         label = ", ".join(label_part[0].values())
@@ -95,7 +97,7 @@ def compare_many(
                 laws_at_label,
                 replace(rows_at_label[0], columns=columns),
                 objective,
-                protocols or DEFAULT_LABEL_PROTOCOLS,
+                protocols,
                 part_options,
             )
         except LawdslError as error:

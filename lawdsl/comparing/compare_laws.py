@@ -8,7 +8,9 @@ from dataclasses import replace
 
 from lawdsl.comparing.common_rows import CommonRows, common_rows
 from lawdsl.comparing.cross_validation import Entry
+from lawdsl.comparing.extrapolation import FoldFits, rankings_by_intervals
 from lawdsl.comparing.findings import findings
+from lawdsl.comparing.protocol_options import ProtocolOptions
 from lawdsl.comparing.protocols import DEFAULT_PROTOCOLS, Fold, Protocol, parse_protocol
 from lawdsl.comparing.result import ComparedData, ComparedLaw, Comparison, Ranking
 from lawdsl.comparing.standings import rankings_by
@@ -27,7 +29,7 @@ def compare_one(
     laws: Sequence[Law],
     table: Table,
     objective: Objective,
-    protocols: Sequence[str] | None,
+    protocols: ProtocolOptions,
     options: FitOptions,
 ) -> Comparison:
     """Compare laws without index sets on a table.
@@ -36,7 +38,7 @@ def compare_one(
         laws: the laws.
         table: the measurements.
         objective: the objective of all fits.
-        protocols: how rows are held out; None for the default ones that the data allow.
+        protocols: how rows are held out, by default as the data allow.
         options: of each fit; those of intervals and claims are not used.
 
     Raises:
@@ -49,6 +51,8 @@ def compare_one(
         where=options.where,
         drop_bad=options.drop_bad,
         positive=objective.log,
+        run=options.run,
+        cost=protocols.cost,
     )
     problems = [
         problem_of(law, law_columns, data.target, objective)
@@ -62,7 +66,7 @@ def compare_one(
         Entry(law, name, problem, freedom(law))
         for law, name, problem in zip(laws, _unique_names(laws), problems, strict=True)
     ]
-    plan, skipped = _plan_folds(data, protocols)
+    plan, skipped = _plan_folds(data, protocols.names)
     done = itertools.count(1)
     total = len(entries) * sum(len(folds) for _, folds in plan)
 
@@ -71,10 +75,14 @@ def compare_one(
             options.progress(next(done), total)
 
     rankings: list[Ranking] = []
+    fits = FoldFits(options.starts, options.seed, protocols.discrepancy, report)
     for protocol, folds in plan:
-        rankings += rankings_by(
-            entries, data, protocol, folds, options.seed, options.starts, report
-        )
+        if protocol.kind.intervals:
+            rankings += rankings_by_intervals(entries, data, protocol, folds, fits)
+        else:
+            rankings += rankings_by(
+                entries, data, protocol, folds, options.seed, options.starts, report
+            )
     return Comparison(
         laws=tuple(
             ComparedLaw(
@@ -83,7 +91,14 @@ def compare_one(
             for e in entries
         ),
         data=ComparedData(
-            data.table.name, data.digest, data.rows, data.dropped, dict(data.bound), options.where
+            data.table.name,
+            data.digest,
+            data.rows,
+            data.dropped,
+            dict(data.bound),
+            options.where,
+            data.run_columns,
+            None if data.runs is None else int(data.runs.max()) + 1,
         ),
         objective=objective.name.replace("L", laws[0].output),
         rankings=tuple(rankings),

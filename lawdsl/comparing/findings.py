@@ -20,6 +20,7 @@ def findings(rankings: Iterable[Ranking]) -> list[Diagnostic]:
         if not ranking.part:  # the ranking of the whole protocol covers those of its parts
             diagnostics += (
                 _failed_folds(ranking)
+                + _undetermined_predictions(ranking)
                 + _undetermined_parameters(ranking)
                 + _unconfirmed_fits(ranking)
             )
@@ -52,6 +53,21 @@ def _undetermined_parameters(ranking: Ranking) -> list[Diagnostic]:
     message = f"{ranking.protocol}: the fitted rows do not determine every parameter"
     help = "believe no value of these parameters; measure more values of what is left out"
     return [Diagnostic("F0205", message, "warning", notes=tuple(notes), help=help)]
+
+
+def _undetermined_predictions(ranking: Ranking) -> list[Diagnostic]:
+    """Where the rows that are left do not determine what a law predicts of the largest runs."""
+    notes = [
+        f"{standing.law}, {fold.part}, {fold.fitted} rows fitted: {fold.undetermined}"
+        for standing in ranking.standings
+        for fold in standing.folds
+        if fold.undetermined
+    ]
+    if not notes:
+        return []
+    message = f"{ranking.protocol}: the smaller runs do not determine what some law predicts of the largest"
+    help = "such a law ranks last there; where no law has a score, that R is left out of the mean"
+    return [Diagnostic("F0209", message, "warning", notes=tuple(notes), help=help)]
 
 
 def _reach_note(standing: RankedLaw) -> str:

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.comparing.common_rows import CommonRows
+from lawdsl.comparing.largest_first import RATIOS, largest_runs
+from lawdsl.comparing.run_cost import COST, check_costs, costs
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.language.keywords import did_you_mean
 
@@ -55,6 +57,8 @@ class ProtocolKind:
         column: whether it takes a column.
         along: whether it splits curves along that column.
         held_out: whether the tests are on rows that the fit does not use.
+        intervals: whether laws are ranked by the intervals of their predictions; then a fold may
+            have no rows to fit.
     """
 
     folds: Callable[[CommonRows, str], list[Fold]]
@@ -62,6 +66,7 @@ class ProtocolKind:
     column: bool = True
     along: bool = False
     held_out: bool = True
+    intervals: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,8 @@ class Protocol:
             LawdslError: the protocol cannot be run on them; F0202.
         """
         folds = self.kind.folds(data, self.column)
-        problem = _problem_of(folds, data.rows, held_out=self.held_out)
+        testable = [fold for fold in folds if len(fold.fit) or not self.kind.intervals]
+        problem = _problem_of(testable, data.rows, held_out=self.held_out)
         if problem:
             help = "measure more, or choose another protocol"
             raise LawdslError(Diagnostic("F0202", problem, place=data.table.name, help=help))
@@ -201,6 +207,35 @@ def continuing(data: CommonRows, column: str) -> list[Fold]:
     ]
 
 
+def largest(data: CommonRows, column: str) -> list[Fold]:
+    """Folds that predict the largest runs from those that cost at most 1/R of them, R = 1, 3, 10.
+
+    Rows of one run stay together.
+
+    Args:
+        data: the rows.
+        column: the size of a run: a variable, a numeric column, or `cost`.
+    """
+    if np.any(data.target <= 0):
+        message = "some measured value is not above 0: intervals are scored in logarithms"
+        help = "choose rows with --where, or choose another protocol"
+        raise LawdslError(Diagnostic("F0202", message, place=data.table.name, help=help))
+    size = costs(data) if column == COST else check_costs(data, column, data.values(column))
+    cost = costs(data) if data.cost is not None and column != COST else None
+    split = largest_runs(size, data.runs, cost)
+    if split.held_out.all():
+        message = f"{column} has 1 value: this takes 2 or more"
+        help = "measure more of them, or choose another protocol"
+        raise LawdslError(Diagnostic("F0202", message, place=data.table.name, help=help))
+    test = np.flatnonzero(split.held_out)
+    folds = []
+    for ratio in RATIOS:
+        limit = f"cost <= {split.smallest / ratio:.4g}"
+        label = f"{column} >= {np.min(size[test]):.4g} from {limit if ratio > 1 else 'all others'}"
+        folds.append(Fold(label, np.flatnonzero(split.fitted(ratio)), test, f"R = {ratio:g}"))
+    return folds
+
+
 KINDS: Mapping[str, ProtocolKind] = {
     "all": ProtocolKind(
         all_rows, "one fit to all rows, judged by AICc", column=False, held_out=False
@@ -214,6 +249,9 @@ KINDS: Mapping[str, ProtocolKind] = {
     "growing": ProtocolKind(growing, "each value from all that are smaller, two at least"),
     "continuing": ProtocolKind(
         continuing, "the rest of each curve from its first 1, 2, 3 quarters", along=True
+    ),
+    "largest": ProtocolKind(
+        largest, "the largest runs from those that cost 1/R of them at most", intervals=True
     ),
 }
 """The kinds of protocols, by name."""

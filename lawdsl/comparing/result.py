@@ -32,6 +32,23 @@ class PredictionScores:
 
 
 @dataclass(frozen=True)
+class IntervalScores:
+    """How good the 95 % intervals of a further run are, in logarithms: 0.02 is 2 % of the output.
+
+    Attributes:
+        error: the median of |prediction/measurement - 1|.
+        inside: the share of the rows whose interval contains the measurement.
+        width: the median width of the intervals; inf where the fitted rows determine nothing.
+        score: the mean interval score, width + 40 times what the measurement misses the interval by.
+    """
+
+    error: float
+    inside: float
+    width: float
+    score: float
+
+
+@dataclass(frozen=True)
 class ScoreDifference:
     """The difference of a law's score from another's, and its interval; positive is worse.
 
@@ -62,6 +79,8 @@ class FoldResult:
         spread: where there are such, the smallest and largest mean objective of the test rows among
             fits that describe the fitted rows equally well.
         failed: why there is no fit; empty otherwise.
+        interval: the scores of intervals, where a protocol has them; None where the fit failed.
+        undetermined: why the fitted rows do not determine these intervals; empty otherwise.
     """
 
     fold: str
@@ -76,6 +95,8 @@ class FoldResult:
     not_identified: tuple[str, ...] = ()
     spread: tuple[float, float] | None = None
     failed: str = ""
+    interval: IntervalScores | None = None
+    undetermined: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,13 +106,15 @@ class RankedLaw:
     Attributes:
         law: its name.
         rank: the best and the worst rank compatible with the noise.
-        score: what is ranked: AICc, or the mean objective of a held-out row; inf where some fold
-            has none.
+        score: what is ranked: AICc, the mean objective of a held-out row, or its interval score;
+            inf where some fold has none.
         behind: the difference from the best score, with its interval; None for the best itself.
         scores: the mean of each score over the folds.
         parameters: how many the law has.
         aicc: of the fit to all rows; None where rows are held out, which needs no such penalty.
         folds: the result of each fold.
+        interval: the mean of the scores of intervals over the folds that some law has; None where
+            the protocol has no intervals.
     """
 
     law: str
@@ -102,6 +125,7 @@ class RankedLaw:
     parameters: int
     aicc: float | None
     folds: tuple[FoldResult, ...] = field(repr=False)
+    interval: IntervalScores | None = None
 
     @property
     def place(self) -> str:
@@ -161,7 +185,7 @@ class ComparedLaw:
 
 @dataclass(frozen=True)
 class ComparedData:
-    """The rows that laws were compared on."""
+    """The rows that laws were compared on; `groups` is how many training runs, by the columns `runs`."""
 
     name: str
     digest: str
@@ -169,6 +193,8 @@ class ComparedData:
     dropped: int
     columns: Mapping[str, str]
     where: tuple[str, ...]
+    runs: tuple[str, ...] = ()
+    groups: int | None = None
 
 
 @dataclass(frozen=True)

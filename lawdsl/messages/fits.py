@@ -334,6 +334,25 @@ COMPARISONS: dict[str, Message] = {
         "In these folds no two starts have reached the same minimum, or the search did not end "
         "in one, so a lower one may exist and the law be judged too hard. Ask for more --starts.",
     ),
+    "F0207": Message(
+        "a cost that cannot be computed",
+        "`--protocol largest:cost` holds out the dearest runs. A run costs 6*N*D where the laws "
+        "have the variables N and D, or one variable in parameters and one in tokens. Otherwise say "
+        "it, as a product, quotient or power of variables, columns and numbers: `--cost 6*N*D`, "
+        "`--cost gpus*hours`. A sum is refused: its terms would need the same unit.",
+    ),
+    "F0208": Message(
+        "a cost that is not above 0",
+        "Runs are compared by ratios of what they cost, or of the column behind `largest:`, so "
+        "each is a finite number above 0. Correct it, or leave such rows out with --where.",
+    ),
+    "F0209": Message(
+        "largest runs that the smaller ones do not determine",
+        "Few runs cost at most a third or a tenth of the largest, and they may leave a law "
+        "undetermined there: two model sizes do not determine the loss of a third. Its intervals are "
+        "infinite, and so is its score: it ranks last in that part and in the whole. An R at which no "
+        "law has a score is left out of the mean of all. The notes name law, R and reason.",
+    ),
 }
 
 TRENDS: dict[str, Message] = {

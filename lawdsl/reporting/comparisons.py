@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,7 +13,14 @@ from lawdsl.core.diagnostics import printable
 from lawdsl.reporting.terminal import show_rows
 
 if TYPE_CHECKING:
-    from lawdsl.comparing.result import Comparison, Comparisons, RankedLaw, Ranking, ScoreDifference
+    from lawdsl.comparing.result import (
+        Comparison,
+        Comparisons,
+        IntervalScores,
+        RankedLaw,
+        Ranking,
+        ScoreDifference,
+    )
 
 
 def show_comparison(comparison: Comparison, out: Console, *, details: bool = True) -> None:
@@ -38,6 +46,13 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
         show_rows(headers, rows, out)
     if details:
         for ranking in comparison.rankings:
+            if ranking.standings[0].interval is not None:
+                if not ranking.part:
+                    parts = [
+                        r for r in comparison.rankings if r.part and r.protocol == ranking.protocol
+                    ]
+                    _show_intervals(ranking, parts, out)
+                continue
             _show_ranking(ranking, comparison.objective.partition("(")[0].capitalize(), out)
 
 
@@ -54,18 +69,27 @@ def show_comparisons(comparisons: Comparisons, out: Console) -> None:
     out.print(f"  every fit minimises {first.objective}", soft_wrap=True)
     for ranking in first.rankings:
         folds = f" of held-out rows, mean of {ranking.folds} folds" if ranking.folds > 1 else ""
-        subtitle = f": mean absolute error{folds}; in brackets the rank by {ranking.criterion}"
+        by_intervals = ranking.standings[0].interval is not None
+        what = "score in % and share inside" if by_intervals else "mean absolute error"
+        subtitle = f": {what}{folds}; in brackets the rank by {ranking.criterion}"
         out.print(Text(ranking.title, style="bold") + Text(subtitle), soft_wrap=True)
         lines = []
         for label, part in comparisons.parts.items():
             part_ranking = part.ranking(ranking.protocol, ranking.part)
             standing = {s.law: s for s in part_ranking.standings}
             cells = [
-                f"{score_text(standing[law.name].scores.mae)} [{standing[law.name].place}]"
+                f"{_cell_of_label(standing[law.name])} [{standing[law.name].place}]"
                 for law in first.laws
             ]
             lines.append([label, *cells])
         show_rows([comparisons.over, *(law.name for law in first.laws)], lines, out)
+
+
+def _cell_of_label(standing: RankedLaw) -> str:
+    """What a table of labels shows of a law: its interval score and coverage, else its error."""
+    if standing.interval is None:
+        return score_text(standing.scores.mae)
+    return f"{_per_cent(standing.score)}, {_interval_cells(standing.interval)[1]}"
 
 
 def _title(comparison: Comparison, rows: int) -> Text:
@@ -106,6 +130,69 @@ def _show_ranking(ranking: Ranking, loss: str, out: Console) -> None:
     show_rows(headers, rows, out)
 
 
+def _show_intervals(ranking: Ranking, parts: Sequence[Ranking], out: Console) -> None:
+    """Print a ranking by interval scores: the mean of all R, and each R with its scores."""
+    out.print()
+    subtitle = (
+        f"{ranking.criterion}, mean of {ranking.folds} R"
+        if ranking.folds > 1
+        else ranking.criterion
+    )
+    units = f"{ranking.units} {ranking.unit}"
+    out.print(
+        Text(ranking.title, style="bold") + Text(f": {subtitle}; {units} held out"), soft_wrap=True
+    )
+    headers = ["rank", "law", "score", "behind the best", "error", "inside", "width"]
+    rows = [
+        [
+            standing.place,
+            standing.law,
+            _per_cent(standing.score),
+            _difference_text(standing.behind, 100.0),
+            *_interval_cells(standing.interval),
+        ]
+        for standing in ranking.standings
+    ]
+    show_rows(headers, rows, out)
+    out.print(
+        "score, error and width in % of the output; the runs fitted cost at most 1/R as much:"
+    )
+    rows = [
+        [
+            part.part.removeprefix("R = "),
+            str(fold.fitted),
+            str(fold.tested),
+            standing.place,
+            standing.law,
+            _per_cent(standing.score),
+            *_interval_cells(standing.interval),
+            fold.failed or fold.undetermined,
+        ]
+        for part in parts
+        for standing in part.standings
+        for fold in standing.folds
+    ]
+    headers = ["R", "fitted", "held out", "rank", *headers[1:3], *headers[4:], ""]
+    if not any(row[-1] for row in rows):
+        headers, rows = headers[:-1], [row[:-1] for row in rows]
+    show_rows(headers, rows, out)
+
+
+def _interval_cells(scores: IntervalScores | None) -> list[str]:
+    """Median error, coverage and median width of intervals."""
+    if scores is None:
+        return ["-", "-", "-"]
+    # an infinite interval contains everything, which says nothing
+    says = math.isfinite(scores.inside) and math.isfinite(scores.width)
+    inside = f"{100 * scores.inside:.0f} %" if says else "-"
+    return [_per_cent(scores.error), inside, _per_cent(scores.width)]
+
+
+def _per_cent(share: float) -> str:
+    """A share in per cent, to three digits; a dash where it is not finite."""
+    return f"{100 * share:.3g}" if math.isfinite(share) else "-"
+
+
 def _row(standing: RankedLaw) -> list[str]:
     scores = standing.scores
     return [
@@ -126,12 +213,14 @@ def _r_squared_text(value: float) -> str:
     return f"{value:.4f}" if value > -100 else score_text(value)
 
 
-def _difference_text(difference: ScoreDifference | None) -> str:
-    """Format a difference with its interval; empty for the best law."""
+def _difference_text(difference: ScoreDifference | None, factor: float = 1.0) -> str:
+    """Format a difference, times a factor, with its interval; empty for the best law."""
     if difference is None or not math.isfinite(difference.value):
         return ""
-    low, high = score_text(difference.low), score_text(difference.high)
-    return f"{score_text(difference.value)} [{low}, {high}]"
+    value, low, high = (
+        score_text(factor * x) for x in (difference.value, difference.low, difference.high)
+    )
+    return f"{value} [{low}, {high}]"
 
 
 def _notes(standing: RankedLaw, folds: int) -> str:

@@ -4,12 +4,11 @@
     python tests/benchmarks/extrapolation.py --worlds 24           simulated worlds, in which the law is nearly right
     python tests/benchmarks/extrapolation.py TABLE LAW COST [NAME=COLUMN...] [--where CONDITION]
 
-The dearest tenth of the runs is held out (of sizes or budgets, the largest), and the law is fitted to the
-others that cost at most 1/R of the cheapest one held out, for R = 1, 3 and 10. For predictions without the
-error of the law, and with it, the script prints the share of the held-out runs within their 95 % interval, the
-median width of the interval, the median error, and the mean interval score, width + 40 times what a run misses
-the interval by (Gneiting and Raftery 2007, Journal of the American Statistical Association 102), all in per
-cent of the loss. COST is a column, or a product of columns: `6*N*D`.
+What is held out and how it is scored is the protocol `largest` of `lawdsl compare`: the dearest tenth of the
+runs (of sizes or budgets, the largest) is predicted from those that cost at most 1/R of the cheapest one held
+out, for R = 1, 3 and 10. For predictions without the error of the law, and with it, the script prints the share
+of the held-out rows within their 95 % interval, the median width of the interval, the median error, and the mean
+interval score, in per cent of the loss. COST is a column, or a product of columns: `6*N*D`.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 import lawdsl
+from lawdsl.comparing.common_rows import common_rows
+from lawdsl.comparing.interval_score import further_run_interval, scored
+from lawdsl.comparing.largest_first import RATIOS, LargestRuns, largest_runs
+from lawdsl.comparing.result import IntervalScores
+from lawdsl.comparing.run_cost import costs
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
-from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
 from lawdsl.reporting.terminal import show_rows
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHARED = ROOT.parent / "shared" / "data"
-RATIOS = (1.0, 3.0, 10.0)
-HELD_OUT = 0.1  # of the runs, the dearest
-MISS = 40.0  # the interval score's price of a miss, 2/alpha for 95 %
 
 out = Console(highlight=False, width=200)
 
@@ -54,8 +53,8 @@ class Replay:
         name: of the table.
         law: its name.
         columns: variables of the law, and `L`, each shape (rows,), in the law's units.
-        cost: of each run, shape (rows,).
-        group: what is held out whole: runs of the largest value; None for the dearest tenth.
+        cost: of each row, shape (rows,).
+        size: by which a run is large, shape (rows,); None for its cost.
         runs: labels of the runs, shape (rows,), where rows are checkpoints; else None.
         settings: of the law.
     """
@@ -64,59 +63,26 @@ class Replay:
     law: str
     columns: Mapping[str, Array]
     cost: Array
-    group: Array | None = None
+    size: Array | None = None
     runs: NDArray[Any] | None = None
     settings: Mapping[str, float] | None = None
 
     @property
-    def held_out(self) -> NDArray[np.bool_]:
-        """The rows that are held out, shape (rows,)."""
-        if self.group is not None:
-            return np.asarray(self.group >= np.max(self.group) * (1 - 1e-9))
-        return np.asarray(self.cost >= np.quantile(self.cost, 1 - HELD_OUT))
+    def largest(self) -> LargestRuns:
+        """The runs that are held out."""
+        numbers = None if self.runs is None else np.unique(self.runs, return_inverse=True)[1]
+        return largest_runs(self.cost if self.size is None else self.size, numbers, self.cost)
 
 
-@dataclass(frozen=True)
-class Score:
-    """How well a band holds runs: shares, widths, errors and interval scores, in per cent."""
-
-    inside: float
-    width: float
-    error: float
-    score: float
-
-    def __str__(self) -> str:
-        return f"{self.inside:.0f} / {self.width:.1f} / {self.error:.2f} / {self.score:.1f}"
-
-
-def score(predicted: Array, low: Array, high: Array, measured: Array) -> Score:
-    """Score the intervals of some runs, in logarithms.
-
-    Args:
-        predicted, low, high: predictions and their intervals, shape (runs,).
-        measured: shape (runs,).
-    """
-    low = np.maximum(low, 1e-300)
-    width = np.log(high / low)
-    missed = np.maximum(np.maximum(np.log(measured / high), np.log(low / measured)), 0.0)
-    return Score(
-        100 * float(np.mean(missed == 0)),
-        100 * float(np.median(width)),
-        100 * float(np.median(np.abs(predicted / measured - 1))),
-        100 * float(np.mean(width + MISS * missed)),
-    )
-
-
-def replay(table: Replay, ratio: float) -> tuple[Score, Score, int, int] | None:
+def replay(table: Replay, ratio: float) -> tuple[IntervalScores, IntervalScores, int, int] | None:
     """Fit the smaller runs, and score what is predicted of the largest.
 
     Returns:
         The scores without and with the error of the law, and how many rows were fitted and held out;
         None where the rows left do not determine a fit.
     """
-    held_out = table.held_out
-    limit = np.min(table.cost[held_out]) / ratio * (1 + 1e-9)
-    fitted = ~held_out & ((table.cost <= limit) | (ratio == 1))
+    split = table.largest
+    held_out, fitted = split.held_out, split.fitted(ratio)
     rows: dict[str, Any] = {name: values[fitted] for name, values in table.columns.items()}
     options: dict[str, Any] = {"claims": False, "settings": table.settings}
     if table.runs is not None:
@@ -129,24 +95,11 @@ def replay(table: Replay, ratio: float) -> tuple[Score, Score, int, int] | None:
     assert isinstance(fit, Fit)
     points = {name: values[held_out] for name, values in table.columns.items() if name != "L"}
     measured = table.columns["L"][held_out]
-    with_error = fit.predict_with_errors(points)
-    assert with_error.run_low is not None and with_error.run_high is not None
-    return (
-        score(*_with_noise(fit, fit.predict_with_errors(points, discrepancy=0), rows), measured),
-        score(with_error.values, with_error.run_low, with_error.run_high, measured),
-        int(np.sum(fitted)),
-        int(np.sum(held_out)),
+    without, with_error = (
+        scored(*further_run_interval(fit, rows, rows["L"], points, discrepancy), measured).summary()
+        for discrepancy in (0.0, None)
     )
-
-
-def _with_noise(fit: Fit, band: Band, rows: Mapping[str, Array]) -> tuple[Array, Array, Array]:
-    """The interval of a further run, were the law right: that of the curve, with the noise of a row."""
-    assert fit.spread is not None
-    residuals = np.log(rows["L"] / fit.predict({k: v for k, v in rows.items() if k != "L"}))
-    noise = np.sqrt(np.sum(residuals**2) / max(len(residuals) - len(fit.parameters), 1))
-    quantile = fit.spread.quantile(band.level)
-    half = np.hypot(np.log(band.high / band.values), quantile * noise)
-    return band.values, band.values * np.exp(-half), band.values * np.exp(half)
+    return without, with_error, int(np.sum(fitted)), int(np.sum(held_out))
 
 
 def main() -> None:
@@ -176,7 +129,7 @@ def show_replays(tables: list[Replay]) -> None:
             if found is None:
                 continue
             plain, with_error, fitted, held_out = found
-            rows.append((table.name, fitted, held_out, str(plain), str(with_error)))
+            rows.append((table.name, fitted, held_out, _text(plain), _text(with_error)))
             scores.append((plain, with_error))
         finite = [pair for pair in scores if np.isfinite([x.score for x in pair]).all()]
         rows.append(("all with finite intervals", "", "", *map(_mean, zip(*finite, strict=True))))
@@ -186,14 +139,24 @@ def show_replays(tables: list[Replay]) -> None:
         )
 
 
-def _mean(scores: tuple[Score, ...]) -> str:
-    """Mean coverage, geometric means of width and interval score."""
-    inside = float(np.mean([x.inside for x in scores]))
-    width, score = (
-        np.exp(np.mean(np.log(x))) for x in zip(*((s.width, s.score) for s in scores), strict=True)
+def _mean(scores: tuple[IntervalScores, ...]) -> str:
+    """Mean coverage and error, geometric means of width and interval score."""
+    inside, error = (
+        float(np.mean([getattr(x, name) for x in scores])) for name in ("inside", "error")
     )
-    error = float(np.mean([x.error for x in scores]))
-    return str(Score(inside, float(width), error, float(score)))
+    width, score = (
+        float(np.exp(np.mean(np.log([getattr(x, name) for x in scores]))))
+        for name in ("width", "score")
+    )
+    return _text(IntervalScores(error, inside, width, score))
+
+
+def _text(scores: IntervalScores) -> str:
+    """Coverage, width, error and interval score in per cent."""
+    inside, width, error, score = (
+        100 * x for x in (scores.inside, scores.width, scores.error, scores.score)
+    )
+    return f"{inside:.0f} / {width:.1f} / {error:.2f} / {score:.1f}"
 
 
 # ---- the tables
@@ -208,7 +171,7 @@ def shipped_and_shared() -> Iterator[Replay]:
         for name in ("comma", "dclm"):
             table = read_table(SHARED / "isoflops_dev" / f"{name}.csv")
             kept = table.numbers("outlier") == 0
-            yield _chinchilla(name, table, kept, group=table.numbers("C")[kept])
+            yield _chinchilla(name, table, kept, size=table.numbers("C")[kept])
         table = read_table(SHARED / "datablations" / "runs_182_outliers_removed.csv")
         N, D, U, loss = (table.numbers(name) for name in ("N", "D", "U", "loss"))
         yield Replay("datablations", "repeated", {"N": N, "D": D, "U": U, "L": loss}, 6 * N * D)
@@ -225,24 +188,27 @@ def shipped_and_shared() -> Iterator[Replay]:
 
 
 def _chinchilla(
-    name: str, table: Any, kept: NDArray[np.bool_], group: Array | None = None
+    name: str, table: Any, kept: NDArray[np.bool_], size: Array | None = None
 ) -> Replay:
     N, D, loss = (table.numbers(column)[kept] for column in ("N", "D", "loss"))
-    return Replay(name, "chinchilla", {"N": N, "D": D, "L": loss}, 6 * N * D, group)
+    return Replay(name, "chinchilla", {"N": N, "D": D, "L": loss}, 6 * N * D, size)
 
 
 def _named(asked: argparse.Namespace) -> Replay:
     """The table, law and cost that the command line names."""
     law = lawdsl.load(asked.law)
     bound = dict(pair.split("=", 1) for pair in asked.columns)
-    table = read_table(asked.table)
-    rows = bind(law, table, bound, where=asked.where)
-    assert rows.target is not None
-    columns = dict(zip((q.name for q in law.variables), rows.columns, strict=True))
-    cost = np.ones(len(rows.target))
-    for factor in asked.cost.split("*"):
-        cost = cost * (columns[factor] if factor in columns else float(factor))
-    return Replay(asked.table, asked.law, {**columns, "L": rows.target}, cost)
+    data = common_rows(
+        [law],
+        read_table(asked.table),
+        bound,
+        where=asked.where,
+        drop_bad=False,
+        positive=True,
+        cost=asked.cost,
+    )
+    columns = dict(zip((q.name for q in law.variables), data.columns[0], strict=True))
+    return Replay(asked.table, asked.law, {**columns, "L": data.target}, costs(data))
 
 
 # ---- simulated worlds

@@ -1,0 +1,103 @@
+"""Predictions with intervals + measurements -> how good the intervals are.
+
+The interval score of Gneiting and Raftery (2007), Journal of the American Statistical Association
+102, equation 43: width + 2/alpha times what a measurement misses the interval by; here of
+logarithms. It cannot be improved by intervals that are too wide, nor by ones that miss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.comparing.result import IntervalScores
+from lawdsl.fitting.result import Fit
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.95
+MISS = 2 / (1 - LEVEL)  # the price of a miss
+SMALLEST = 1e-300  # lower ends of intervals have logarithms
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """Intervals of some rows against what was measured there: shapes (rows,), all of logarithms.
+
+    Attributes:
+        error: |prediction/measurement - 1|.
+        width: of the interval; inf where the fitted rows determine nothing.
+        miss: by how much the measurement is outside; 0 inside.
+    """
+
+    error: Array
+    width: Array
+    miss: Array
+
+    @property
+    def score(self) -> Array:
+        """The interval score of each row: smaller is better."""
+        return self.width + MISS * self.miss
+
+    def summary(self) -> IntervalScores:
+        """Shares, medians and the mean score."""
+        return IntervalScores(
+            error=float(np.median(self.error)),
+            inside=float(np.mean(self.miss == 0)),
+            width=float(np.median(self.width)),
+            score=float(np.mean(self.score)),
+        )
+
+
+def scored(predicted: Array, low: Array, high: Array, measured: Array) -> ScoredRows:
+    """Score intervals of positive values.
+
+    Args:
+        predicted, low, high: predictions and the ends of their intervals, shape (rows,).
+        measured: shape (rows,), above 0.
+    """
+    with np.errstate(all="ignore"):
+        low = np.maximum(low, SMALLEST)
+        width = np.where(np.isfinite(high), np.log(high / low), np.inf)
+        miss = np.maximum(np.maximum(np.log(measured / high), np.log(low / measured)), 0.0)
+        # a value that no logarithm has is outside of every interval
+        bad = ~np.isfinite(predicted) | ~(high >= low)
+        return ScoredRows(
+            np.where(np.isfinite(predicted), np.abs(predicted / measured - 1), np.inf),
+            np.where(bad, np.inf, width),
+            np.where(bad, np.inf, miss),
+        )
+
+
+def further_run_interval(
+    fit: Fit, fitted: Any, measured: Array, points: Any, discrepancy: float | None, **columns: str
+) -> tuple[Array, Array, Array]:
+    """What a fit predicts of further runs, with 95 % intervals in which their noise is.
+
+    Args:
+        fit: the fit.
+        fitted: the rows that were fitted, as `Fit.predict` takes them.
+        measured: the output there, shape (rows,), above 0.
+        points: the rows to predict.
+        discrepancy: the error of the law per decade, None for the default. 0 takes the law as
+            right: then the interval is that of the curve, with the noise of a row in it.
+        columns: variable -> column.
+
+    Returns:
+        Predictions, lower and upper ends, each shape (points,).
+
+    Raises:
+        LawdslError: rows that determine no interval; F0125.
+    """
+    band = fit.predict_with_errors(points, level=LEVEL, discrepancy=discrepancy, **columns)
+    if band.run_low is not None and band.run_high is not None:
+        return band.values, band.run_low, band.run_high
+    assert fit.spread is not None
+    with np.errstate(all="ignore"):
+        residuals = np.log(measured / fit.predict(fitted, **columns))
+        noise = np.sqrt(np.sum(residuals**2) / max(len(residuals) - len(fit.parameters), 1))
+        half = np.hypot(np.log(band.high / band.values), fit.spread.quantile(LEVEL) * noise)
+        return band.values, band.values * np.exp(-half), band.values * np.exp(half)

@@ -1,0 +1,23 @@
+"""The protocols of a comparison, with what those that hold out the largest runs need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ProtocolOptions:
+    """How rows are held out.
+
+    Attributes:
+        names: the protocols; None for the default ones.
+        cost: formula of what a row costs, a product of variables, columns and numbers; None for
+            a column `cost`, else 6*N*D.
+        discrepancy: the error of the law per decade that intervals contain; None for the default, 0
+            for laws taken as right.
+    """
+
+    names: Sequence[str] | None = None
+    cost: str | None = None
+    discrepancy: float | None = None
