@@ -88,7 +88,7 @@ def test_the_keys_of_the_file_are_stable(fit: lawdsl.Fit):
     assert list(made) == [
         *("schema", "verdict", "parameters", "held", "intervals", "objective", "metrics"),
         *("agreement", "optimality", "converged", "stopped", "diagnostics", "claims", "data"),
-        *("law", "seed", "spread", "rows"),
+        *("law", "seed", "spread", "rows", "extrapolation"),
     ]
     assert list(made["parameters"]["E"]) == ["value", "at_bound", "identified"]
     assert list(made["intervals"]) == [

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     "enforce",
     "weights",
     "run",
+    "horizon",
     "intervals",
     "level",
     "resamples",

@@ -44,6 +44,8 @@ def fit(
     drop_bad: bool = False,
     enforce: bool = False,
     claims: bool = True,
+    rolled_check: bool = True,
+    horizon: float | None = None,
     intervals: str = "delta",
     level: float = 0.95,
     resamples: int = 1000,
@@ -75,6 +77,10 @@ def fit(
             parameters that keep it.
         claims: decide what the law claims for the fitted values; a fit that is one of many may go
             without.
+        rolled_check: predict the larger runs of the table from its smaller ones, and how far the fit
+            may be used; a fit that is one of many may go without.
+        horizon: multiples of the largest fitted compute, 10, up to which predictions are needed
+            within 2 %; the fit warns (F0141) where they are not.
         intervals: how they are found: `delta` from the slopes at the fit, `profile` from how far
             each parameter can go, `bootstrap` from fits to rows, or runs, that are drawn again.
         level: the level of the intervals.
@@ -106,6 +112,8 @@ def fit(
         drop_bad=drop_bad,
         enforce=enforce,
         claims=claims,
+        rolled_check=rolled_check,
+        horizon=horizon,
         intervals=intervals,
         level=level,
         resamples=resamples,

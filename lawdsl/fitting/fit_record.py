@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.records import MAY_BE_ABSENT, OneOf
 from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
+from lawdsl.fitting.extrapolation.result import Extrapolation
 from lawdsl.fitting.intervals.covariance import Spread
 from lawdsl.fitting.result_parts import (
     Agreement,
@@ -51,6 +52,8 @@ class FitRecord(StoredRecord):
             without covariances.
         rows: the rows that predictions with a discrepancy are conditioned on. None where the output
             is not positive, and in a file of a version without them.
+        extrapolation: how far beyond the rows the fit may be used. None without `rows` or `spread`,
+            and in a file of a version without it.
     """
 
     parameters: Mapping[str, Parameter]
@@ -70,6 +73,10 @@ class FitRecord(StoredRecord):
     intervals: Intervals = field(default=Intervals("delta", 0.95, "rows", {}, {}), repr=False)
     spread: Spread | None = field(default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)})
     rows: ConditioningRows | None = field(
+        default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)}
+    )
+
+    extrapolation: Extrapolation | None = field(
         default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)}
     )
 

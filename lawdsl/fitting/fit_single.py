@@ -35,8 +35,10 @@ from lawdsl.fitting.diagnostics.robust_fit import (
     is_robust,
     untestable_outlier_findings,
 )
-from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows, conditioning_rows
+from lawdsl.fitting.extrapolation.assess import assess, extrapolation_findings
+from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows, rows_of_fit
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
+from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
 from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
 from lawdsl.fitting.fixed_parameters import fixed_values
@@ -48,7 +50,7 @@ from lawdsl.fitting.preparation.build_problem import is_large
 from lawdsl.fitting.preparation.parameter_choice import choice_criterion
 from lawdsl.fitting.preparation.prepare import prepare, unidentifiable_directions
 from lawdsl.fitting.prepared_law import PreparedLaw
-from lawdsl.fitting.problem import Problem, rho_curvature
+from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import (
     Agreement,
@@ -96,6 +98,7 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
         if bounded is None:
             break
         task = task.with_law(bounded)
+    fit = _with_extrapolation(task, fit)
     failures = claim_failure_findings(task.law, fit.claims)
     return replace(fit, diagnostics=(*fit.diagnostics, *failures))
 
@@ -246,6 +249,31 @@ def _with_certificates(task: _FitTask, fit: Fit) -> Fit:
     return replace(fit, claims=certificates(task.law, fit.values))
 
 
+def _with_extrapolation(task: _FitTask, fit: Fit) -> Fit:
+    """The fit with how far beyond its rows it may be used, and warnings about that."""
+    options, law, chosen = task.options, task.prepared, task.chosen_parameter
+    extrapolation = None
+    usable = fit.rows is not None and fit.spread is not None and not law.is_large
+    if options.rolled_check and usable:
+        assert fit.rows is not None and fit.spread is not None
+        theta = np.array([fit.values[name] for name in law.names])
+        if chosen is not None:  # whose error is in the covariance
+            law, theta = chosen.law, chosen.with_entry(theta, chosen.value)
+        # in two steps, each cut would have to choose the parameter again
+        extrapolation = assess(
+            law,
+            task.problem.objective,
+            FittedSurface.of_prepared(law, size_variables(task.law), fit.rows, theta),
+            fit.spread,
+            rolled=chosen is None,
+        )
+    notes = extrapolation_findings(extrapolation, options.horizon, fit.diagnostics)
+    diagnostics = (*fit.diagnostics, *notes)
+    return replace(
+        fit, extrapolation=extrapolation, diagnostics=diagnostics, verdict=_verdict(diagnostics)
+    )
+
+
 def _diagnose(task: _FitTask, best: Optimum) -> _Diagnosis:
     """Intervals of the best parameters, and findings about them, the search and the rows."""
     law, problem, theta = task.prepared, task.problem, best.theta
@@ -277,7 +305,7 @@ def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
         name: Parameter(float(x), diagnosis.bounds.get(name), name not in diagnosis.undetermined)
         for name, x in zip(names, theta, strict=True)
     }
-    rows = _conditioning_rows(task, theta)
+    rows = rows_of_fit(tuple(q.name for q in task.law.variables), problem, theta, task.runs.groups)
     return Fit(
         parameters=parameters,
         objective=objective_value(problem, task.prepared, theta, best.loss),
@@ -319,20 +347,6 @@ def _with_law_error(
         DEFAULT_AMPLITUDE * covariance.quantile(intervals.level),
     )
     return replace(intervals, ends_with_law_error=ends)
-
-
-def _conditioning_rows(task: _FitTask, theta: Array) -> ConditioningRows | None:
-    """The rows that predictions with a discrepancy are conditioned on."""
-    problem, runs = task.problem, task.runs
-    if not np.all(problem.target > 0):
-        return None  # its logarithm has no discrepancy
-    names = tuple(q.name for q in task.law.variables)
-    weights = problem.weights
-    if not problem.objective.row.quadratic:
-        residuals = problem.residuals_of(problem.model.value(theta[None]))[0]
-        by_loss = rho_curvature(residuals, problem.objective, exact=False)
-        weights = by_loss if weights is None else weights * by_loss
-    return conditioning_rows(names, problem.columns, problem.target, runs.groups, weights)
 
 
 def _uncertainty(

@@ -36,6 +36,9 @@ _DELTA = (
 
 AUTO = "auto"
 
+LEARNED = "learned"
+"""An error of the law that the rolled check of a table widens."""
+
 LEVELS = (0.5, 0.999)
 """Of intervals: the lowest and the highest."""
 
@@ -136,6 +139,20 @@ class FitOptions:
         True,
         "decide what the law claims for the fitted values; a fit that is one of many may go without.",
     )
+    rolled_check: bool = _option(
+        True,
+        "predict the larger runs of the table from its smaller ones, and how far the fit may be used; "
+        "a fit that is one of many may go without.",
+    )
+    horizon: float | None = _option(
+        None,
+        "multiples of the largest fitted compute, 10, up to which predictions are needed within 2 %; "
+        "the fit warns (F0141) where they are not.",
+        "Warn unless predictions are within 2 % up to so many times the largest compute.",
+        metavar="TIMES",
+        limits=(1, None),
+        kind=float,
+    )
     intervals: str = _option(
         "delta",
         "how they are found: `delta` from the slopes at the fit, `profile` from how far each "
@@ -181,6 +198,7 @@ class FitOptions:
             help = f"give one of {', '.join(METHODS)}"
             raise LawdslError(Diagnostic("F0120", message, help=help))
         check_level(self.level)
+        check_horizon(self.horizon)
         if not (is_whole(self.resamples) and FEWEST_RESAMPLES <= self.resamples <= MOST_RESAMPLES):
             message = f"`{self.resamples}` is not a valid number of resamples"
             help = f"give a whole number from {FEWEST_RESAMPLES} to {MOST_RESAMPLES:,}"
@@ -214,17 +232,35 @@ def check_level(level: Any) -> None:
         raise LawdslError(Diagnostic("F0120", f"`{level}` is no level of an interval", help=help))
 
 
+def check_horizon(times: Any) -> None:
+    """Refuse a required horizon that is not a multiple of the largest fitted compute.
+
+    Raises:
+        LawdslError: neither None nor a finite number from 1; F0141.
+    """
+    if times is None:
+        return
+    if isinstance(times, bool) or not (
+        isinstance(times, Real) and 1 <= float(times) < float("inf")
+    ):
+        message = f"the horizon is a multiple of the largest fitted compute, from 1, not `{times}`"
+        help = "give 10 for predictions at 10 times the largest compute"
+        raise LawdslError(Diagnostic("F0141", message, help=help))
+
+
 def check_amplitude(amplitude: Any) -> None:
     """Refuse an amplitude of the discrepancy outside its limits.
 
     Raises:
-        LawdslError: not a number from 0 to 1; F0133.
+        LawdslError: neither a number from 0 to 1 nor `learned`; F0133.
     """
+    if isinstance(amplitude, str) and amplitude == LEARNED:
+        return
     if isinstance(amplitude, bool) or not (
         isinstance(amplitude, Real) and 0 <= float(amplitude) <= 1
     ):
         message = f"the discrepancy must be a number from 0 to 1, not `{amplitude}`"
-        help = "give 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right"
+        help = "give 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right, or learned"
         raise LawdslError(Diagnostic("F0133", message, help=help))
 
 

@@ -16,10 +16,11 @@ from lawdsl.data.label_columns import WILDCARD
 from lawdsl.data.measured_variables import measured
 from lawdsl.data.melt import Labelled, labelled, no_labels
 from lawdsl.data.read import read_table
+from lawdsl.fitting.extrapolation.range_warnings import range_warnings
 from lawdsl.fitting.findings_by_label import label_of, listed_labels
 from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.prediction_bands import BAND_ARRAYS, PLAIN_ARRAYS, missing_band_diagnostic
-from lawdsl.fitting.result import Fit, beyond
+from lawdsl.fitting.result import Fit
 from lawdsl.language.instances.instance import row_indices
 from lawdsl.law.law import Law
 
@@ -115,7 +116,7 @@ def _remaining_share_warnings(fits: FitsRecord, labelled_rows: Labelled) -> list
         d
         for name, ends in fits.rests.items()
         if name in labelled_rows.table.columns
-        for d in beyond(name, labelled_rows.table.numbers(name), ends)
+        for d in range_warnings(name, labelled_rows.table.numbers(name), ends)
     ]
 
 

@@ -195,3 +195,10 @@ def missing_rows_diagnostic(fit: FitRecord) -> Diagnostic:
         why += ", or some measurement is not positive and has no logarithm"
     help = "fit again, or take the law as right: --wrong 0 (discrepancy=0 in Python)"
     return Diagnostic("F0134", f"the error of the law is not known: {why}", help=help)
+
+
+def missing_rolled_check_warning() -> Diagnostic:
+    """The warning that nothing can be learned from the rolled check."""
+    message = "the fit has no rolled check: its smaller runs do not predict the larger ones"
+    help = "without it the error of the law is 2 % per decade; fit again, or add runs"
+    return Diagnostic("F0142", message, "warning", help=help)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,20 +14,23 @@ from lawdsl.core.records import read, to_plain
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
-from lawdsl.fitting.extrapolation.law_error import LawError, LawErrorModel
+from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
+from lawdsl.fitting.extrapolation.horizon import Horizon
+from lawdsl.fitting.extrapolation.range_warnings import horizon_advice, range_warnings
 from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
-from lawdsl.fitting.options import check_amplitude, check_level
+from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
 from lawdsl.fitting.prediction_bands import (
     Band,
     band_with_discrepancy,
     missing_band_diagnostic,
+    missing_rolled_check_warning,
     missing_rows_diagnostic,
     plain_band,
     undetermined_prediction_warning,
 )
-from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.preparation.build_problem import compile_law, problem_of
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import (
     FittedLaw,
@@ -43,12 +46,6 @@ from lawdsl.fitting.storage import (
 from lawdsl.fitting.stored_consistency import check_stored
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law, unit_text
-
-# times the end of the fitted range: values further out are outside of it
-OUTSIDE_FACTOR = 1.0 + 1e-9
-# times outside: a factor by which units differ, as million and billion
-OTHER_UNIT_FACTOR = 1e3
-MEASURE = "measure there before you rely on it"
 
 
 @dataclass(frozen=True)
@@ -120,7 +117,7 @@ class Fit(FitRecord):
         /,
         *,
         level: float = 0.95,
-        discrepancy: float | None = None,
+        discrepancy: float | Literal["learned"] | None = None,
         **columns: str,
     ) -> Band:
         """Predict the output on the rows of a table, with intervals.
@@ -134,8 +131,9 @@ class Fit(FitRecord):
         Args:
             table: a path, a data frame, or a mapping of arrays, as `predict` takes it.
             level: 0.95 for 95 % intervals.
-            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right. By
-                default 0.02; 0, with a warning (F0134), where the fit lacks what it needs.
+            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right;
+                "learned" for 0.02, its error widened by what the rolled check says of this table.
+                By default 0.02; 0, with a warning (F0134), where the fit lacks what it needs.
             columns: variable -> column, where they differ from those fitted.
 
         Raises:
@@ -154,23 +152,29 @@ class Fit(FitRecord):
         problem, theta = self._posed(law, objective, table, columns)
         band = plain_band(problem, theta, self.spread, level)
         if amplitude:
-            error = self._law_error(law, theta, problem.columns, amplitude)
+            surface = self.fitted_surface(law, theta)
+            with np.errstate(all="ignore"):  # an extrapolated law may have no value
+                error = surface.law_error(amplitude).at(surface.at(problem.columns), theta)
+            if discrepancy == LEARNED and self.extrapolation is not None:
+                error = error.widened(self.extrapolation.widening)
             band = band_with_discrepancy(band, error, self.spread.quantile(level))
         undetermined = undetermined_prediction_warning(law.output, band.high)
         warnings = (*self._warnings(law, problem.columns), *undetermined, *notes)
         return replace(band, warnings=warnings)
 
-    def amplitude(self, discrepancy: float | None) -> tuple[float, list[Diagnostic]]:
+    def amplitude(self, discrepancy: float | str | None) -> tuple[float, list[Diagnostic]]:
         """The error of the law per decade that predictions take, and a warning where it is not known.
 
         Args:
             discrepancy: as `predict_with_errors` takes it; None for the default.
         """
-        if discrepancy is not None:
+        if isinstance(discrepancy, float | int):
             return float(discrepancy), []
-        if self.rows is not None:
-            return DEFAULT_AMPLITUDE, []
-        return 0.0, [replace(missing_rows_diagnostic(self), severity="warning")]
+        if self.rows is None:
+            return 0.0, [replace(missing_rows_diagnostic(self), severity="warning")]
+        if discrepancy == LEARNED and (self.extrapolation is None or not self.extrapolation.rolled):
+            return DEFAULT_AMPLITUDE, [missing_rolled_check_warning()]
+        return DEFAULT_AMPLITUDE, []
 
     def intervals_with_law_error(
         self, discrepancy: float = DEFAULT_AMPLITUDE
@@ -219,20 +223,26 @@ class Fit(FitRecord):
         columns = columns.reshape(len(names), len(target))
         return problem_of(law, columns, target, objective), names, shares
 
-    def _law_error(
-        self, law: Law, theta: NDArray[np.float64], points: NDArray[np.float64], amplitude: float
-    ) -> LawError:
-        """The error of the law at points, shape (variables, points), in its logarithm."""
+    def fitted_surface(self, law: Law, theta: NDArray[np.float64]) -> FittedSurface:
+        """The fitted law at the rows that the fit keeps, by which the error of the law is judged.
+
+        Args:
+            law: that of the fit.
+            theta: its parameters, shape (parameters,).
+
+        Raises:
+            LawdslError: a fit without rows (F0134).
+        """
         if self.rows is None:
             raise LawdslError(missing_rows_diagnostic(self))
         logs = replace(law.objective, log=True)
-        at_rows, names, shares = self._at_rows(law, logs)
-        at_points = problem_of(law, points, np.ones(points.shape[1]), logs)
-        with np.errstate(all="ignore"):  # an extrapolated law may have no value
-            model = LawErrorModel.of(
-                at_rows, theta, names, shares, self.rows.run_numbers, amplitude
-            )
-            return model.at(at_points, theta)
+        compiled = compile_law(law, log=True)
+        return FittedSurface.of(
+            size_variables(law),
+            self.rows,
+            theta,
+            lambda columns, target: compiled.problem(columns, target, logs, None),
+        )
 
     def law_of_spread(self) -> Law:
         """The law of the covariance, in which a parameter chosen before the others is free."""
@@ -278,8 +288,15 @@ class Fit(FitRecord):
         warnings: list[Diagnostic] = []
         for q, values in zip(law.variables, columns, strict=True):
             unit = unit_text(q.unit) if q.unit else ""
-            warnings += beyond(q.name, values, self.data.ranges[q.name], unit)
+            fitted = self.data.ranges[q.name]
+            advice = horizon_advice(self.horizon)
+            warnings += range_warnings(q.name, values, fitted, unit=unit, advice=advice)
         return warnings
+
+    @property
+    def horizon(self) -> Horizon | None:
+        """How far predictions stay within 1, 2 and 5 %; None where that is not known."""
+        return None if self.extrapolation is None else self.extrapolation.horizon
 
     def below_inflection(self, columns: Mapping[str, ArrayLike]) -> list[Diagnostic]:
         """A warning where shares lie below the inflection ratio of the fitted rows.
@@ -318,6 +335,7 @@ class Fit(FitRecord):
             "seed": self.seed,
             "spread": self.spread and self.spread.to_json(),
             "rows": self.rows,
+            "extrapolation": self.extrapolation,
         }
         document: dict[str, Any] = to_plain(content)
         return document
@@ -347,46 +365,3 @@ def _read(fitted: FittedLaw) -> Law:
         return law.at_labels(fitted.instance)
     except KeyError:
         raise altered("its labels are not those of its law") from None
-
-
-def beyond(
-    name: str, values: NDArray[np.float64], fitted: tuple[float, float], unit: str = ""
-) -> list[Diagnostic]:
-    """A warning for each end of the fitted range that values of a variable leave.
-
-    Args:
-        name: the name of the variable.
-        values: the values in the law's unit, shape (points,).
-        fitted: the smallest and the largest value of the fitted rows.
-        unit: the law's, as text.
-    """
-    low, high = fitted
-    below, above = float(np.min(values)), float(np.max(values))
-    factors: list[tuple[str, float]] = []
-    # a factor says something only of positive numbers
-    if high > 0 and above > high * OUTSIDE_FACTOR:
-        times = above / high
-        factors.append((f"{above:g} is {times:.3g} times the largest fitted, {high:g}", times))
-    elif above > high + abs(high) * (OUTSIDE_FACTOR - 1):
-        factors.append((f"{above:g} is above the largest fitted, {high:g}", 1.0))
-    if below < low - abs(low) * (OUTSIDE_FACTOR - 1):
-        times = low / below if below > 0 < low else 1.0
-        ratio = f"{times:.3g} times below" if below > 0 < low else "below"
-        factors.append((f"{below:g} is {ratio} the smallest fitted, {low:g}", times))
-    return [
-        Diagnostic(
-            "F0109",
-            f"{name} leaves the fitted range: {factor}",
-            "warning",
-            help=_advice(name, fitted, unit) if times >= OTHER_UNIT_FACTOR else MEASURE,
-        )
-        for factor, times in factors
-    ]
-
-
-def _advice(name: str, fitted: tuple[float, float], unit: str) -> str:
-    """The next step for values so far from the fitted range that their unit may differ."""
-    low, high = (f"{end:g}" for end in fitted)
-    return f"is it in another unit? the fit has {name} from {low} to {high} {unit}".rstrip() + (
-        f"; else {MEASURE}"
-    )

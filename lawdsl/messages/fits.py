@@ -293,6 +293,26 @@ FITS: dict[str, Message] = {
         "which a fit keeps under `rows`. There is none where a measured value is not positive, and "
         "in older files. Fit again, or take the law as right: `--wrong 0`.",
     ),
+    "F0140": Message(
+        "larger runs that miss their predictions",
+        "At up to four cuts the law was fitted to the smaller runs of the table and predicted the "
+        "larger ones, with an error of the law of 2 % per decade. They missed these predictions by "
+        "more than their standard deviations explain, so predictions beyond the table are "
+        "likely to be wrong by more, too. `--wrong learned` widens intervals by as much. Compare "
+        "with another law, or fit a smaller range.",
+    ),
+    "F0141": Message(
+        "predictions that are not within the required tolerance",
+        "`--horizon 10` requires predictions within 2 % up to 10 times the largest fitted compute, "
+        "at 95 % confidence and with an error of the law of 2 % per decade. The message says how far "
+        "the fitted runs reach. Add larger runs, or accept the interval of each prediction.",
+    ),
+    "F0142": Message(
+        "an error of the law that cannot be learned",
+        "`--wrong learned` widens the error of the law by how far the larger runs of the table miss "
+        "their predictions from the smaller ones. Where too few runs are left below each cut, or the "
+        "file is of an earlier version, nothing is known of that, and the error is 2 % per decade.",
+    ),
 }
 
 COMPARISONS: dict[str, Message] = {

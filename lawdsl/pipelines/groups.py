@@ -172,6 +172,7 @@ def _fit_fully(group: GroupFit, part: StepPart, rows: Rows, options: FitOptions)
         part.table.at(table_rows),
         weights=group.weights,
         claims=False,
+        rolled_check=False,
         seed=options.seed,
         columns=part.columns,
     )

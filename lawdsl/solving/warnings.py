@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.result import beyond
+from lawdsl.fitting.extrapolation.range_warnings import horizon_advice, range_warnings
 from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.formulate.sources import FitSource
 
@@ -106,7 +106,12 @@ def _extrapolation_warnings(
             continue
         values_there = np.array([value])
         diagnostics = [
-            *beyond(name, values_there, fit.data.ranges[name]),
+            *range_warnings(
+                name,
+                values_there,
+                fit.data.ranges[name],
+                advice=horizon_advice(fit.horizon),
+            ),
             *fit.below_inflection({name: values_there}),
         ]
         yield from (_at_use(law_input.source.use, d) for d in diagnostics)

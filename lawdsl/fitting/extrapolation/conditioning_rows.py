@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.records import MAY_BE_ABSENT
+from lawdsl.fitting.problem import Problem, rho_curvature
 
 Array = NDArray[np.float64]
 
@@ -47,6 +48,30 @@ class ConditioningRows:
         return np.array(self.runs, dtype=np.int64)
 
 
+def rows_of_fit(
+    names: tuple[str, ...], problem: Problem, theta: Array, runs: NDArray[np.int64] | None
+) -> ConditioningRows | None:
+    """Choose the rows of a fit that a discrepancy is conditioned on.
+
+    Args:
+        names: the variables.
+        problem: the objective that was minimised, with its data.
+        theta: the fitted parameters, shape (parameters,).
+        runs: the number of each row's run, shape (rows,); None where they are unknown.
+
+    Returns:
+        The rows; None where the output is not positive, so that its logarithm has no discrepancy.
+    """
+    if not np.all(problem.target > 0):
+        return None
+    weights = problem.weights
+    if not problem.objective.row.quadratic:
+        residuals = problem.residuals_of(problem.model.value(theta[None]))[0]
+        by_loss = rho_curvature(residuals, problem.objective, exact=False)
+        weights = by_loss if weights is None else weights * by_loss
+    return conditioning_rows(names, problem.columns, problem.target, runs, weights)
+
+
 def conditioning_rows(
     names: tuple[str, ...],
     columns: Array,
@@ -63,8 +88,10 @@ def conditioning_rows(
         runs: the number of each row's run, shape (rows,); None where they are unknown.
         weights: of the rows in the fit, shape (rows,); None where all are equal.
     """
-    chosen = np.arange(len(target))
-    if runs is not None:
+    if runs is None:
+        # a copy of a row says nothing new
+        chosen = np.sort(np.unique(np.vstack([columns, target]), axis=1, return_index=True)[1])
+    else:
         chosen = np.sort(
             np.concatenate(
                 [_checkpoints(columns, np.flatnonzero(runs == run)) for run in np.unique(runs)]

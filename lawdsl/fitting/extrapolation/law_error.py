@@ -5,7 +5,7 @@ Between a fit, whose numbers are those of a law, and a discrepancy, which knows 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,10 @@ class LawError:
     def further_run(self) -> Array:
         """The standard deviation of the output of a further run."""
         return np.sqrt(self.curve**2 + self.levels.noise**2 + self.levels.run**2)
+
+    def widened(self, factor: float) -> LawError:
+        """An equal mean, with the standard deviation of the law's error multiplied by a factor."""
+        return replace(self, law=factor * self.law)
 
 
 @dataclass(frozen=True)

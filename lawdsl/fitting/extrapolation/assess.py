@@ -1,0 +1,167 @@
+"""Fit -> how far beyond its rows it may be used: the rolled check, the trust horizon, and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import conjunction
+from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
+from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
+from lawdsl.fitting.extrapolation.horizon import Horizon, trust_horizon
+from lawdsl.fitting.extrapolation.result import Extrapolation
+from lawdsl.fitting.extrapolation.rolled_check import (
+    MAX_RMS_Z,
+    RolledCut,
+    rms_z,
+    rolled_cuts,
+)
+from lawdsl.fitting.intervals.covariance import Covariance
+from lawdsl.fitting.prepared_law import PreparedLaw
+from lawdsl.fitting.solvers.multistart import optimum
+from lawdsl.language.symbols import Objective
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.95  # of the intervals that the horizon is about
+# errors that say that the minimum, or the law, is not that of the rows
+NO_FIT_CODES = ("F0101", "F0105", "F0112")
+REQUIRED = 0.02  # the tolerance of predictions that users ask a horizon for
+
+
+def assess(
+    law: PreparedLaw,
+    objective: Objective,
+    surface: FittedSurface,
+    covariance: Covariance,
+    *,
+    rolled: bool = True,
+) -> Extrapolation:
+    """How far beyond its rows a fit may be used, with the default error of the law.
+
+    Args:
+        law: the law.
+        objective: what was minimised.
+        surface: the fitted law and its rows.
+        covariance: of its parameters.
+        rolled: whether the rolled check is made.
+    """
+    with np.errstate(all="ignore"):  # an extrapolated law may have no value
+        cuts = rolled_check(law, objective, surface) if rolled else ()
+        return Extrapolation(horizon_of(surface, covariance), cuts)
+
+
+def extrapolation_findings(
+    extrapolation: Extrapolation | None, required: float | None, earlier: Sequence[Diagnostic]
+) -> list[Diagnostic]:
+    """Warnings about predictions beyond the rows of a fit.
+
+    Args:
+        extrapolation: of the fit, or None.
+        required: multiples of the largest fitted size up to which the user needs predictions.
+        earlier: the other findings about the fit.
+    """
+    findings = []
+    # a law that does not describe its rows misses the larger ones, too
+    is_fit = not any(d.code in NO_FIT_CODES for d in earlier if d.severity == "error")
+    if extrapolation is not None and is_fit:
+        findings += rolled_finding(extrapolation.rolled)
+    if required is not None:
+        horizon = None if extrapolation is None else extrapolation.horizon
+        findings += horizon_finding(horizon, required)
+    return findings
+
+
+def horizon_of(
+    surface: FittedSurface, covariance: Covariance, amplitude: float = DEFAULT_AMPLITUDE
+) -> Horizon | None:
+    """The trust horizon of a fit.
+
+    Args:
+        surface: the fitted law and its rows.
+        covariance: of its parameters.
+        amplitude: standard deviation of log L per decade.
+    """
+
+    def determined(columns: Array) -> NDArray[np.bool_]:
+        slopes = surface.at(columns).slopes(surface.theta[None])[1][0]
+        return np.isfinite(covariance.errors(slopes))
+
+    model = surface.law_error(amplitude)
+    return trust_horizon(surface, model, covariance.quantile(LEVEL), determined)
+
+
+def rolled_check(
+    law: PreparedLaw,
+    objective: Objective,
+    surface: FittedSurface,
+    amplitude: float = DEFAULT_AMPLITUDE,
+) -> tuple[RolledCut, ...]:
+    """The rolled check of a fit. Each refit starts at the parameters of the fit.
+
+    Args:
+        law: the law.
+        objective: what was minimised.
+        surface: the fitted law and its rows.
+        amplitude: standard deviation of log L per decade.
+    """
+
+    def refit(columns: Array, target: Array) -> Array | None:
+        if np.ptp(target) == 0:
+            return None
+        rows = law.problem(columns, target, objective, None)
+        try:
+            return optimum(law, rows, surface.theta).theta
+        except LawdslError:
+            return None
+
+    return rolled_cuts(surface, refit, amplitude)
+
+
+def rolled_finding(cuts: tuple[RolledCut, ...]) -> list[Diagnostic]:
+    """A warning where the larger runs of a table miss their predictions by too much.
+
+    Args:
+        cuts: of the rolled check.
+    """
+    rms = rms_z(cuts)
+    if not rms > MAX_RMS_Z:
+        return []
+    message = (
+        f"predicted from its smaller runs, this table's own largest missed by {z_text(cuts)} standard "
+        f"deviations, {rms:.2g} in the root mean square"
+    )
+    help = "widen intervals by that with --wrong learned, or compare with another law"
+    return [Diagnostic("F0140", message, "warning", help=help)]
+
+
+def horizon_finding(horizon: Horizon | None, times: float) -> list[Diagnostic]:
+    """A warning where predictions at some multiple of the largest fitted size are not within 2 %.
+
+    Args:
+        horizon: of the fit; None where no variable measures the size of a run.
+        times: the multiple that the user needs.
+    """
+    if horizon is None:
+        message = (
+            "no variable of the law measures the size of a run, so that it has no trust horizon"
+        )
+        help = "leave --horizon out, and see the interval of each prediction: `lawdsl predict`"
+        return [Diagnostic("F0141", message, "warning", help=help)]
+    reach = horizon.times(REQUIRED)
+    if reach >= times:
+        return []
+    message = (
+        f"predictions at {times:g} times {horizon.largest_text} are not within {100 * REQUIRED:g} %: "
+        f"{horizon.text}"
+    )
+    help = "add larger runs, or see the interval of each prediction: `lawdsl predict`"
+    return [Diagnostic("F0141", message, "warning", help=help)]
+
+
+def z_text(cuts: tuple[RolledCut, ...]) -> str:
+    """The z of each cut as text: `z = 0.9, 1.4, 3.1 and 2.2`."""
+    return f"z = {conjunction([f'{cut.z:.1f}' for cut in cuts])}"

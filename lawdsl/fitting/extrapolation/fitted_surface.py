@@ -1,0 +1,105 @@
+"""A fitted law on its rows: what the error of a law is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
+from lawdsl.fitting.extrapolation.law_error import LawErrorModel
+from lawdsl.fitting.extrapolation.run_size import RunSize, SizeVariable, run_size
+from lawdsl.fitting.prepared_law import PreparedLaw
+from lawdsl.fitting.problem import Problem
+from lawdsl.language.symbols import Objective
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FittedSurface:
+    """A fitted law, and the rows that its error is judged by.
+
+    Attributes:
+        variables: of the law.
+        columns: their values at the rows, in the law's units, shape (variables, rows).
+        target: the measured output, shape (rows,).
+        runs: the run of each row, shape (rows,), where some run has several; else None.
+        theta: the fitted parameters, shape (parameters,).
+        of_logarithms: columns, target -> the law on other rows, with residuals of logarithms.
+    """
+
+    variables: tuple[SizeVariable, ...]
+    columns: Array
+    target: Array
+    runs: NDArray[np.int64] | None
+    theta: Array
+    of_logarithms: Callable[[Array, Array], Problem]
+
+    @classmethod
+    def of(
+        cls,
+        variables: tuple[SizeVariable, ...],
+        rows: ConditioningRows,
+        theta: Array,
+        of_logarithms: Callable[[Array, Array], Problem],
+    ) -> FittedSurface:
+        """A fitted law at the rows that its fit keeps; the arguments are as the attributes."""
+        columns = np.array([rows.columns[v.name] for v in variables], dtype=np.float64)
+        columns = columns.reshape(len(variables), len(rows.target))
+        return cls(
+            variables, columns, np.array(rows.target), rows.run_numbers, theta, of_logarithms
+        )
+
+    @classmethod
+    def of_prepared(
+        cls,
+        law: PreparedLaw,
+        variables: tuple[SizeVariable, ...],
+        rows: ConditioningRows,
+        theta: Array,
+    ) -> FittedSurface:
+        """A fitted law that is prepared for fits; the arguments are as those of `of`."""
+        logs = Objective(log=True)
+        return cls.of(variables, rows, theta, lambda c, t: law.problem(c, t, logs, None))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables."""
+        return tuple(v.name for v in self.variables)
+
+    @property
+    def size(self) -> RunSize:
+        """The size of a run."""
+        return run_size(self.variables, self.columns)
+
+    def at(self, columns: Array) -> Problem:
+        """The law at points, shape (variables, points), without measurements."""
+        return self.of_logarithms(columns, np.ones(columns.shape[1]))
+
+    def law_error(self, amplitude: float) -> LawErrorModel:
+        """The error of the law, conditioned on all rows."""
+        return self.law_error_of_rows(np.arange(len(self.target)), self.theta, amplitude)
+
+    def law_error_of_rows(
+        self, rows: NDArray[np.int64], theta: Array, amplitude: float
+    ) -> LawErrorModel:
+        """The error of the law with other parameters, conditioned on some of the rows.
+
+        Args:
+            rows: their positions.
+            theta: parameters that were fitted to them, shape (parameters,).
+            amplitude: standard deviation of log L per decade.
+        """
+        problem = self.of_logarithms(self.columns[:, rows], self.target[rows])
+        shares = tuple(v.is_share for v in self.variables)
+        runs = None if self.runs is None else self.runs[rows]
+        return LawErrorModel.of(problem, theta, self.names, shares, runs, amplitude)
+
+
+def size_variables(law: Law) -> tuple[SizeVariable, ...]:
+    """The variables of a law, with what tells the size of a run."""
+    return tuple(SizeVariable(q.name, q.unit, q.is_share) for q in law.variables)

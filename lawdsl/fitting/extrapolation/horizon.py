@@ -1,0 +1,201 @@
+"""Law error + fitted rows -> how far the law may be used: the trust horizon.
+
+Along a path from the largest fitted run, the half-width h of the interval of the curve, in the
+logarithm, grows: h = t·sqrt(noise² + law²). The horizon within x is the largest multiple of the
+fitted size up to which h stays at most log(1 + x).
+
+The path is the compute-optimal one where the law has an optimal model size at each compute, C =
+6·N·D, and otherwise that of the mean tokens per parameter of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.records import Null
+from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
+from lawdsl.fitting.extrapolation.law_error import LawErrorModel
+
+Array = NDArray[np.float64]
+
+TOLERANCES = (0.01, 0.02, 0.05)
+MAX_DECADES = 4.0
+POINTS_PER_DECADE = 20
+# of the runs, the largest, whose other variables the path has
+LARGEST_SHARE = 0.1
+# decades of tokens per parameter on each side of the rows, in which the optimum is sought
+SPLIT_DECADES = 3.0
+SPLIT_POINTS = 241
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a prediction stays within a tolerance.
+
+    Attributes:
+        within: the tolerance, 0.02 for 2 %.
+        times: multiples of the largest fitted value; 0 where not even that is predicted so well, and
+            infinite for more than 10,000.
+    """
+
+    within: float
+    times: Annotated[float, Null(np.inf)]
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """How far a fit may be used, at 95 % confidence.
+
+    Attributes:
+        size: the size of a run as text, `6*N*D`.
+        is_compute: whether that counts floating-point operations.
+        largest: that of the largest fitted run.
+        path: reaches by size.
+        optimal: whether the path is the compute-optimal one.
+        variables: variable -> its value on the path, at the largest fitted size.
+        by_variable: variable -> reaches by that variable alone, from that point.
+    """
+
+    size: str
+    is_compute: bool
+    largest: float
+    path: tuple[Reach, ...]
+    optimal: bool
+    variables: Mapping[str, float] = field(default_factory=dict)
+    by_variable: Mapping[str, tuple[Reach, ...]] = field(default_factory=dict)
+
+    @property
+    def largest_text(self) -> str:
+        """The largest fitted size as text: `the largest compute, C = 4e+20 FLOP`."""
+        if self.is_compute:
+            return f"the largest compute (C = {self.largest:.2g} FLOP)"
+        return f"the largest {self.size} ({self.largest:.3g})"
+
+    @property
+    def text(self) -> str:
+        """How far predictions stay within the tolerances, in one sentence."""
+        name = "C" if self.is_compute else self.size
+        parts = []
+        for reach in self.path:
+            if reach.times == 0:
+                continue
+            if np.isinf(reach.times):
+                parts.append(f"{100 * reach.within:g} % beyond {10**MAX_DECADES:,.0f} times")
+                continue
+            end = f" ({name} = {reach.times * self.largest:.2g})"
+            parts.append(f"{100 * reach.within:g} % up to {reach.times:.2g} times{end}")
+        if not parts:
+            widest = 100 * max(reach.within for reach in self.path)
+            return f"not within {widest:g} % even at {self.largest_text}"
+        first, *others = parts
+        size = "the largest compute" if self.is_compute else f"the largest {self.size}"
+        sentence = [f"within {first.replace(' times', f' times {size}', 1)}", *others]
+        if not self.optimal and len(self.variables) > 1:
+            sentence.append(f"with {' and '.join(self.variables)} in the mean ratio of the rows")
+        return ", ".join(sentence)
+
+    def times(self, within: float) -> float:
+        """The multiple of the largest fitted size up to which predictions are within a tolerance."""
+        return next((reach.times for reach in self.path if reach.within == within), 0.0)
+
+
+def trust_horizon(
+    surface: FittedSurface,
+    model: LawErrorModel,
+    quantile: float,
+    determined: Callable[[Array], NDArray[np.bool_]],
+) -> Horizon | None:
+    """How far a fitted law may be used.
+
+    Args:
+        surface: the fitted law and its rows.
+        model: the error of the law, conditioned on the rows.
+        quantile: half the width of an interval in standard deviations.
+        determined: columns, shape (variables, points) -> whether the rows determine the law there.
+
+    Returns:
+        The horizon; None where no variable measures the size of a run.
+    """
+    size = surface.size
+    if not size.variables:
+        return None
+    logs = size.log10(surface.names, surface.columns)
+    largest = float(np.max(logs))
+    decades = np.linspace(0, MAX_DECADES, int(MAX_DECADES * POINTS_PER_DECADE) + 1)
+
+    def reaches(columns: Array) -> tuple[Reach, ...]:
+        with np.errstate(all="ignore"):  # an extrapolated law may have no value
+            half = quantile * model.at(surface.at(columns), surface.theta).curve
+        half = np.where(determined(columns) & np.isfinite(half), half, np.inf)
+        return tuple(Reach(x, _reach(decades, half, float(np.log1p(x)))) for x in TOLERANCES)
+
+    chosen = [surface.names.index(name) for name in size.variables]
+    path, optimal = _path(surface, chosen, logs, largest + decades, split=True)
+    if optimal and not determined(path[:, :1])[0]:  # nor is the optimum of a law that is not
+        path, optimal = _path(surface, chosen, logs, largest + decades, split=False)
+    start = {surface.names[k]: float(path[k, 0]) for k in chosen}
+    by_variable = {}
+    for k in chosen if len(chosen) > 1 else ():
+        columns = np.repeat(path[:, :1], len(decades), axis=1)
+        columns[k] = path[k, 0] * 10**decades
+        by_variable[surface.names[k]] = reaches(columns)
+    return Horizon(
+        size.text, size.is_compute, float(10**largest), reaches(path), optimal, start, by_variable
+    )
+
+
+def _reach(decades: Array, half: Array, limit: float) -> float:
+    """The multiple up to which half-widths stay within a limit, by linear interpolation."""
+    beyond = np.flatnonzero(~(half <= limit))
+    if not len(beyond):
+        return float("inf")
+    k = int(beyond[0])
+    if k == 0:
+        return 0.0
+    between = (limit - half[k - 1]) / (half[k] - half[k - 1]) if np.isfinite(half[k]) else 0.0
+    return float(10 ** (decades[k - 1] + between * (decades[k] - decades[k - 1])))
+
+
+def _path(
+    surface: FittedSurface, chosen: Sequence[int], logs: Array, sizes: Array, *, split: bool
+) -> tuple[Array, bool]:
+    """Points of given sizes, shape (variables, sizes), and whether they are compute-optimal.
+
+    Args:
+        surface: the fitted law and its rows.
+        chosen: the variables whose product the size is.
+        logs: decimal logarithms of the sizes of the rows, shape (rows,).
+        sizes: those of the points, shape (sizes,).
+        split: whether the size is split between two variables as the law has it optimal.
+    """
+    large = logs >= np.quantile(logs, 1 - LARGEST_SHARE)
+    columns = np.repeat(np.median(surface.columns[:, large], axis=1)[:, None], len(sizes), axis=1)
+    factors = np.log10(surface.columns[list(chosen)])
+    # the size of a row, less its factors, is that of the units
+    product = sizes - float(np.mean(logs - np.sum(factors, axis=0)))
+    directions = factors - np.mean(factors, axis=0)
+    means = np.mean(directions, axis=1)
+    optimal = False
+    if split and len(chosen) == 2:
+        splits = np.linspace(-SPLIT_DECADES, SPLIT_DECADES, SPLIT_POINTS)
+        grid = np.repeat(columns, len(splits), axis=1)
+        half = np.repeat(product / 2, len(splits))
+        shift = np.tile(splits, len(sizes)) / 2
+        for k, sign, mean in zip(chosen, (-1, 1), means, strict=True):
+            grid[k] = 10 ** (half + mean + sign * shift)
+        values = surface.at(grid).predictions(surface.theta[None])[0]
+        values = np.where(np.isfinite(values), values, np.inf).reshape(len(sizes), len(splits))
+        best = np.argmin(values, axis=1)
+        optimal = bool(np.all((best > 0) & (best < len(splits) - 1)))
+        if optimal:
+            for k, sign, mean in zip(chosen, (-1, 1), means, strict=True):
+                columns[k] = 10 ** (product / 2 + mean + sign * splits[best] / 2)
+    if not optimal:
+        for k, mean in zip(chosen, means, strict=True):
+            columns[k] = 10 ** (product / len(chosen) + mean)
+    return columns, optimal

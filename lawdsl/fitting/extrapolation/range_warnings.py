@@ -1,0 +1,75 @@
+"""Points + fitted ranges -> warnings about variables that leave them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.extrapolation.horizon import Horizon
+
+# times the end of the fitted range: values further out are outside of it
+OUTSIDE_FACTOR = 1.0 + 1e-9
+# times outside: a factor by which units differ, as million and billion
+OTHER_UNIT_FACTOR = 1e3
+SEE_INTERVAL = "see how far the law may be wrong there: `lawdsl predict` with --intervals"
+
+
+def range_warnings(
+    name: str,
+    values: NDArray[np.float64],
+    fitted: tuple[float, float],
+    *,
+    unit: str = "",
+    advice: str = SEE_INTERVAL,
+) -> list[Diagnostic]:
+    """A warning for each end of the fitted range that values of a variable leave.
+
+    Args:
+        name: the name of the variable.
+        values: the values in the law's unit, shape (points,).
+        fitted: the smallest and the largest value of the fitted rows.
+        unit: the law's, as text.
+        advice: the help of the warnings.
+    """
+    low, high = fitted
+    below, above = float(np.min(values)), float(np.max(values))
+    factors: list[tuple[str, float]] = []
+    # a factor says something only of positive numbers
+    if high > 0 and above > high * OUTSIDE_FACTOR:
+        times = above / high
+        factors.append((f"{above:g} is {times:.3g} times the largest fitted, {high:g}", times))
+    elif above > high + abs(high) * (OUTSIDE_FACTOR - 1):
+        factors.append((f"{above:g} is above the largest fitted, {high:g}", 1.0))
+    if below < low - abs(low) * (OUTSIDE_FACTOR - 1):
+        times = low / below if below > 0 < low else 1.0
+        ratio = f"{times:.3g} times below" if below > 0 < low else "below"
+        factors.append((f"{below:g} is {ratio} the smallest fitted, {low:g}", times))
+    return [
+        Diagnostic(
+            "F0109",
+            f"{name} leaves the fitted range: {factor}",
+            "warning",
+            help=_unit_question(name, fitted, unit, advice)
+            if times >= OTHER_UNIT_FACTOR
+            else advice,
+        )
+        for factor, times in factors
+    ]
+
+
+def horizon_advice(horizon: Horizon | None) -> str:
+    """The help of a warning about a prediction that leaves the fitted range.
+
+    Args:
+        horizon: of the fit; None where it has none.
+    """
+    return SEE_INTERVAL if horizon is None else f"the fitted runs predict {horizon.text}"
+
+
+def _unit_question(name: str, fitted: tuple[float, float], unit: str, advice: str) -> str:
+    """The next step for values so far from the fitted range that their unit may differ."""
+    low, high = (f"{end:g}" for end in fitted)
+    return f"is it in another unit? the fit has {name} from {low} to {high} {unit}".rstrip() + (
+        f"; else {advice}"
+    )

@@ -1,0 +1,33 @@
+"""The record of how far beyond its rows a fit may be used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lawdsl.fitting.extrapolation.horizon import Horizon
+from lawdsl.fitting.extrapolation.rolled_check import RolledCut, rms_z, widening
+
+
+@dataclass(frozen=True)
+class Extrapolation:
+    """How far a fit may be used.
+
+    Attributes:
+        horizon: how far its predictions stay within 1, 2 and 5 %; None where no variable measures the
+            size of a run.
+        rolled: how well the larger runs of the table are predicted from the smaller ones, at each
+            cut; none where those do not determine the law.
+    """
+
+    horizon: Horizon | None = None
+    rolled: tuple[RolledCut, ...] = ()
+
+    @property
+    def rms_z(self) -> float:
+        """The root mean square z over cuts; nan without any."""
+        return rms_z(self.rolled)
+
+    @property
+    def widening(self) -> float:
+        """What the rolled check multiplies the error of the law by, 1 or more."""
+        return widening(self.rolled)

@@ -1,0 +1,140 @@
+"""Fitted rows -> how well their larger runs are predicted from the smaller ones.
+
+A rolling origin (Tashman 2000, International Journal of Forecasting 16): at several cuts the law is
+fitted to the runs below, and predicts all runs above. z is the root mean square of the prediction
+errors, each divided by its standard deviation, that of a further run with the error of the law. The
+rows above one cut share one error of the law, so that each cut counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
+from lawdsl.fitting.intervals.covariance import unit_noise_covariance
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+# shares of the runs that are fitted, the smallest ones
+FITTED_SHARES = (0.5, 0.625, 0.75, 0.875)
+# residual degrees of freedom: with fewer, the runs below a cut are no fit
+MIN_CUT_DOF = 2
+# sizes, relative: runs that differ by less are of one size, which no cut divides
+SAME_SIZE_RTOL = 0.02
+# standard deviations that the larger runs may miss their predictions by
+MAX_RMS_Z = 1.5
+# cuts' worth of weight that a root mean square of 1 has beforehand
+PRIOR_CUTS = 2.0
+
+
+@dataclass(frozen=True)
+class RolledCut:
+    """One cut.
+
+    Attributes:
+        largest: the size of the largest fitted run.
+        fitted: how many rows were fitted.
+        predicted: how many were predicted.
+        z: the root mean square of their errors, in standard deviations.
+    """
+
+    largest: float
+    fitted: int
+    predicted: int
+    z: float
+
+
+def rms_z(cuts: Sequence[RolledCut]) -> float:
+    """The root mean square of z over cuts; nan for no cut."""
+    return float(np.sqrt(np.mean([cut.z**2 for cut in cuts]))) if cuts else float("nan")
+
+
+def widening(cuts: Sequence[RolledCut]) -> float:
+    """What a table's own largest runs multiply the error of the law by; 1 or more.
+
+    The root mean square of z, shrunk towards 1 as if two more cuts had z = 1.
+    """
+    total = PRIOR_CUTS + sum(cut.z**2 for cut in cuts)
+    return float(np.sqrt(max(1.0, total / (PRIOR_CUTS + len(cuts)))))
+
+
+def rolled_cuts(
+    surface: FittedSurface,
+    refit: Callable[[Array, Array], Array | None],
+    amplitude: float,
+) -> tuple[RolledCut, ...]:
+    """Predict the larger runs of a table from its smaller ones, at up to four cuts.
+
+    A cut is left out where the runs below it do not determine the law.
+
+    Args:
+        surface: the fitted law and its rows.
+        refit: columns, target -> parameters fitted to them, or None where the fit failed.
+        amplitude: standard deviation of log L per decade.
+    """
+    size = surface.size
+    if not size.variables:
+        return ()
+    logs = size.log10(surface.names, surface.columns)
+    cuts = []
+    for below in _divisions(logs, surface.runs):
+        z = _cut_z(surface, np.flatnonzero(below), np.flatnonzero(~below), refit, amplitude)
+        if z is not None:
+            largest = float(10 ** np.max(logs[below]))
+            cuts.append(RolledCut(largest, int(np.sum(below)), int(np.sum(~below)), z))
+    return tuple(cuts)
+
+
+def _divisions(logs: Array, runs: Rows | None) -> list[NDArray[np.bool_]]:
+    """The rows below each cut, shape (rows,): whole runs, the smaller ones.
+
+    Args:
+        logs: decimal logarithms of the sizes of the rows, shape (rows,).
+        runs: the run of each row, shape (rows,), where some run has several; else None.
+    """
+    numbers = np.arange(len(logs)) if runs is None else np.unique(runs, return_inverse=True)[1]
+    ends = np.full(numbers.max() + 1, -np.inf)
+    np.maximum.at(ends, numbers, logs)  # a run is as large as its last checkpoint
+    ordered = np.sort(ends)
+    gaps = np.flatnonzero(np.diff(ordered) > np.log10(1 + SAME_SIZE_RTOL)) + 1
+    counts = []
+    for share in FITTED_SHARES:
+        if len(gaps):
+            nearest = int(gaps[np.argmin(np.abs(gaps - share * len(ordered)))])
+            counts.append(nearest)
+    return [(ends <= ordered[count - 1])[numbers] for count in dict.fromkeys(counts)]
+
+
+def _cut_z(
+    surface: FittedSurface,
+    below: Rows,
+    above: Rows,
+    refit: Callable[[Array, Array], Array | None],
+    amplitude: float,
+) -> float | None:
+    """The root mean square error of the rows above a cut; None where those below do not tell."""
+    if len(below) < len(surface.theta) + MIN_CUT_DOF:
+        return None
+    theta = refit(surface.columns[:, below], surface.target[below])
+    if theta is None:
+        return None
+    points = surface.at(surface.columns[:, above])
+    rows = surface.of_logarithms(surface.columns[:, below], surface.target[below])
+    determined = np.isfinite(
+        unit_noise_covariance((), rows.slopes(theta[None])[1][0]).errors(
+            points.slopes(theta[None])[1][0]
+        )
+    )
+    predicted = points.predictions(theta[None])[0]
+    determined &= predicted > 0
+    if not determined.any():
+        return None
+    error = surface.law_error_of_rows(below, theta, amplitude).at(points, theta)
+    missed = np.log(surface.target[above] / np.where(determined, predicted, 1.0)) - error.mean
+    squares = (missed / error.further_run)[determined] ** 2
+    return float(np.sqrt(np.mean(squares))) if np.all(np.isfinite(squares)) else None

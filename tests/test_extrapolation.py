@@ -1,0 +1,220 @@
+"""How far beyond its rows a fit may be used: the rolled check, the trust horizon, and warnings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from planted import law_of
+
+import lawdsl
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.fitting.extrapolation.rolled_check import RolledCut, rms_z, widening
+from lawdsl.fitting.extrapolation.run_size import SizeVariable, run_size
+from lawdsl.fitting.result import Fit
+
+POWER = """variable N > 0 unit param
+variable D > 0 unit token
+parameter E, A, B, alpha, beta > 0
+L = E + A/N^alpha + B/D^beta
+"""
+BUDGETS = np.geomspace(6e18, 3e21, 7)
+
+
+def runs(seed: int = 0, *, noise: float = 0.004, beyond: float = np.inf) -> dict[str, np.ndarray]:
+    """Runs at seven budgets; above a compute of `beyond` a decade costs 12 % more than the law says."""
+    rng = np.random.default_rng(seed)
+    C = np.repeat(BUDGETS, 6)
+    N = np.sqrt(C / 120) * np.tile(np.geomspace(0.2, 5, 6), 7)
+    D = C / (6 * N)
+    bend = 0.12 * np.maximum(np.log10(C / beyond), 0) if np.isfinite(beyond) else 0.0
+    L = loss(N, D) * np.exp(noise * rng.normal(size=len(C)) + bend)
+    return {"N": N, "D": D, "L": L}
+
+
+def loss(N: Any, D: Any) -> Any:
+    return 1.82 + 482 / N**0.348 + 2085 / D**0.366
+
+
+def fitted(table: Any, text: str = POWER, **options: Any) -> Fit:
+    fit = lawdsl.fit(law_of(text), table, claims=False, **options)
+    assert isinstance(fit, Fit)
+    return fit
+
+
+@pytest.fixture(scope="module")
+def fit() -> Fit:
+    return fitted(runs())
+
+
+def zs(fit: Fit) -> np.ndarray:
+    assert fit.extrapolation is not None
+    return np.array([cut.z for cut in fit.extrapolation.rolled])
+
+
+# ---- the rolled check
+
+
+def test_larger_runs_that_follow_the_law_are_predicted(fit: Fit):
+    assert len(zs(fit)) == 4
+    assert fit.extrapolation is not None and fit.extrapolation.rms_z < 1.5
+    assert fit.verdict == "trusted"
+
+
+def test_a_bend_within_the_table_is_told():
+    bent = fitted(runs(beyond=1e20))
+    assert np.max(zs(bent)) > 2
+    (told,) = [d for d in bent.diagnostics if d.code == "F0140"]
+    assert bent.verdict != "trusted" and "--wrong learned" in (told.help or "")
+
+
+def test_a_bend_beyond_the_table_is_not_seen(fit: Fit):
+    assert np.array_equal(zs(fitted(runs(beyond=1e22))), zs(fit))
+
+
+def test_a_learned_error_widens_and_does_not_move_the_prediction():
+    bent = fitted(runs(beyond=1e20))
+    point = {"N": [2e10], "D": [4e11]}
+    default, learned = (
+        bent.predict_with_errors(point, discrepancy=wrong) for wrong in (0.02, "learned")
+    )
+    assert learned.values == default.values
+    assert learned.high[0] - learned.low[0] > 1.2 * (default.high[0] - default.low[0])
+
+
+def test_learned_where_the_larger_runs_are_well_predicted_is_the_default(fit: Fit):
+    point = {"N": [2e10], "D": [4e11]}
+    assert fit.extrapolation is not None and fit.extrapolation.widening == 1
+    default, learned = (
+        fit.predict_with_errors(point, discrepancy=wrong) for wrong in (0.02, "learned")
+    )
+    assert (learned.low, learned.high) == (default.low, default.high)
+
+
+def test_nothing_is_learned_without_a_rolled_check():
+    few = fitted({name: values[:12] for name, values in runs().items()}, rolled_check=False)
+    band = few.predict_with_errors({"N": [2e10], "D": [4e11]}, discrepancy="learned")
+    assert "F0142" in [d.code for d in band.warnings]
+
+
+def test_the_widening_shrinks_towards_one():
+    cuts = [RolledCut(1e20, 10, 5, z) for z in (3.0, 1.0)]
+    assert rms_z(cuts) == pytest.approx(np.sqrt(5))
+    assert widening(cuts) == pytest.approx(np.sqrt((2 + 9 + 1) / 4))
+    assert widening([RolledCut(1e20, 10, 5, 0.2)]) == 1 == widening([])
+
+
+def test_checkpoints_of_a_run_stay_on_one_side_of_a_cut():
+    rng = np.random.default_rng(1)
+    N = np.repeat(np.geomspace(1e8, 1e10, 8), 5)
+    D = np.repeat(20 * np.geomspace(1e8, 1e10, 8), 5) * np.tile(np.geomspace(0.05, 1, 5), 8)
+    L = loss(N, D) * np.exp(0.003 * rng.normal(size=40))
+    table = {"N": N, "D": D, "L": L, "run": np.repeat(np.arange(8), 5)}
+    checked = fitted(table, run="run").extrapolation
+    assert checked is not None and checked.rolled
+    assert all(cut.fitted % 5 == 0 and cut.predicted % 5 == 0 for cut in checked.rolled)
+
+
+# ---- the trust horizon
+
+
+def test_the_horizon_is_where_the_interval_is_as_wide(fit: Fit):
+    """At the end of the 2 % horizon the interval of the curve is ± 2 %."""
+    horizon = fit.horizon
+    assert horizon is not None and horizon.optimal and horizon.size == "6*N*D"
+    times = horizon.times(0.02)
+    C = 6 * horizon.variables["N"] * horizon.variables["D"]
+    assert pytest.approx(BUDGETS[-1]) == horizon.largest == pytest.approx(C)
+    N = np.geomspace(1e8, 1e12, 4001)
+    best = N[np.argmin(fit.predict({"N": N, "D": times * C / (6 * N)}))]
+    band = fit.predict_with_errors({"N": [best], "D": [times * C / (6 * best)]})
+    assert np.log(band.high / band.low)[0] / 2 == pytest.approx(np.log(1.02), rel=0.02)
+
+
+def test_a_wider_tolerance_reaches_further(fit: Fit):
+    assert fit.horizon is not None
+    for reaches in (fit.horizon.path, *fit.horizon.by_variable.values()):
+        times = [reach.times for reach in reaches]
+        assert times == sorted(times)
+    assert 2 < fit.horizon.times(0.02) < 20
+
+
+def test_the_horizon_does_not_depend_on_units_or_on_the_order_of_rows(fit: Fit):
+    table = runs()
+    order = np.random.default_rng(3).permutation(42)
+    billions = POWER.replace("unit param", "unit Gparam")
+    shuffled = fitted({name: values[order] for name, values in table.items()})
+    scaled = fitted({**table, "N": table["N"] / 1e9}, billions)
+    assert fit.horizon is not None
+    for other in (shuffled.horizon, scaled.horizon):
+        assert other is not None
+        assert other.largest == pytest.approx(fit.horizon.largest)
+        ours = [reach.times for reach in fit.horizon.path]
+        assert [reach.times for reach in other.path] == pytest.approx(ours, rel=1e-3)
+
+
+def test_rows_on_one_ray_reach_along_it_only():
+    N = runs()["N"]
+    noise = np.exp(0.004 * np.random.default_rng(0).normal(size=42))
+    ray = fitted({"N": N, "D": 20 * N, "L": loss(N, 20 * N) * noise})
+    assert ray.verdict != "trusted"
+    assert ray.horizon is not None
+    assert "in the mean ratio of the rows" in ray.horizon.text
+    for reaches in ray.horizon.by_variable.values():
+        assert all(reach.times < 1.001 for reach in reaches)
+
+
+def test_a_required_horizon_that_is_not_met_is_told():
+    far = fitted(runs(), horizon=1000)
+    (told,) = [d for d in far.diagnostics if d.code == "F0141"]
+    assert far.verdict == "caution" and "2 % up to" in told.message
+    assert fitted(runs(), horizon=2).verdict == "trusted"
+
+
+@pytest.mark.parametrize("times", [0.5, -1, float("inf"), "far", True])
+def test_a_horizon_is_a_multiple(times: Any):
+    with pytest.raises(LawdslError, match="F0141"):
+        fitted(runs(), horizon=times)
+
+
+def test_a_warning_beyond_the_data_says_how_far_the_runs_reach(fit: Fit):
+    (told,) = fit.predict_with_warnings({"N": [1e11], "D": [4e10]})[1]
+    assert told.code == "F0109"
+    assert "2 % up to" in (told.help or "")
+
+
+def test_a_file_keeps_it(fit: Fit):
+    again = Fit.of_json(json.loads(json.dumps(fit.to_json())))
+    assert again.extrapolation == fit.extrapolation
+
+
+def test_a_file_without_it_is_read(fit: Fit):
+    content = fit.to_json()
+    del content["extrapolation"]
+    assert Fit.of_json(content).horizon is None
+
+
+# ---- the size of a run
+
+
+def variable(name: str, unit: str | None = None, *, is_share: bool = False) -> SizeVariable:
+    return SizeVariable(name, None if unit is None else ((unit, 1),), is_share)
+
+
+@pytest.mark.parametrize(
+    ("variables", "text", "factor"),
+    [
+        ((variable("N", "Gparam"), variable("D", "Gtoken")), "6*N*D", 6e18),
+        ((variable("D", "token"), variable("U", "token"), variable("N", "param")), "6*D*N", 6.0),
+        ((variable("C", "FLOP"), variable("N", "param")), "C", 1.0),
+        ((variable("N", "param"), variable("S", "step")), "N*S", 1.0),
+        ((variable("N", "Mparam"), variable("r", is_share=True)), "N", 1e6),
+        ((variable("x"), variable("y"), variable("r", is_share=True)), "x*y", 1.0),
+        ((variable("r", is_share=True),), "", 1.0),
+    ],
+)
+def test_the_size_of_a_run(variables: tuple[SizeVariable, ...], text: str, factor: float):
+    size = run_size(variables, np.ones((len(variables), 3)))
+    assert (size.text, size.factor) == (text, factor)
