@@ -243,7 +243,11 @@ def test_a_parameter_on_its_bound_is_named(domain: str, y: np.ndarray, side: str
 
     assert fit.parameters["a"].at_bound == side
     assert codes(fit)[0] == "F0103" and fit.verdict != "trusted"
-    assert set(codes(fit)) <= {"F0103", "F0116", "F0140"}  # a bound that is far off leaves a pattern
+    assert set(codes(fit)) <= {
+        "F0103",
+        "F0116",
+        "F0140",
+    }  # a bound that is far off leaves a pattern
     assert fit.diagnostics[0].message.startswith("a lies on its bound a ")
 
 

@@ -86,7 +86,16 @@ def test_the_keys_of_the_file_are_stable(fit: lawdsl.Fit):
     made = fit.to_json()
 
     assert list(made) == [
-        *("schema", "verdict", "parameters", "held", "intervals", "objective", "metrics"),
+        *(
+            "schema",
+            "verdict",
+            "verdicts",
+            "parameters",
+            "held",
+            "intervals",
+            "objective",
+            "metrics",
+        ),
         *("agreement", "optimality", "converged", "stopped", "diagnostics", "claims", "data"),
         *("law", "seed", "spread", "rows", "extrapolation"),
     ]

@@ -106,8 +106,10 @@ def test_variables_that_only_scatter_about_a_line_by_a_factor_are_told_apart():
     assert messages_by_code(lawdsl.fit(TWO, two(N, D, size=0.001))) == {}
 
 
-@pytest.mark.parametrize(("rows", "spare"), [(4, "1 row is"), (5, None), (6, None), (9, None)])
-def test_a_law_is_not_tested_by_one_spare_row(rows: int, spare: str | None):
+@pytest.mark.parametrize(
+    ("rows", "spare"), [(4, "1 row is"), (5, "2 rows are"), (6, None), (9, None)]
+)
+def test_a_law_is_not_tested_by_one_or_two_spare_rows(rows: int, spare: str | None):
     x = np.geomspace(1, 100, rows)
     fit = lawdsl.fit(POWER, {"x": x, "y": (2 + 1 / x**0.5) * noise(3, rows, 0.001)})
 

@@ -20,6 +20,7 @@ from lawdsl.data.trends.inflection import inflections
 from lawdsl.data.trends.result import Inflection
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
+from lawdsl.fitting.diagnostics.design import design_findings
 from lawdsl.fitting.diagnostics.goodness import metrics, objective_value, optimality
 from lawdsl.fitting.diagnostics.identifiability import undetermined_directions
 from lawdsl.fitting.diagnostics.precision import (
@@ -63,6 +64,7 @@ from lawdsl.fitting.solvers.multistart import MAX_SEARCH_ROWS, Optimum, optimum
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.storage import fitted_law
 from lawdsl.fitting.transforms import to_parameters
+from lawdsl.fitting.verdicts import overall_verdict
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
@@ -71,8 +73,7 @@ from lawdsl.proof.identifiability import Freedom, findings, freedom
 Array = NDArray[np.float64]
 
 CLAIM_REFITS = 3  # of fits, each with further bounds, to keep all claims
-# further points at which identifiability is tested: a fit may end at a special one
-OTHER_POINTS = 3
+OTHER_POINTS = 3  # at which identifiability is tested too: a fit may end at a special one
 
 
 def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fit:
@@ -270,7 +271,10 @@ def _with_extrapolation(task: _FitTask, fit: Fit) -> Fit:
     notes = extrapolation_findings(extrapolation, options.horizon, fit.diagnostics)
     diagnostics = (*fit.diagnostics, *notes)
     return replace(
-        fit, extrapolation=extrapolation, diagnostics=diagnostics, verdict=_verdict(diagnostics)
+        fit,
+        extrapolation=extrapolation,
+        diagnostics=diagnostics,
+        verdict=overall_verdict(diagnostics),
     )
 
 
@@ -313,7 +317,7 @@ def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
         agreement=best.agreement,
         converged=best.converged,
         stopped=best.reason,
-        verdict=_verdict(diagnosis.diagnostics),
+        verdict=overall_verdict(diagnosis.diagnostics),
         diagnostics=diagnosis.diagnostics,
         law=fitted_law(task.law),
         data=_fitted_data(task),
@@ -336,10 +340,8 @@ def _with_law_error(
     intervals, covariance = uncertainty.intervals, uncertainty.covariance
     if rows is None or covariance is None or task.chosen_parameter is not None:
         return intervals
-    target = np.array(rows.target)
-    columns = np.array(list(rows.columns.values())).reshape(len(rows.columns), len(target))
     ends = intervals_with_law_error(
-        task.prepared.problem(columns, target, task.problem.objective, None),
+        task.prepared.problem(*rows.arrays(list(rows.columns)), task.problem.objective, None),
         parameters,
         intervals,
         rows,
@@ -436,11 +438,10 @@ def _precision_findings(
     )
     fitted = PrecisionInputs(law, problem, theta, uncertainty.covariance, skipped_names, on_bound)
     # collinear variables: the warning of F0101 covers them
-    collinear = any(d.code == "F0101" for d in diagnostics)
-    return [
-        *weak_parameter_findings(fitted),
-        *([] if collinear else undetermined_prediction_findings(fitted)),
-    ]
+    if any(d.code == "F0101" for d in diagnostics):
+        return weak_parameter_findings(fitted)
+    findings = undetermined_prediction_findings(fitted)
+    return [*weak_parameter_findings(fitted), *(findings or design_findings(law, problem))]
 
 
 def _fixed_parameters(task: _FitTask, values: Mapping[str, float]) -> dict[str, FixedParameter]:
@@ -474,12 +475,6 @@ def _search_findings(
             help = "it wanders where the data say nothing (F0101); measure there first"
         diagnostics.append(Diagnostic("F0105", message, help=help))
     return diagnostics
-
-
-def _verdict(diagnostics: Sequence[Diagnostic]) -> str:
-    if not diagnostics:
-        return "trusted"
-    return "not trusted" if any(d.severity == "error" for d in diagnostics) else "caution"
 
 
 def _fitted_data(task: _FitTask) -> FittedData:

@@ -192,7 +192,7 @@ def missing_rows_diagnostic(fit: FitRecord) -> Diagnostic:
     """The diagnostic that says why a fit without rows has no discrepancy."""
     why = "the fit has no rows: an earlier version made it"
     if not fit.objective.of_logs:
-        why += ", or some measurement is not positive and has no logarithm"
+        why += ", or some measurement or fitted value is not positive and has no logarithm"
     help = "fit again, or take the law as right: --wrong 0 (discrepancy=0 in Python)"
     return Diagnostic("F0134", f"the error of the law is not known: {why}", help=help)
 

@@ -44,6 +44,7 @@ from lawdsl.fitting.storage import (
     read_again,
 )
 from lawdsl.fitting.stored_consistency import check_stored
+from lawdsl.fitting.verdicts import NEEDS, verdict_for
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law, unit_text
 
@@ -203,25 +204,13 @@ class Fit(FitRecord):
             return {}
         objective = replace(law.objective, log=self.objective.of_logs)
         return intervals_with_law_error(
-            self._at_rows(law, objective)[0],
+            problem_of(law, *self.rows.arrays([q.name for q in law.variables]), objective),
             self.parameters,
             self.intervals,
             self.rows,
             [q.is_share for q in law.variables],
             discrepancy * self.spread.quantile(self.intervals.level),
         )
-
-    def _at_rows(
-        self, law: Law, objective: Objective
-    ) -> tuple[Problem, tuple[str, ...], tuple[bool, ...]]:
-        """The law at the rows that the fit keeps, its variables, and which of them are shares."""
-        assert self.rows is not None
-        names = tuple(q.name for q in law.variables)
-        shares = tuple(q.is_share for q in law.variables)
-        target = np.array(self.rows.target)
-        columns = np.array([self.rows.columns[name] for name in names])
-        columns = columns.reshape(len(names), len(target))
-        return problem_of(law, columns, target, objective), names, shares
 
     def fitted_surface(self, law: Law, theta: NDArray[np.float64]) -> FittedSurface:
         """The fitted law at the rows that the fit keeps, by which the error of the law is judged.
@@ -275,6 +264,17 @@ class Fit(FitRecord):
         beyond = self._outside(law, columns)
         return (*self.distrust(), *beyond, *self.below_inflection(named))
 
+    def verdict_for(self, use: str) -> str:
+        """Whether the fit can be trusted for one use: trusted, caution or not trusted.
+
+        Args:
+            use: `optimum`, `parameters`, `residuals` or `prediction`.
+
+        Raises:
+            KeyError: another use.
+        """
+        return verdict_for(use, self.diagnostics)
+
     def distrust(self) -> list[Diagnostic]:
         """A warning that the fit itself is not trusted, if it is not."""
         if self.verdict != "not trusted":
@@ -319,6 +319,7 @@ class Fit(FitRecord):
         content = {
             "schema": FIT_SCHEMA,
             "verdict": self.verdict,
+            "verdicts": {use: self.verdict_for(use) for use in NEEDS},
             "parameters": self.parameters,
             "held": self.held,
             "intervals": self.intervals,

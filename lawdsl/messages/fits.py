@@ -27,8 +27,8 @@ FITS: dict[str, Message] = {
     "F0102": Message(
         "too few rows to test the law",
         "With as many rows as parameters the law passes through every point whatever is measured, "
-        "and nothing is left to tell a right law from a wrong one. With one more the noise, and "
-        "each interval with it, is known to an order of magnitude only, and no row can be judged by "
+        "and nothing is left to tell a right law from a wrong one. With one or two more the noise, and "
+        "each interval with it, is known to a factor of several only, and no row can be judged by "
         "the others. Copies of a row count once, rows with little of the weight hardly, and nearly "
         "equal settings are one: measurements repeated at as many settings as there are parameters "
         "tell the noise, but not whether the law is right. Measure more.",
@@ -290,8 +290,8 @@ FITS: dict[str, Message] = {
     "F0134": Message(
         "predictions without the error of the law",
         "The error of a law is a factor that is conditioned on the residuals of the fitted rows, "
-        "which a fit keeps under `rows`. There is none where a measured value is not positive, and "
-        "in older files. Fit again, or take the law as right: `--wrong 0`.",
+        "which a fit keeps under `rows`. There is none where a measured or fitted value is not "
+        "positive, and in older files. Fit again, or take the law as right: `--wrong 0`.",
     ),
     "F0140": Message(
         "larger runs that miss their predictions",
@@ -306,6 +306,45 @@ FITS: dict[str, Message] = {
         "`--horizon 10` requires predictions within 2 % up to 10 times the largest fitted compute, "
         "at 95 % confidence and with an error of the law of 2 % per decade. The message says how far "
         "the fitted runs reach. Add larger runs, or accept the interval of each prediction.",
+    ),
+    "F0143": Message(
+        "rows near one ray",
+        "Two variables grow together in all rows, as D and N do where each model is trained on 20 "
+        "tokens per parameter. The form of the law alone tells their effects apart, so that "
+        "predictions off that ray, and the best split of a budget, rest on it. Add runs with many "
+        "tokens for a small model, and few for a large one.",
+        (
+            HEAD
+            + "".join(
+                f"{n:.4g},{n * k:.4g},{1.8 + 480 / n**0.35 + 2080 / (n * k) ** 0.37 + e:.4f}\n"
+                for n, k, e in zip(
+                    (
+                        1e8,
+                        1.5e8,
+                        2.3e8,
+                        3.5e8,
+                        5.3e8,
+                        8.1e8,
+                        1.2e9,
+                        1.9e9,
+                        2.8e9,
+                        4.3e9,
+                        6.6e9,
+                        1e10,
+                    ),
+                    (18, 22, 20, 24, 17, 22, 18, 23, 19, 22, 18, 21),
+                    (1e-4, -1e-4, 2e-4, 0, -2e-4, 1e-4, 0, -1e-4, 1e-4, 0, 2e-4, -2e-4),
+                    strict=True,
+                )
+            ),
+        ),
+        GRID,
+    ),
+    "F0144": Message(
+        "fewer than three sizes",
+        "A variable has one or two values in all rows. They may determine a parameter, but not test "
+        "how the output depends on the variable: any curve passes through two points. Measure at a "
+        "third value before you predict at others.",
     ),
     "F0142": Message(
         "an error of the law that cannot be learned",

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lawdsl.core.diagnostics import MAX_SHOWN_DIAGNOSTICS, Diagnostic, printable, render
+from lawdsl.fitting.verdicts import NEEDS, findings_for
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
@@ -37,6 +38,7 @@ STYLES = {
 PIPE_WIDTH = 100_000  # columns of a line in a file or a pipe: no cell is cut off or folded
 VERDICT_WIDTH = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
 MAX_PROOF_CHARACTERS = 400  # characters of one line of a proof, half of them from its end
+TRUST_WIDTH = len("not trusted")
 GRADIENT_RTOL = 1e-7  # relative: a smaller gradient is that of a minimum
 
 
@@ -226,7 +228,23 @@ def show_fit(fit: Fit, out: Console) -> None:
     for inflection in fit.data.inflections:
         line = f"inflection ratio: {inflection.text}; below it {inflection.trend}"
         out.print(Text(line, style=STYLES["caution"]), soft_wrap=True)
+    _show_verdicts(fit, out)
+
+
+def _show_verdicts(fit: Fit, out: Console) -> None:
+    """Print whether a fit can be trusted, for all uses and for each."""
     out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
+    width = max(map(len, NEEDS))
+    for use in NEEDS:
+        verdict = fit.verdict_for(use)
+        line = Text(f"  {use:{width}}  ") + Text(f"{verdict:{TRUST_WIDTH}}", STYLES[verdict])
+        codes = ", ".join(dict.fromkeys(d.code for d in findings_for(use, fit.diagnostics)))
+        texts = [codes] if codes else []
+        if use == "prediction" and fit.extrapolation is not None:
+            texts += fit.extrapolation.texts
+        line += Text("  " + "; ".join(texts))
+        line.rstrip()
+        out.print(line, soft_wrap=True)
 
 
 def show_data(law: FittedLaw, data: FittedData, out: Console) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 
@@ -15,6 +16,12 @@ from lawdsl.fitting.problem import Problem
 MAX_SUMS = 100
 # relative to their spread: two variables whose distance from a common line is smaller are collinear
 COLLINEAR_RTOL = 1e-2
+# fewer sizes do not test how the output depends on them
+MIN_SIZES = 3
+# of the standard deviation along a ray: rows nearer to it hardly leave it
+RAY_RATIO = 0.075
+# in logarithms: variables that vary by less than a factor of two say nothing of a ray
+MIN_RAY_RANGE = np.log(2)
 
 
 @dataclass(frozen=True)
@@ -120,6 +127,58 @@ def design_cause_texts(
     return tuple(
         cause.text for cause in relevant_causes(law, involved, design_causes(law, problem))
     )
+
+
+def design_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
+    """Warnings about rows that determine the parameters, but by the form of the law alone.
+
+    Args:
+        law: the law.
+        problem: the objective to be minimised, with its data.
+    """
+    if law.is_large:
+        return []
+    findings = []
+    for q, column in zip(law.variables, problem.columns, strict=True):
+        values = np.unique(column)
+        if q.unit is not None and len(values) < MIN_SIZES:
+            number = "one value" if len(values) == 1 else "two values"
+            message = (
+                f"{q.name} has {number}, {' and '.join(f'{v:g}' for v in values)}: how the output "
+                "depends on it is the form of the law, which no row tests"
+            )
+            help = f"measure a third {q.name} before you predict at others"
+            findings.append(Diagnostic("F0144", message, "warning", help=help))
+    return [*findings, *_ray_findings(law, problem)]
+
+
+def _ray_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
+    """Warnings about pairs of positive variables of which one is nearly a power of the other."""
+    with np.errstate(all="ignore"):
+        logs = np.log(problem.columns)
+    findings = []
+    for k, i in itertools.combinations(range(len(law.variables)), 2):
+        pair = logs[[k, i]]
+        if not np.all(np.isfinite(pair)) or np.min(np.ptp(pair, axis=1)) < MIN_RAY_RANGE:
+            continue
+        centered = pair - np.mean(pair, axis=1, keepdims=True)
+        along, across = np.linalg.svd(centered, compute_uv=False)
+        if across > RAY_RATIO * along:
+            continue
+        names = [law.variables[k].name, law.variables[i].name]
+        slope = float(np.polyfit(centered[0], centered[1], 1)[0])
+        factor = float(np.exp(np.std(centered[1] - slope * centered[0])))
+        power = f"{names[0]}^{slope:.2g}" if abs(slope - 1) > RAY_RATIO else names[0]
+        message = (
+            f"all rows lie near one ray: {names[1]} is proportional to {power} within a factor of "
+            f"{factor:.3g} (one standard deviation), so that the form of the law alone tells the "
+            "effects of the two apart"
+        )
+        help = (
+            f"add runs with much {names[1]} for a small {names[0]}, and with little for a large one"
+        )
+        findings.append(Diagnostic("F0143", message, "warning", help=help))
+    return findings
 
 
 def relevant_causes(

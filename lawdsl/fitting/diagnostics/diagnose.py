@@ -14,7 +14,7 @@ from lawdsl.fitting.transforms import bound_distances
 Array = NDArray[np.float64]
 
 # residual degrees of freedom: with fewer, rows cannot test a law
-MIN_TEST_DOF = 2
+MIN_TEST_DOF = 3
 # tolerance of comparisons with numbers of rows, since effective rows are not whole numbers
 EFFECTIVE_ROWS_ATOL = 1e-6
 # relative to a value, and to the range: settings that differ by less count as replicates
@@ -58,8 +58,9 @@ def few_rows_findings(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     """A warning where the rows are too few, or repeat too few settings, to test the law.
 
     Copies of a row count once, and rows count by weight: the effective number is (Σw)²/Σw² (Kish
-    (1965), Survey Sampling). With one residual degree of freedom the noise, and every interval, is
-    known to an order of magnitude only, and no residual can be compared with the others. Further
+    (1965), Survey Sampling). With one or two residual degrees of freedom the noise, and every
+    interval, is known to a factor of several only, and no residual can be compared with the others.
+    Further
     measurements at nearly the same settings estimate the noise, but do not test the law's form.
 
     Args:
@@ -70,7 +71,8 @@ def few_rows_findings(problem: Problem, chosen: int = 0) -> list[Diagnostic]:
     rows = len(distinct_rows(problem))
     help = "measure more, or fit a smaller law"
     if rows - count < MIN_TEST_DOF:
-        remaining = "1 row is" if rows > count else "no row is"
+        left = rows - count
+        remaining = f"{left} rows are" if left > 1 else "1 row is" if left else "no row is"
         copies = "" if rows == problem.rows else "different "
         message = f"{rows} {copies}rows, {count} parameters: {remaining} left to test the law"
         return [Diagnostic("F0102", message, "warning", help=help)]

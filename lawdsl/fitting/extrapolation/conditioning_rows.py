@@ -6,7 +6,7 @@ of each are kept, even in the logarithm of what varies along the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -40,6 +40,16 @@ class ConditioningRows:
     runs: tuple[int, ...] | None = None
     weights: Annotated[tuple[float, ...] | None, MAY_BE_ABSENT] = None
 
+    def arrays(self, names: Sequence[str]) -> tuple[Array, Array]:
+        """Variables, shape (variables, rows), and the output, shape (rows,).
+
+        Args:
+            names: the variables.
+        """
+        target = np.array(self.target, dtype=np.float64)
+        columns = np.array([self.columns[name] for name in names], dtype=np.float64)
+        return columns.reshape(len(names), len(target)), target
+
     @property
     def run_numbers(self) -> NDArray[np.int64] | None:
         """The number of each row's run, shape (rows,), where some run has several rows; else None."""
@@ -60,9 +70,11 @@ def rows_of_fit(
         runs: the number of each row's run, shape (rows,); None where they are unknown.
 
     Returns:
-        The rows; None where the output is not positive, so that its logarithm has no discrepancy.
+        The rows; None where the output or the law is not positive at some row, so that its logarithm
+        has no discrepancy.
     """
-    if not np.all(problem.target > 0):
+    predicted = problem.predictions(theta[None])[0]
+    if not np.all((problem.target > 0) & (predicted > 0) & np.isfinite(predicted)):
         return None
     weights = problem.weights
     if not problem.objective.row.quadratic:

@@ -48,11 +48,8 @@ class FittedSurface:
         of_logarithms: Callable[[Array, Array], Problem],
     ) -> FittedSurface:
         """A fitted law at the rows that its fit keeps; the arguments are as the attributes."""
-        columns = np.array([rows.columns[v.name] for v in variables], dtype=np.float64)
-        columns = columns.reshape(len(variables), len(rows.target))
-        return cls(
-            variables, columns, np.array(rows.target), rows.run_numbers, theta, of_logarithms
-        )
+        columns, target = rows.arrays([v.name for v in variables])
+        return cls(variables, columns, target, rows.run_numbers, theta, of_logarithms)
 
     @classmethod
     def of_prepared(

@@ -31,3 +31,12 @@ class Extrapolation:
     def widening(self) -> float:
         """What the rolled check multiplies the error of the law by, 1 or more."""
         return widening(self.rolled)
+
+    @property
+    def texts(self) -> list[str]:
+        """How far the fit may be used, and how it predicted its own largest runs."""
+        texts = [] if self.horizon is None else [self.horizon.text]
+        if self.rolled:
+            zs = ", ".join(f"{cut.z:.1f}" for cut in self.rolled)
+            texts.append(f"the largest runs, predicted from smaller ones, missed by z = {zs}")
+        return texts

@@ -130,10 +130,10 @@ def _cut_z(
             points.slopes(theta[None])[1][0]
         )
     )
-    predicted = points.predictions(theta[None])[0]
+    fitted, predicted = rows.predictions(theta[None])[0], points.predictions(theta[None])[0]
     determined &= predicted > 0
-    if not determined.any():
-        return None
+    if not (determined.any() and np.all(fitted > 0) and np.all(np.isfinite(fitted))):
+        return None  # a law that is not positive has no logarithm
     error = surface.law_error_of_rows(below, theta, amplitude).at(points, theta)
     missed = np.log(surface.target[above] / np.where(determined, predicted, 1.0)) - error.mean
     squares = (missed / error.further_run)[determined] ** 2

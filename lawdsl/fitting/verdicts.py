@@ -1,0 +1,62 @@
+"""Findings -> verdicts: one for each use of a fit, and one for all.
+
+A fit is used for its minimum, for the values of its parameters, or for predictions. Each use needs
+some of four subjects: whether the optimum was found, the rows determine the parameters, the
+residuals are noise, and predictions beyond the rows can be relied on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lawdsl.core.diagnostics import Diagnostic
+
+SUBJECTS: Mapping[str, tuple[str, ...]] = {
+    "optimum": ("F0104", "F0105", "F0106", "F0118"),
+    "parameters": ("F0101", "F0103", "F0114", "F0121", "F0122", "F0130"),
+    "residuals": ("F0102", "F0112", "F0113", "F0115", "F0116", "F0117", "F0119", "F0132"),
+    "prediction": ("F0126", "F0127", "F0131", "F0140", "F0141", "F0143", "F0144"),
+}
+"""What findings are about -> their codes. Findings about tables (D0101 and so on) concern the
+residuals."""
+
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "optimum": ("optimum",),
+    "parameters": ("optimum", "parameters", "residuals"),
+    "residuals": ("optimum", "residuals"),
+    "prediction": ("optimum", "residuals", "prediction"),
+}
+"""Use -> the subjects that it needs."""
+
+
+def subject(code: str) -> str:
+    """What a finding is about: a key of `SUBJECTS`."""
+    return next((name for name, codes in SUBJECTS.items() if code in codes), "residuals")
+
+
+def findings_for(use: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The findings that concern a use.
+
+    Args:
+        use: a key of `NEEDS`.
+        diagnostics: the findings of a fit.
+    """
+    return [d for d in diagnostics if subject(d.code) in NEEDS[use]]
+
+
+def overall_verdict(diagnostics: Iterable[Diagnostic]) -> str:
+    """The verdict for all uses: trusted without a finding, not trusted with an error."""
+    severities = {d.severity for d in diagnostics}
+    if not severities:
+        return "trusted"
+    return "not trusted" if "error" in severities else "caution"
+
+
+def verdict_for(use: str, diagnostics: Iterable[Diagnostic]) -> str:
+    """The verdict for one use, by the findings about what it needs.
+
+    Args:
+        use: a key of `NEEDS`.
+        diagnostics: the findings of a fit.
+    """
+    return overall_verdict(findings_for(use, diagnostics))
