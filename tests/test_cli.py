@@ -149,7 +149,7 @@ PRODUCT = "law product\nvariable x > 0\nparameter a, b > 0\nL = a*b*x\nrequire L
 def test_parameters_that_no_data_tell_apart_are_named_with_every_look_at_the_law(tmp_path: Path):
     (tmp_path / "product.law").write_text(PRODUCT, encoding="utf-8")
     (tmp_path / "runs.csv").write_text(
-        "x,L\n1,2.003\n2,4.127\n3,5.911\n4,8.046\n", encoding="utf-8"
+        "x,L\n1,2.003\n2,4.127\n3,5.911\n4,8.046\n5,9.97\n6,12.02\n", encoding="utf-8"
     )
     made = lawdsl("fit", "product.law", "runs.csv", "-o", "fit.json", cwd=tmp_path)
     assert made.returncode == 1 and made.stderr.count("F0114") == 1
