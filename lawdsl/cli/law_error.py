@@ -1,8 +1,13 @@
-"""The option --wrong: how wrong a law is beyond the fitted rows."""
+"""Options in per cent: how wrong a law is beyond the fitted rows, and how safe an answer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
+
+Command = Callable[..., Any]
 
 
 def _percentage(text: str) -> float:
@@ -14,10 +19,22 @@ def _percentage(text: str) -> float:
         raise click.BadParameter(f"{text!r} is not a percentage: write 2%, or 0.02") from None
 
 
-wrong = click.option(
+def percentage_option(name: str, help: str) -> Callable[[Command], Command]:
+    """An option whose value is `2%`, or `0.02`; None where it is not given.
+
+    Args:
+        name: the name of the option.
+        help: what it is.
+    """
+    return click.option(
+        name,
+        metavar="PERCENT",
+        callback=lambda _, __, text: None if text is None else _percentage(text),
+        help=help,
+    )
+
+
+wrong = percentage_option(
     "--wrong",
-    metavar="PERCENT",
-    callback=lambda _, __, text: None if text is None else _percentage(text),
-    help="Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is"
-    " right.",
+    "Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is right.",
 )

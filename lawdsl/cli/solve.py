@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lawdsl.cli.law_error import percentage_option
 from lawdsl.cli.options import (
     as_json,
     bindings,
@@ -41,6 +42,14 @@ MAX_COMBINATIONS = 10_000  # combinations of values
 )
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--seed", default=0, show_default=True, help="Of the starts and draws.")
+@percentage_option(
+    "--safe",
+    "Also the best choice whose constraints hold with this probability, 95%, were the laws wrong.",
+)
+@percentage_option(
+    "--wrong",
+    "Error of the laws per decade beyond the fitted rows, 2% by default; 0 for laws that are right.",
+)
 @table_option(
     "-o",
     "--output",
@@ -56,6 +65,8 @@ def solve(
     points: tuple[str, ...],
     level: float,
     seed: int,
+    safe: float | None,
+    wrong: float | None,
     output: str | None,
     curve: str | None,
     time_limit: float,
@@ -69,10 +80,15 @@ def solve(
     lawdsl solve dcpt.tradeoff general=G.json domain=D.json \\
         N=1.8 D=10Gtoken L0=2.8602 T=0.03
     lawdsl solve dcpt.tradeoff … T=0.01,0.02,0.03              an answer for each value
+    lawdsl solve dcpt.tradeoff … --safe 95%                    the constraints hold with 95 %
     lawdsl solve cmr.ratio_at ratio.alpha4=0.225 …             parameters as numbers, no fit
 
     NAME=FIT.json gives a fit, NAME=VALUE a given or a setting, with a unit or without.
     `cap=0.4` is for all labels, `"cap[web]=0.2"` for one. Exits with 1 where there is no answer.
+
+    An answer takes the laws as right, and often lies on a constraint: it then breaks it in half of
+    all cases. With --safe a second one keeps the constraints that involve fitted laws with that
+    probability, under the noise of the fits and laws that are wrong by 2 % per decade (--wrong).
     """
     from lawdsl.language import library
     from lawdsl.solving.solve import Asked
@@ -96,7 +112,15 @@ def solve(
     for row in rows:
         with cpu_limit(time_limit, "the answer", "fewer or narrower unknowns take less"):
             answers.append(
-                ready.answer(row, level=level, seed=seed, proofs=not many, compare=compared)
+                ready.answer(
+                    row,
+                    level=level,
+                    seed=seed,
+                    proofs=not many,
+                    compare=compared,
+                    discrepancy=wrong,
+                    safe=safe,
+                )
             )
     varying = [name for name, values in values_of.items() if len(values) > 1]
     written = _write_tables(parsed, answers, varying, output, curve)
@@ -114,7 +138,7 @@ def solve(
         for path in written:
             print_message(f"wrote {path}")
 
-    ok = all(answer.ok for answer in answers)
+    ok = all(answer.ok and (answer.safe is None or answer.safe.ok) for answer in answers)
     return finish("solve", result, diagnostics, ok=ok, as_json=as_json, show=printed)
 
 

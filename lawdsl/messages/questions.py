@@ -102,6 +102,25 @@ ANSWERS: dict[str, Message] = {
         "mixing.m4 in place of mixing.powers. Whether it predicts what the question is about, such "
         "as the general loss and not the loss on the domain, only its user knows.",
     ),
+    "F0515": Message(
+        "a safe answer to a question without a fitted law in its constraints",
+        "`--safe 0.95` asks for a choice whose constraints with fitted laws hold with that probability. "
+        "Where fitted laws are in the goal alone, or in no constraint, every answer keeps its "
+        "constraints for certain.",
+    ),
+    "F0516": Message(
+        "a safe answer that is not computed",
+        "Safe answers need fits that keep their rows and the errors of their parameters, and a question "
+        "with one unknown, or whose equations, which have no fitted law, leave one. A fit has no rows "
+        "where a measured value is not positive, and in older files: `--wrong 0` takes its law as right, "
+        "and counts noise alone. A fitted law in an equation holds with probability 0 at any choice: "
+        "write it as an inequality.",
+    ),
+    "F0517": Message(
+        "a probability of a safe answer outside its limits",
+        "`--safe 0.95`, in Python `safe=0.95`, is the probability with which the constraints hold: "
+        "from 0.5 to 0.9999.",
+    ),
     "F0570": Message(
         "several choices that are equally good",
         "Searches ended at different choices of the unknowns with the same value of the goal, so which "

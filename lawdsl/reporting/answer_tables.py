@@ -28,6 +28,9 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
     goal = goal_of(answers)
     for text in (*names, *goal):
         headers += _with_ends(text)
+    safe = any(answer.safe for answer in answers)
+    if safe:
+        headers += [*(f"{name} safe" for name in names), "probability"]
     headers.append("where")
     rows = []
     for answer in answers:
@@ -40,9 +43,19 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
             row += (
                 _value_and_ends(answer.goal.value, answer.goal.ends) if answer.goal else [None] * 3
             )
+        if safe:
+            row += _safe_values(answer, names)
         row.append(answer.where or answer.status)
         rows.append(row)
     return headers, rows
+
+
+def _safe_values(answer: Answer, names: Sequence[str]) -> list[float | None]:
+    """The unknowns of the safe answer, empty where no choice is safe, and its probability."""
+    if answer.safe is None:
+        return [None] * (len(names) + 1)
+    unknowns = answer.safe.unknowns if answer.safe.ok else {}
+    return [*(unknowns.get(name) for name in names), answer.safe.probability]
 
 
 def by_label(question: Question) -> bool:

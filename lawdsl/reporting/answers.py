@@ -64,8 +64,10 @@ def show_answer(question: Question, answer: Answer, out: Console, *, details: bo
         for line in answer.proof:
             out.print(Text(f"  {line}"), soft_wrap=True)
         _show_relaxations(answer, out)
+        _show_safe(answer, out)
         return
     _show_unknowns(answer, out)
+    _show_safe(answer, out)
     if not details:
         return
     _show_why(answer, out)
@@ -124,6 +126,41 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
     for u in answer.unknowns:
         if u.formula is not None:
             out.print(Text(f"{u.name} = {u.formula}"), soft_wrap=True)
+
+
+def _show_safe(answer: Answer, out: Console) -> None:
+    """The safe answer, what it costs, and how probable it is that the other keeps the constraints."""
+    safe = answer.safe
+    if safe is None:
+        return
+    choice = ", ".join(f"{n} = {number_text(v)}" for n, v in safe.unknowns.items())
+    level = f"{100 * safe.level:g} %"
+    wrong = f"laws wrong by {100 * safe.discrepancy:g} % per decade"
+    under = f"noise and {wrong}" if safe.discrepancy else "noise alone"
+    if not safe.ok:
+        line = f"no choice is safe at {level}: the largest probability is {_probability(safe.probability)}"
+        lines = [line + (f", at {choice}" if choice else "")]
+    else:
+        lines = [f"safe at {level}: {choice}"]
+        if safe.cost is not None and answer.goal is not None:
+            verb = "costs" if safe.cost >= 0 else "gains"
+            lines[0] += f"; {verb} {number_text(abs(safe.cost))} of {answer.goal.text}"
+        lines.append(
+            f"  {' and '.join(safe.constraints)}: with probability {_probability(safe.probability)}, "
+            f"under {under}"
+        )
+    if safe.point_probability is not None:
+        lines.append(f"  the answer above: with probability {_probability(safe.point_probability)}")
+    if safe.ok:
+        lines.append(f"  the best of {safe.evaluations:,} choices, verified; not certified")
+    out.print()
+    for line in lines:
+        out.print(Text(line, style="bold" if line is lines[0] else ""), soft_wrap=True)
+
+
+def _probability(value: float) -> str:
+    """A probability in three digits; only one that is 1 is shown as 1."""
+    return "above 0.999" if 0.999 < value < 1 else f"{value:.3g}"
 
 
 def _ends(ends: Ends | None) -> str:
@@ -285,7 +322,8 @@ def show_answers(
     headers = [*varying]
     for name in (*names, *(g if len(g) <= MAX_GOAL_CHARACTERS else "goal" for g in goal)):
         headers += [name, percent]
-    headers.append("where")
+    safe_names = names if any(a.safe for a in answers) else []
+    headers += [f"safe {name}" for name in safe_names] + ["where"]
     rows = [_answer_row(answer, varying, names, goal=bool(goal)) for answer in answers]
     _show_table(headers, rows, out)
 
@@ -297,6 +335,9 @@ def _answer_row(
     by_name = {u.name: u for u in answer.unknowns}
     for estimate in (*(by_name.get(name) for name in names), *([answer.goal] if goal else [])):
         row += [number_text(estimate.value), _ends(estimate.ends)] if estimate else ["", ""]
+    if answer.safe is not None:
+        unknowns = answer.safe.unknowns if answer.safe.ok else {}
+        row += [number_text(unknowns[n]) if n in unknowns else "none" for n in names]
     return [*row, answer.where or NO_ANSWER.get(answer.status, answer.status)]
 
 

@@ -205,6 +205,53 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class SafeAnswer:
+    """The best choice whose constraints with fitted laws hold with a probability.
+
+    It is found on a refined grid and verified, and it is not certified that none is better.
+
+    Attributes:
+        level: the probability that was asked for, 0.95 for 95 %.
+        discrepancy: the error of the laws per decade, 0.02 for 2 %.
+        status: answered, or infeasible: no choice is that safe.
+        constraints: those with fitted laws, as they are written.
+        probability: at least so large is the probability that all of them hold; where no choice is
+            safe, the largest that any choice has.
+        point_probability: that at the answer of the fitted laws; None where there is none.
+        unknowns: name -> value; where no choice is safe, those of the largest probability.
+        goal: by the fitted laws; None where no choice is safe.
+        cost: how much worse in the goal than the answer of the fitted laws.
+        each: constraint -> the probability that it holds.
+        evaluations: how many choices were looked at.
+    """
+
+    level: float
+    discrepancy: float
+    status: str
+    constraints: tuple[str, ...]
+    probability: float
+    point_probability: float | None
+    evaluations: int
+    unknowns: Mapping[str, float] = field(default_factory=dict)
+    goal: float | None = None
+    cost: float | None = None
+    each: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether some choice is safe."""
+        return self.status == "answered"
+
+    def __getitem__(self, name: str) -> float:
+        """The value of an unknown.
+
+        Raises:
+            KeyError: there is no unknown of that name.
+        """
+        return self.unknowns[name]
+
+
+@dataclass(frozen=True)
 class Answer:
     """The answer to a question.
 
@@ -230,6 +277,7 @@ class Answer:
         response: the goal and the constraints along the unknown, where there is one.
         compared: other points beside the answer.
         alternatives: other choices of equal goal that were found; there may be more.
+        safe: the safe answer, where it was asked for.
         level: the level of the intervals.
         diagnostics: the warnings.
     """
@@ -255,6 +303,7 @@ class Answer:
     level: float = 0.95
     diagnostics: tuple[Diagnostic, ...] = field(default=(), repr=False)
     alternatives: tuple[Mapping[str, float], ...] = ()
+    safe: SafeAnswer | None = None
 
     @property
     def ok(self) -> bool:

@@ -13,7 +13,8 @@ import sympy as sp
 from lawdsl.compiling.interval_evaluation import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.fitting.options import check_level, check_seed
+from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
+from lawdsl.fitting.options import check_amplitude, check_level, check_seed
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits, load_fit
 from lawdsl.language import library
@@ -28,6 +29,7 @@ from lawdsl.solving.inputs import (
     symbol_values,
     violated_constant_constraints,
 )
+from lawdsl.solving.law_error.prepare import LawErrors, check_safe
 from lawdsl.solving.nlp.solver import NlpSolver
 from lawdsl.solving.result import Answer, Relaxation
 from lawdsl.solving.univariate.separable import SeparableSolver, separate
@@ -56,9 +58,9 @@ class Asked:
                 message = f"`{question.name}` uses no fit `{name}`"
                 help = f"it uses {', '.join(question.uses)}"
                 raise LawdslError(Diagnostic("F0501", message, help=help))
-        self.formulated: FormulatedQuestion = formulate(
-            question, {use: _loaded_fit(fit) for use, fit in fits.items()}
-        )
+        loaded = {use: _loaded_fit(fit) for use, fit in fits.items()}
+        self.formulated: FormulatedQuestion = formulate(question, loaded)
+        self._law_errors = LawErrors(question, loaded)
         self._solvers: dict[
             frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver
         ] = {}
@@ -74,6 +76,8 @@ class Asked:
         seed: int = 0,
         proofs: bool = True,
         compare: Sequence[Mapping[str, float]] = (),
+        discrepancy: float | None = None,
+        safe: float | None = None,
         **named: Any,
     ) -> Answer:
         """Answer the question for values of the givens.
@@ -85,6 +89,10 @@ class Asked:
             proofs: whether to search for bounds of laws that keep an answer at an end, and prove
                 that they do, which may take a second.
             compare: further choices of the unknowns that are compared with the answer.
+            discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws that are right.
+                By default 0.02.
+            safe: a probability, 0.95 for 95 %, with which the constraints that involve fitted laws
+                hold at a further answer, `Answer.safe`, under noise and the error of the laws.
             named: more values, N=1.8.
 
         Returns:
@@ -92,10 +100,15 @@ class Asked:
 
         Raises:
             LawdslError: a value that is missing, has an unknown name, or is outside its domain; a
-                level outside (0, 1) or a negative seed.
+                level outside (0, 1), a negative seed, a discrepancy outside 0 to 1 (F0133), or a
+                safe answer that this question cannot have (F0515, F0516, F0517).
         """
         check_level(level)
         check_seed(seed)
+        if discrepancy is not None:
+            check_amplitude(discrepancy)
+        if safe is not None:
+            check_safe(safe)
         inputs = {**(values or {}), **named}
         values_of_all = symbol_values(self.formulated, inputs)
         solver = self._solver_for(values_of_all)
@@ -119,7 +132,13 @@ class Asked:
         points = [
             compare_choice(self.formulated, answer, point, values_of_all) for point in compare
         ]
-        return replace(answer, compared=tuple(points))
+        answer = replace(answer, compared=tuple(points))
+        if safe is not None:
+            problem = solver.problem if isinstance(solver, UnivariateSolver) else None
+            amplitude = DEFAULT_AMPLITUDE if discrepancy is None else float(discrepancy)
+            at = self._law_errors.safe(answer, problem, values_of_all, safe, amplitude)
+            answer = replace(answer, safe=at)
+        return answer
 
     def _solver_for(
         self, values: Mapping[sp.Symbol, float]
@@ -171,11 +190,19 @@ def _is_certainly_violated(
     return sign == -1 or (sign == 1 and condition.equality) or (sign == 0 and condition.strict)
 
 
-def solve(question: str | Path | Question, /, **given: Any) -> Answer:
+def solve(
+    question: str | Path | Question,
+    /,
+    *,
+    discrepancy: float | None = None,
+    safe: float | None = None,
+    **given: Any,
+) -> Answer:
     """Answer a question.
 
     Args:
         question: its name, the path of its file, or as it was parsed.
+        discrepancy, safe: as `Asked.answer` takes them.
         given: for each use of the question a fit, its path, or its law's parameters; for each
             given a number in its unit.
 
@@ -188,7 +215,7 @@ def solve(question: str | Path | Question, /, **given: Any) -> Answer:
     if not isinstance(question, Question):
         question, _ = library.question(str(question))
     fits = {name: given.pop(name) for name in question.uses if name in given}
-    return Asked(question, **fits).answer(given)
+    return Asked(question, **fits).answer(given, discrepancy=discrepancy, safe=safe)
 
 
 def choose_solver(

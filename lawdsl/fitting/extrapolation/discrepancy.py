@@ -174,6 +174,28 @@ class Discrepancy:
         of_parameters = np.einsum("ij,jk,ik->i", changes, covariance, changes)
         return mean, np.maximum(variance, 0.0) + of_parameters
 
+    def jointly(self, z: Array, jacobian: Array) -> tuple[Array, Array]:
+        """The joint distribution of the error of the law at points.
+
+        Args:
+            z: their coordinates, shape (points, axes).
+            jacobian: of the logarithm of the law there, shape (points, p).
+
+        Returns:
+            The mean, shape (points,), and the covariance, shape (points, points).
+        """
+        covariance = self._covariance_of_changes
+        estimate = covariance @ (self._changes.T @ self._residuals)
+        changes = jacobian @ self.rows.directions
+        mean, joint = changes @ estimate, np.zeros((len(z), len(z)))
+        if self.amplitude:
+            cross = self.amplitude**2 * kernel(self.rows.z, z)
+            whitened = solve_triangular(self._root, cross, lower=True, check_finite=False)
+            joint = self.amplitude**2 * kernel(z, z) - whitened.T @ whitened
+            mean += (self._residuals - self._changes @ estimate) @ whitened
+            changes = changes - whitened.T @ self._changes
+        return mean, joint + changes @ covariance @ changes.T
+
     def from_parameters(self, jacobian: Array) -> Array:
         """The variance at points that the noise of the rows leaves, were the law right.
 

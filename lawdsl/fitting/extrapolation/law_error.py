@@ -107,6 +107,20 @@ class LawErrorModel:
         law = np.sqrt(np.maximum(variance - by_noise, 0.0))
         return LawError(mean, np.sqrt(np.minimum(by_noise, variance)), law, self.discrepancy.levels)
 
+    def jointly(self, problem: Problem, theta: Array) -> tuple[Array, Array]:
+        """The joint distribution of the error of the law at points.
+
+        Args:
+            problem: the law at the points, with residuals of logarithms.
+            theta: the parameters of the fit, shape (parameters,).
+
+        Returns:
+            The mean, shape (points,), and the covariance, shape (points, points).
+        """
+        _, jacobian = log_residuals(problem, theta)
+        z = coordinates(self.axes, self.names, problem.columns)
+        return self.discrepancy.jointly(z, jacobian)
+
 
 def log_residuals(problem: Problem, theta: Array) -> tuple[Array, Array]:
     """Residuals of logarithms, and their Jacobian by the logarithms of the parameters.

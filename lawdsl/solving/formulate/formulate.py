@@ -27,6 +27,7 @@ from lawdsl.law.quantities import Quantity, unit_text
 from lawdsl.solving.formulate.problem import (
     AlgebraicConstraint,
     FormulatedQuestion,
+    LawCall,
     LawInput,
     Relation,
     Unknown,
@@ -34,12 +35,15 @@ from lawdsl.solving.formulate.problem import (
 from lawdsl.solving.formulate.sources import FitSource, fit_sources, unit_factor
 
 
-def formulate(question: Question, fits: Mapping[str, object]) -> FormulatedQuestion:
+def formulate(
+    question: Question, fits: Mapping[str, object], *, calls_as_symbols: bool = False
+) -> FormulatedQuestion:
     """Turn a question about fits into a minimisation problem in algebra.
 
     Args:
         question: as declared.
         fits: use -> a `Fit`, `Fits`, or parameter -> value of the law that the question names.
+        calls_as_symbols: whether a symbol stands for each law at values; `law_calls` are these.
 
     Returns:
         The problem: minimise goal(x; s) subject to margin_k(x; s) >= 0 or = 0, where x are the
@@ -49,7 +53,9 @@ def formulate(question: Question, fits: Mapping[str, object]) -> FormulatedQuest
         LawdslError: a fit that is missing, is of a law that does not match, or has other labels.
     """
     sources = fit_sources(question, fits)
-    return _Formulation(question, sources.labels, sources.sources).formulated()
+    formulation = _Formulation(question, sources.labels, sources.sources)
+    formulation.calls_as_symbols = calls_as_symbols
+    return formulation.formulated()
 
 
 @dataclass
@@ -77,6 +83,8 @@ class _Formulation:
         self.law_values: dict[str, sp.Expr] = {}
         self.expanded: set[str] = set()  # laws at values
         self.law_inputs: list[LawInput] = []
+        self.law_calls: list[LawCall] = []
+        self.calls_as_symbols = False
         self.domains: dict[sp.Expr, AlgebraicConstraint] = {}
         for symbol in question.symbols.values():
             for text, _ in self._elements_with_labels(symbol):
@@ -110,6 +118,7 @@ class _Formulation:
                 self._default_values(),
                 self.sources,
                 tuple(self.law_inputs),
+                tuple(self.law_calls),
             )
 
     def _elements_with_labels(self, symbol: Symbol) -> Iterator[tuple[str, dict[str, str]]]:
@@ -267,7 +276,13 @@ class _Formulation:
         for quantity in source.law.variables:
             if quantity.symbol in substitution:
                 self._domain(source, quantity, substitution, arguments)
-        return source.expression(substitution)
+        if not self.calls_as_symbols:
+            return source.expression(substitution)
+        # a dummy, whose name no symbol of the question can have
+        symbol = sp.Dummy(f"{value.use}{len(self.law_calls)}", real=True)
+        called_at = tuple(substitution[q.symbol] for q in source.law.variables)
+        self.law_calls.append(LawCall(symbol, source, called_at))
+        return symbol
 
     def _source(self, use: str, labels: tuple[str, ...]) -> FitSource:
         """The fit of some labels."""

@@ -78,6 +78,21 @@ class LawInput:
 
 
 @dataclass(frozen=True)
+class LawCall:
+    """A fitted law at values.
+
+    Attributes:
+        symbol: that which stands for its value.
+        source: the fit.
+        arguments: the law's variables, in its order and units.
+    """
+
+    symbol: sp.Symbol
+    source: FitSource
+    arguments: tuple[sp.Expr, ...]
+
+
+@dataclass(frozen=True)
 class FormulatedQuestion:
     """A question about fitted laws.
 
@@ -92,6 +107,7 @@ class FormulatedQuestion:
         default_values: symbol -> value of settings and fitted parameters.
         sources: the fits, one a label where those have fits of their own.
         law_inputs: the variables of the laws, each with its expression.
+        law_calls: the laws at values, where symbols stand for these; else none.
     """
 
     question: Question
@@ -105,6 +121,7 @@ class FormulatedQuestion:
     default_values: Mapping[sp.Symbol, float]
     sources: tuple[FitSource, ...]
     law_inputs: tuple[LawInput, ...] = field(repr=False)
+    law_calls: tuple[LawCall, ...] = field(default=(), repr=False)
 
     @property
     def names(self) -> dict[str, sp.Symbol]:

@@ -1,0 +1,1 @@
+"""Answers under noise and the error of the laws: their intervals, their regret, safe answers."""

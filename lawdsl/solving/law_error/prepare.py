@@ -1,0 +1,126 @@
+"""Question + fits + values -> choices whose outcome is known under the error of the laws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.extrapolation.law_error import LawErrorModel
+from lawdsl.fitting.result import Fit
+from lawdsl.language.questions import Question
+from lawdsl.law.law import Law
+from lawdsl.solving.formulate.elimination import ReducedProblem
+from lawdsl.solving.formulate.formulate import formulate
+from lawdsl.solving.formulate.problem import FormulatedQuestion
+from lawdsl.solving.law_error.choices import Choices
+from lawdsl.solving.law_error.law_values import LawValues, NoLawError
+from lawdsl.solving.law_error.safe import safe_answer
+from lawdsl.solving.result import Answer, SafeAnswer
+
+SAFE_LEVELS = (0.5, 0.9999)
+
+
+class LawErrors:
+    """The error of the laws of a question, prepared once for many values of its givens.
+
+    Args:
+        question: as declared.
+        fits: use -> fit, or parameter -> value.
+    """
+
+    def __init__(self, question: Question, fits: Mapping[str, object]) -> None:
+        self._question, self._fits = question, fits
+        self._models: list[tuple[Fit, float, LawErrorModel]] = []
+
+    @cached_property
+    def formulated(self) -> FormulatedQuestion:
+        """The question, with symbols for its laws at values."""
+        return formulate(self._question, self._fits, calls_as_symbols=True)
+
+    def choices(
+        self,
+        problem: ReducedProblem | None,
+        values: Mapping[sp.Symbol, float],
+        amplitude: float,
+    ) -> Choices:
+        """The question at given values.
+
+        Args:
+            problem: the question after elimination; None where it has several unknowns.
+            values: symbol -> value, of all symbols but the unknowns.
+            amplitude: standard deviation of log L per decade.
+
+        Raises:
+            NoLawError: the error of the laws is not known, or the question has several unknowns.
+        """
+        formulated = self.formulated
+        if problem is None:
+            raise NoLawError("it has several unknowns")
+        if sum(c.equality for c in formulated.conditions) > len(problem.follow):
+            raise NoLawError("an equation fixes its unknown")
+        laws = LawValues.of(formulated, amplitude, partial(self._model, amplitude))
+        return Choices(formulated, problem, values, laws)
+
+    def _model(
+        self, amplitude: float, fit: Fit, law: Law, theta: NDArray[np.float64]
+    ) -> LawErrorModel:
+        """The error of a law, conditioned on the rows of its fit once."""
+        for known, size, model in self._models:
+            if known is fit and size == amplitude:
+                return model
+        with np.errstate(all="ignore"):  # the law may have no value at a row
+            model = fit.fitted_surface(law, theta).law_error(amplitude)
+        self._models.append((fit, amplitude, model))
+        return model
+
+    def safe(
+        self,
+        answer: Answer,
+        problem: ReducedProblem | None,
+        values: Mapping[sp.Symbol, float],
+        level: float,
+        amplitude: float,
+    ) -> SafeAnswer:
+        """The best choice whose constraints with fitted laws hold with a probability.
+
+        Args:
+            answer: that of the fitted laws.
+            problem: the question after elimination; None where it has several unknowns.
+            values: symbol -> value, of all symbols but the unknowns.
+            level: the probability, 0.95 for 95 %.
+            amplitude: standard deviation of log L per decade; 0 for laws that are right.
+
+        Raises:
+            LawdslError: no constraint has a fitted law (F0515), or the errors of the laws are not
+                known or not computed for this question (F0516).
+        """
+        calls = {call.symbol for call in self.formulated.law_calls}
+        name = self._question.name
+        if not any(c.margin.free_symbols & calls for c in self.formulated.conditions):
+            message = f"no constraint of `{name}` involves a fitted law: every answer is safe"
+            help = "leave --safe out; the interval says how uncertain the goal is"
+            raise LawdslError(Diagnostic("F0515", message, help=help))
+        try:
+            return safe_answer(self.choices(problem, values, amplitude), answer, level)
+        except NoLawError as error:
+            message = f"`{name}` has no safe answer: {error}"
+            help = "give fits that keep their rows; for noise alone add --wrong 0"
+            raise LawdslError(Diagnostic("F0516", message, help=help)) from None
+
+
+def check_safe(level: object) -> None:
+    """Refuse a probability outside its limits.
+
+    Raises:
+        LawdslError: not a number from 0.5 to 0.9999; F0517.
+    """
+    number = isinstance(level, (int, float)) and not isinstance(level, bool)
+    if not (number and SAFE_LEVELS[0] <= float(level) <= SAFE_LEVELS[1]):  # type: ignore[arg-type]
+        message = f"`{level}` is not a probability of a safe answer"
+        help = "give a number from 0.5 to 0.9999, such as 0.95"
+        raise LawdslError(Diagnostic("F0517", message, help=help))
