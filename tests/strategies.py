@@ -149,6 +149,7 @@ statements = st.one_of(
     st.builds(tree.Subject, several(relations), st.none() | texts),
     st.builds(tree.StartGrid, several(small), several(st.none() | small, most=5)),
     several(st.tuples(named, small)).map(tree.StartPoint),
+    st.builds(tree.PriorNode, plain_names.map(tree.Name), small, small),
     st.builds(
         tree.StepNode,
         paths,

@@ -97,7 +97,7 @@ def test_the_keys_of_the_file_are_stable(fit: lawdsl.Fit):
             "metrics",
         ),
         *("agreement", "optimality", "converged", "stopped", "diagnostics", "claims", "data"),
-        *("law", "seed", "spread", "rows", "extrapolation"),
+        *("law", "seed", "spread", "rows", "extrapolation", "priors"),
     ]
     assert list(made["parameters"]["E"]) == ["value", "at_bound", "identified"]
     assert list(made["intervals"]) == [
@@ -110,6 +110,7 @@ def test_the_keys_of_the_file_are_stable(fit: lawdsl.Fit):
     ]
     assert list(made["law"]) == [
         *("name", "digest", "texts", "settings", "dropped", "added", "held", "instance"),
+        "priors",
     ]
 
 

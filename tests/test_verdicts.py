@@ -70,6 +70,7 @@ def test_each_finding_of_a_fit_has_one_subject():
         ("F0116", {"parameters", "residuals", "prediction"}),
         ("D0114", {"parameters", "residuals", "prediction"}),
         ("F0140", {"prediction"}),
+        ("F0137", {"parameters", "prediction"}),
     ],
 )
 def test_a_finding_harms_the_uses_that_need_its_subject(code: str, harmed: set[str]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from lawdsl.cli.options import (
     fit_options,
     numbers,
     print_message,
+    priors,
     quiet,
     time_limit,
 )
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     "seed",
 )
 @time_limit(3600.0, "the fit")
+@priors
 @changes
 @quiet
 @as_json
@@ -58,6 +61,7 @@ def fit(
     output: str | None,
     options: Mapping[str, Any],
     start: tuple[str, ...],
+    priors: tuple[str, ...],
     time_limit: float,
     changes: LawChanges,
     quiet: bool,
@@ -82,7 +86,7 @@ def fit(
     if output and not Path(output).resolve().parent.is_dir():
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
-    read = changes.apply(load(law))
+    read = replace(changes, priors=priors).apply(load(law))
     labels_known = not (as_json or read.indexed)  # of index sets, only a table says the labels
     earlier = findings(read, freedom(read), "error") if labels_known else []
     print_diagnostics(earlier)  # before a search for values that mean nothing

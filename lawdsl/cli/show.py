@@ -54,6 +54,7 @@ def show(
         "domains": {q.name: q.domain for q in quantities},
         "derivatives": {q.name: text(shown_law.derivative(q.name)) for q in quantities},
         "symmetries": [symmetry.to_json() for symmetry in unidentifiable.symmetries],
+        "priors": [prior.text for prior in shown_law.declarations.priors.values()],
         "digest": shown_law.digest,
     }
 

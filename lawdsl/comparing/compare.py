@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from lawdsl.comparing.result import Comparison, Comparisons
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
-from lawdsl.fitting.fit import in_one_step
+from lawdsl.fitting.fit import in_one_step, without_priors
 from lawdsl.fitting.options import MOST_STARTS, FitOptions, check_amplitude, is_whole
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
@@ -153,8 +154,16 @@ def compare_with(
     changed = _with_determined([with_settings_of(law, rows) for law in changed], changes)
     _check_starts(options.starts)
     objective = _common_objective(changed, options.objective, options.delta)
-    compare_rows = compare_many if any(law.indexed for law in changed) else compare_one
-    return compare_rows(changed, rows, objective, protocols, options)
+    changed, warnings = without_priors(changed, "comparisons")
+    if any(law.indexed for law in changed):
+        by_label = compare_many(changed, rows, objective, protocols, options)
+        parts = {
+            label: replace(part, diagnostics=(*warnings, *part.diagnostics))
+            for label, part in by_label.parts.items()
+        }
+        return replace(by_label, parts=parts)
+    compared = compare_one(changed, rows, objective, protocols, options)
+    return replace(compared, diagnostics=(*warnings, *compared.diagnostics))
 
 
 def _load_laws(laws: Law | str | Path | Sequence[Law | str | Path]) -> list[Law]:

@@ -30,7 +30,7 @@ from lawdsl.data.table import Table
 from lawdsl.designing.groups import ErrorOfRows, Rows, group_errors, sample_groups
 from lawdsl.designing.result import MIXTURE_COLUMN, one_line
 from lawdsl.fitting.diagnostics.diagnose import insufficient_data_errors
-from lawdsl.fitting.fit import in_one_step
+from lawdsl.fitting.fit import in_one_step, without_priors
 from lawdsl.fitting.fit_by_label import label_groups
 from lawdsl.fitting.options import FitOptions, check_seed
 from lawdsl.fitting.preparation.build_problem import problem_of
@@ -157,6 +157,7 @@ def select(
     runs = read_table(table)
     law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
     chosen_objective = in_one_step(law, objective, delta)
+    (law,), unused = without_priors([law], "choices of mixtures")
     options = FitOptions(
         starts=starts,
         objective=objective,
@@ -207,7 +208,7 @@ def select(
             f"{law.name} is best fitted to, seed {seed}",
             _error_summary(law.output, len(names), errors, everything),
         ),
-        warnings=(*warnings, *failed),
+        warnings=(*unused, *warnings, *failed),
     )
 
 

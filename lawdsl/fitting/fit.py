@@ -39,6 +39,7 @@ def fit(
     without: str | Sequence[str] = (),
     fix: Mapping[str, float] | None = None,
     tie: Mapping[str, str] | None = None,
+    priors: str | Sequence[str] = (),
     weights: str | Array | None = None,
     run: str | Sequence[str] = (),
     drop_bad: bool = False,
@@ -69,6 +70,9 @@ def fit(
         without: one bound of the law to leave out, `"C > C0"`, or several.
         fix: parameter -> value at which it is held, inside its domain.
         tie: parameter -> formula of others that it is held at, {"beta": "alpha"}.
+        priors: what is known of a parameter beforehand, `"log(alpha) = log(0.35) ± 0.35"`, or several:
+            independent Gaussians, each of one standard deviation, in place of the law's own of that
+            parameter; `"none"` removes the law's own.
         weights: the column that says how many rows a row stands for, or an array of that, shape
             (rows of the table,); rows of weight 0 are left out.
         run: the column whose values tell which training run a row comes from, or several.
@@ -99,7 +103,7 @@ def fit(
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    changes = LawChanges.of(settings=settings, without=without, fix=fix, tie=tie)
+    changes = LawChanges.of(settings=settings, without=without, fix=fix, tie=tie, priors=priors)
     law = changes.apply(law if isinstance(law, Law) else load(law))
     check_seed(seed)
     options = FitOptions(
@@ -143,6 +147,22 @@ def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
     law = with_settings_of(law, rows)
     fit_rows = fit_many if law.indexed else fit_one
     return fit_rows(law, rows, chosen, options)
+
+
+def without_priors(laws: Sequence[Law], what: str) -> tuple[list[Law], list[Diagnostic]]:
+    """Laws for fits that use no priors, with a warning (F0138) if any states some.
+
+    Args:
+        laws: the laws.
+        what: the fits, for the message: "comparisons".
+    """
+    names = dict.fromkeys(law.name for law in laws if law.declarations.priors)
+    if not names:
+        return list(laws), []
+    message = f"{what} do not use priors: those of {', '.join(names)} are left out"
+    help = "`lawdsl fit` uses them"
+    warning = Diagnostic("F0138", message, "warning", help=help)
+    return [law.with_priors(["none"]) if law.name in names else law for law in laws], [warning]
 
 
 def in_one_step(law: Law, objective: str | None, delta: float | None) -> Objective:

@@ -16,6 +16,7 @@ from lawdsl.fitting.result_parts import (
     Certificate,
     FittedData,
     FittedLaw,
+    FittedPriors,
     Held,
     Intervals,
     Metrics,
@@ -50,6 +51,7 @@ class FitRecord(StoredRecord):
             parameter that was chosen first. None where it is not known: no residual degrees of
             freedom, two steps without a bootstrap, more than 100 parameters, a file of a version
             without covariances.
+        priors: the priors that were declared, and what they have done; None for a fit without.
         rows: the rows that predictions with a discrepancy are conditioned on. None where the output
             is not positive, and in a file of a version without them.
         extrapolation: how far beyond the rows the fit may be used. None without `rows` or `spread`,
@@ -73,6 +75,9 @@ class FitRecord(StoredRecord):
     intervals: Intervals = field(default=Intervals("delta", 0.95, "rows", {}, {}), repr=False)
     spread: Spread | None = field(default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)})
     rows: ConditioningRows | None = field(
+        default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)}
+    )
+    priors: FittedPriors | None = field(
         default=None, repr=False, metadata={"stored": (MAY_BE_ABSENT,)}
     )
 

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.binding import Runs, bind
+from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.read import Table
-from lawdsl.data.trends.inflection import inflections
-from lawdsl.data.trends.result import Inflection
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
 from lawdsl.fitting.diagnostics.design import design_findings
@@ -29,7 +25,7 @@ from lawdsl.fitting.diagnostics.precision import (
     weak_parameter_findings,
 )
 from lawdsl.fitting.diagnostics.residual_findings import residual_findings
-from lawdsl.fitting.diagnostics.residuals import are_mostly_copies, weight_copies_as_one
+from lawdsl.fitting.diagnostics.residuals import weight_copies_as_one
 from lawdsl.fitting.diagnostics.robust_fit import (
     extreme_measurements,
     influential_row_findings,
@@ -41,16 +37,19 @@ from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows, row
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
 from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
+from lawdsl.fitting.fit_task import FitTask, bind_columns, fit_task
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
 from lawdsl.fitting.fixed_parameters import fixed_values
 from lawdsl.fitting.intervals.compute_intervals import IntervalEstimate
 from lawdsl.fitting.intervals.compute_intervals import intervals as intervals_of
-from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.options import AUTO, FitOptions
-from lawdsl.fitting.preparation.build_problem import is_large
-from lawdsl.fitting.preparation.parameter_choice import choice_criterion
-from lawdsl.fitting.preparation.prepare import prepare, unidentifiable_directions
-from lawdsl.fitting.prepared_law import PreparedLaw
+from lawdsl.fitting.preparation.prepare import unidentifiable_directions
+from lawdsl.fitting.prior_effects import (
+    fitted_priors,
+    prior_findings,
+    remaining_symmetries,
+    without_inflation,
+)
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import (
@@ -60,20 +59,16 @@ from lawdsl.fitting.result_parts import (
     Intervals,
     Parameter,
 )
-from lawdsl.fitting.solvers.multistart import MAX_SEARCH_ROWS, Optimum, optimum
-from lawdsl.fitting.solvers.starts import chosen_starts
+from lawdsl.fitting.solvers.multistart import Optimum, optimum
 from lawdsl.fitting.storage import fitted_law
-from lawdsl.fitting.transforms import to_parameters
 from lawdsl.fitting.verdicts import overall_verdict
-from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law
-from lawdsl.proof.identifiability import Freedom, findings, freedom
+from lawdsl.proof.identifiability import Freedom, findings
 
 Array = NDArray[np.float64]
 
 CLAIM_REFITS = 3  # of fits, each with further bounds, to keep all claims
-OTHER_POINTS = 3  # at which identifiability is tested too: a fit may end at a special one
 
 
 def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -> Fit:
@@ -88,125 +83,21 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    runs = _bind_columns(law, table, objective, options)
-    task = _prepare(law, table, runs, objective, options)
+    runs = bind_columns(law, table, objective, options)
+    task = fit_task(law, table, runs, objective, options)
     # a bound that keeps one claim may break another, so the new fit is checked again
     for further in reversed(range(CLAIM_REFITS)):
-        fit = _with_certificates(task, _solve_and_diagnose(task))
+        fit, solved = _solve_and_diagnose(task)
+        fit = _with_certificates(task, fit)
         bounded = None
         if options.enforce and further:
             bounded = with_enforced_bounds(task.law, fit.claims)
         if bounded is None:
             break
         task = task.with_law(bounded)
-    fit = _with_extrapolation(task, fit)
+    fit = _with_extrapolation(solved, fit)
     failures = claim_failure_findings(task.law, fit.claims)
     return replace(fit, diagnostics=(*fit.diagnostics, *failures))
-
-
-def _bind_columns(law: Law, table: Table, objective: Objective, options: FitOptions) -> Runs:
-    """The columns of a table that the law takes."""
-    runs = bind(
-        law,
-        table,
-        options.columns,
-        where=options.where,
-        drop_bad=options.drop_bad,
-        positive=objective.log,
-        weights=options.weights,
-        run=options.run,
-    )
-    assert runs.target is not None
-    return runs
-
-
-def _prepare(
-    law: Law, table: Table, runs: Runs, objective: Objective, options: FitOptions
-) -> _FitTask:
-    """The algebra of a fit: compiled functions, symmetries, and a parameter that is chosen first."""
-    prepared = prepare(law)
-    problem = _problem(prepared, runs, objective)
-    impossible = diagnose.insufficient_data_errors(prepared, problem)
-    if impossible:
-        raise LawdslError([replace(d, place=runs.name) for d in impossible])
-    chosen_parameter = None
-    if objective.choice is not None:
-        criterion = choice_criterion(law, problem, objective.choice)
-        chosen_parameter = _ChosenParameter.of(criterion, prepared, problem)
-        law = LawChanges.of(
-            fix={chosen_parameter.criterion.choice.name: chosen_parameter.value}
-        ).apply(law)
-        prepared = prepare(law)
-        problem = _problem(prepared, runs, objective)
-    symmetries = Freedom(certain=False) if is_large(law) else freedom(law)
-    breaks = inflections(law, table, runs, options.run) if options.claims else ()
-    return _FitTask(
-        law, prepared, problem, runs, symmetries, options, chosen_parameter, tuple(breaks)
-    )
-
-
-def _problem(law: PreparedLaw, runs: Runs, objective: Objective) -> Problem:
-    assert runs.target is not None
-    return law.problem(runs.columns, runs.target, objective, runs.weights)
-
-
-@dataclass(frozen=True)
-class _ChosenParameter:
-    """A parameter that was chosen before the fit, in which it is fixed.
-
-    Attributes:
-        criterion: by which it was chosen.
-        value: the value chosen.
-        law: the law in which the parameter is free.
-        problem: the objective of that law, with its data.
-    """
-
-    criterion: LinearityCriterion
-    value: float
-    law: PreparedLaw
-    problem: Problem
-
-    @classmethod
-    def of(
-        cls, criterion: LinearityCriterion, law: PreparedLaw, problem: Problem
-    ) -> _ChosenParameter:
-        """The parameter at the value that the criterion chooses."""
-        return cls(criterion, criterion.value(), law, problem)
-
-    def with_entry(self, others: NDArray[Any], value: Any) -> NDArray[Any]:
-        """An array of the parameters that were fitted, with the entry of this one inserted."""
-        return np.insert(others, self.criterion.number, value)
-
-
-@dataclass(frozen=True)
-class _FitTask:
-    """The inputs of one fit.
-
-    Attributes:
-        law: the law.
-        prepared: the law, as the numerical stages see it.
-        problem: the objective to be minimised, with its data.
-        runs: the data.
-        symmetries: what no data could determine about the law.
-        options: the options of the fit.
-        chosen_parameter: the parameter that was chosen before the fit; None for none.
-        inflections: the shares below which the rows break what the law claims.
-    """
-
-    law: Law
-    prepared: PreparedLaw
-    problem: Problem
-    runs: Runs
-    symmetries: Freedom
-    options: FitOptions
-    chosen_parameter: _ChosenParameter | None = None
-    inflections: tuple[Inflection, ...] = ()
-
-    def with_law(self, law: Law) -> _FitTask:
-        """The task of fitting a law with further bounds to the same rows."""
-        prepared = prepare(law)
-        problem = _problem(prepared, self.runs, self.problem.objective)
-        return replace(self, law=law, prepared=prepared, problem=problem)
 
 
 @dataclass(frozen=True)
@@ -228,11 +119,16 @@ class _Diagnosis:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def _solve_and_diagnose(task: _FitTask) -> Fit:
-    """One fit, without verdicts on the law's claims."""
+def _solve_and_diagnose(task: FitTask) -> tuple[Fit, FitTask]:
+    """One fit, without verdicts on the law's claims, and its task, with the priors."""
     law, problem, options = task.prepared, task.problem, task.options
     with np.errstate(all="ignore"):  # searches pass through points where a law overflows
         best = optimum(law, problem, options.starts, options.seed, options.progress)
+        if task.law.priors:
+            task = task.with_penalty(best)
+            law, problem, plain = task.prepared, task.problem, task.plain
+            assert plain is not None
+            best = optimum(law, problem, options.starts, options.seed, near=plain.near)
         diagnosis = _diagnose(task, best)
         lower = diagnosis.uncertainty.lower
         if lower is not None:  # the search for an interval met a lower objective
@@ -240,17 +136,17 @@ def _solve_and_diagnose(task: _FitTask) -> Fit:
             if other.loss < best.loss:
                 best = replace(other, agreement=Agreement(best.agreement.starts + 1, 1))
                 diagnosis = _diagnose(task, best)
-        return _fit_record(task, best, diagnosis)
+        return _fit_record(task, best, diagnosis), task
 
 
-def _with_certificates(task: _FitTask, fit: Fit) -> Fit:
+def _with_certificates(task: FitTask, fit: Fit) -> Fit:
     """The fit with the verdicts on the law's claims for its values."""
     if not (task.options.claims or task.options.enforce) or task.prepared.is_large:
         return fit
     return replace(fit, claims=certificates(task.law, fit.values))
 
 
-def _with_extrapolation(task: _FitTask, fit: Fit) -> Fit:
+def _with_extrapolation(task: FitTask, fit: Fit) -> Fit:
     """The fit with how far beyond its rows it may be used, and warnings about that."""
     options, law, chosen = task.options, task.prepared, task.chosen_parameter
     extrapolation = None
@@ -264,7 +160,9 @@ def _with_extrapolation(task: _FitTask, fit: Fit) -> Fit:
         extrapolation = assess(
             law,
             task.problem.objective,
-            FittedSurface.of_prepared(law, size_variables(task.law), fit.rows, theta),
+            FittedSurface.of_prepared(
+                law, size_variables(task.law), fit.rows, theta, task.problem.penalty
+            ),
             fit.spread,
             rolled=chosen is None,
         )
@@ -278,18 +176,19 @@ def _with_extrapolation(task: _FitTask, fit: Fit) -> Fit:
     )
 
 
-def _diagnose(task: _FitTask, best: Optimum) -> _Diagnosis:
+def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
     """Intervals of the best parameters, and findings about them, the search and the rows."""
     law, problem, theta = task.prepared, task.problem, best.theta
     bound_notes, bounds = diagnose.bound_findings(law, problem, theta)
-    unidentifiable = unidentifiable_directions(task.symmetries)
+    symmetries = remaining_symmetries(task.symmetries, problem, theta)
+    unidentifiable = unidentifiable_directions(symmetries)
     undetermined_findings, undetermined = undetermined_directions(
-        law, problem, theta, bounds, _other_points(task), unidentifiable
+        law, problem, theta, bounds, task.other_points, unidentifiable
     )
     on_bound = np.isin(law.names, list(bounds))
     is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
     uncertainty = _uncertainty(task, theta, on_bound, is_undetermined)
-    search_findings = _search_findings(task, best, bool(undetermined_findings))
+    search_findings = _search_findings(task, best, symmetries, bool(undetermined_findings))
     diagnostics = [*search_findings, *undetermined_findings, *bound_notes, *uncertainty.notes]
     diagnostics += diagnose.few_rows_findings(
         problem, chosen=int(task.chosen_parameter is not None)
@@ -299,10 +198,13 @@ def _diagnose(task: _FitTask, best: Optimum) -> _Diagnosis:
     )
     diagnostics += diagnose.worse_than_mean_findings(problem, theta)
     diagnostics += _row_findings(task, best, diagnostics)
+    if task.plain is not None:
+        record = fitted_priors(task.law.priors, law, problem, theta, task.plain)
+        diagnostics += prior_findings(record, undetermined, task.plain)
     return _Diagnosis(bounds, on_bound, undetermined, uncertainty, tuple(diagnostics))
 
 
-def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
+def _fit_record(task: FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
     """The record of a fit."""
     problem, theta, names = task.problem, best.theta, task.prepared.names
     parameters = {
@@ -312,7 +214,7 @@ def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
     rows = rows_of_fit(tuple(q.name for q in task.law.variables), problem, theta, task.runs.groups)
     return Fit(
         parameters=parameters,
-        objective=objective_value(problem, task.prepared, theta, best.loss),
+        objective=objective_value(problem, task.prepared, theta, _loss_of_rows(problem, best)),
         metrics=metrics(problem, theta),
         agreement=best.agreement,
         converged=best.converged,
@@ -327,11 +229,21 @@ def _fit_record(task: _FitTask, best: Optimum, diagnosis: _Diagnosis) -> Fit:
         intervals=_with_law_error(task, parameters, diagnosis.uncertainty, rows),
         spread=diagnosis.uncertainty.covariance,
         rows=rows,
+        priors=None
+        if task.plain is None
+        else fitted_priors(task.law.priors, task.prepared, problem, theta, task.plain),
     )
 
 
+def _loss_of_rows(problem: Problem, best: Optimum) -> float:
+    """The objective without the penalty of priors."""
+    if problem.penalty is None:
+        return best.loss
+    return float(replace(problem, penalty=None).losses_at(best.theta[None])[0])
+
+
 def _with_law_error(
-    task: _FitTask,
+    task: FitTask,
     parameters: Mapping[str, Parameter],
     uncertainty: IntervalEstimate,
     rows: ConditioningRows | None,
@@ -340,8 +252,12 @@ def _with_law_error(
     intervals, covariance = uncertainty.intervals, uncertainty.covariance
     if rows is None or covariance is None or task.chosen_parameter is not None:
         return intervals
+    penalty = task.problem.penalty
+    if penalty is not None:
+        penalty = replace(penalty, share=len(rows.target) / task.problem.rows)
+    at_rows = task.prepared.problem(*rows.arrays(list(rows.columns)), task.problem.objective, None)
     ends = intervals_with_law_error(
-        task.prepared.problem(*rows.arrays(list(rows.columns)), task.problem.objective, None),
+        replace(at_rows, penalty=penalty),
         parameters,
         intervals,
         rows,
@@ -352,7 +268,7 @@ def _with_law_error(
 
 
 def _uncertainty(
-    task: _FitTask,
+    task: FitTask,
     theta: Array,
     on_bound: NDArray[np.bool_],
     is_undetermined: NDArray[np.bool_],
@@ -360,11 +276,9 @@ def _uncertainty(
     """The intervals and covariance of the parameters, with one that was chosen before the fit."""
     options, groups, chosen_parameter = task.options, task.runs.groups, task.chosen_parameter
     problem = task.problem if chosen_parameter is None else chosen_parameter.problem
-    # by runs, copies within a run are already one unit
-    copied = groups is None and any(d.code == "D0114" for d in task.runs.warnings)
-    copied = copied and are_mostly_copies(problem)
+    copied = task.counts_copies_once(problem)
     if copied:
-        problem = weight_copies_as_one(problem)
+        problem = without_inflation(weight_copies_as_one(problem))
     if chosen_parameter is None:
         uncertainty = intervals_of(problem, theta, on_bound, is_undetermined, options, groups)
     else:
@@ -390,9 +304,9 @@ def _uncertainty(
     return uncertainty
 
 
-def _row_findings(task: _FitTask, best: Optimum, earlier: Sequence[Diagnostic]) -> list[Diagnostic]:
+def _row_findings(task: FitTask, best: Optimum, earlier: Sequence[Diagnostic]) -> list[Diagnostic]:
     """Findings about the residuals, and about rows that make the fit fail or that it may follow."""
-    law, problem, runs = task.prepared, task.problem, task.runs
+    law, problem, runs = task.prepared, replace(task.problem, penalty=None), task.runs
     findings: list[Diagnostic] = []
     failed = not best.converged or any(d.code == "F0112" for d in earlier)
     if not failed:
@@ -413,7 +327,7 @@ def _row_findings(task: _FitTask, best: Optimum, earlier: Sequence[Diagnostic]) 
 
 
 def _precision_findings(
-    task: _FitTask,
+    task: FitTask,
     theta: Array,
     uncertainty: IntervalEstimate,
     diagnostics: Sequence[Diagnostic],
@@ -444,7 +358,7 @@ def _precision_findings(
     return [*weak_parameter_findings(fitted), *(findings or design_findings(law, problem))]
 
 
-def _fixed_parameters(task: _FitTask, values: Mapping[str, float]) -> dict[str, FixedParameter]:
+def _fixed_parameters(task: FitTask, values: Mapping[str, float]) -> dict[str, FixedParameter]:
     """The parameters that are fixed or tied, with how one was chosen."""
     fixed = fixed_values(task.law, values)
     if task.chosen_parameter is not None:
@@ -456,10 +370,10 @@ def _fixed_parameters(task: _FitTask, values: Mapping[str, float]) -> dict[str, 
 
 
 def _search_findings(
-    task: _FitTask, best: Optimum, undetermined_findings: bool
+    task: FitTask, best: Optimum, symmetries: Freedom, undetermined_findings: bool
 ) -> list[Diagnostic]:
     """Findings about the data, the law and the search for the minimum."""
-    diagnostics = [*task.runs.warnings, *findings(task.law, task.symmetries, "error")]
+    diagnostics = [*task.runs.warnings, *findings(task.law, symmetries, "error")]
     if task.chosen_parameter is not None:
         diagnostics += task.chosen_parameter.criterion.findings(task.chosen_parameter.value)
     if best.outside:
@@ -477,7 +391,7 @@ def _search_findings(
     return diagnostics
 
 
-def _fitted_data(task: _FitTask) -> FittedData:
+def _fitted_data(task: FitTask) -> FittedData:
     runs = task.runs
     return FittedData(
         name=runs.name,
@@ -492,10 +406,3 @@ def _fitted_data(task: _FitTask) -> FittedData:
         groups=None if runs.groups is None else int(runs.groups.max()) + 1,
         inflections=task.inflections,
     )
-
-
-def _other_points(task: _FitTask) -> Array:
-    """Other parameters, at which identifiability is tested too."""
-    sample = task.problem.sample(MAX_SEARCH_ROWS, task.options.seed)
-    starts = chosen_starts(task.prepared, sample, OTHER_POINTS, task.options.seed)
-    return to_parameters(task.problem.transforms, starts)

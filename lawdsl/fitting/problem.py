@@ -3,7 +3,7 @@
 The objective is F(u) = Σ w_i·rho(r_i(theta(u))), with r_i = f(x_i; theta) - y_i or log f(x_i;
 theta) - log y_i, and free numbers u that `transforms` maps to the parameters theta. Its derivatives
 are g = Jᵀ·(w·rho'(r)) and H = Jᵀ·diag(w·rho''(r))·J + Σ w_i·rho'(r_i)·∇²r_i, to which the curvature
-of the map from u to theta is added.
+of the map from u to theta is added, and the penalty of declared priors, if there are any.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.indexed_model import ArrayModel, ArrayValues
 from lawdsl.compiling.model import EVERY_ROW, Model, Values, combined
+from lawdsl.fitting.local_model import LocalModel
 from lawdsl.fitting.losses import curvature_of, rho, rho_curvature, rho_slope, value_and_slope
+from lawdsl.fitting.penalty import Penalty
 from lawdsl.fitting.transforms import (
     TransformDerivatives,
     Transforms,
@@ -47,44 +49,6 @@ EXACT_FIT_RTOL = 1e-9
 
 
 @dataclass(frozen=True)
-class LocalModel:
-    """The objective near some points: its value, gradient and second derivatives there.
-
-    Attributes:
-        loss: shape (starts,); inf where the law has no value.
-        gradient: by the free numbers, shape (starts, parameters).
-        hessian: shape (starts, parameters, parameters); exact, or that of Gauss-Newton.
-    """
-
-    loss: Array
-    gradient: Array
-    hessian: Array
-
-    def of(self, chosen: NDArray[np.bool_]) -> LocalModel:
-        """Select some of the points by a mask of shape (starts,)."""
-        return LocalModel(self.loss[chosen], self.gradient[chosen], self.hessian[chosen])
-
-    def without(self, excluded: NDArray[np.bool_]) -> LocalModel:
-        """Remove some free numbers, shape (starts, parameters), from the steps: their gradient is
-        set to 0, and their rows and columns of the Hessian to those of the identity."""
-        if not excluded.any():
-            return self
-        hessian = np.where(excluded[:, :, None] | excluded[:, None, :], 0.0, self.hessian)
-        np.einsum("sii->si", hessian)[...] += excluded
-        return LocalModel(self.loss, np.where(excluded, 0.0, self.gradient), hessian)
-
-    def where(self, replaced: NDArray[np.bool_], other: LocalModel) -> LocalModel:
-        """Replace the values at some points, shape (starts,), by those of another record."""
-        if replaced.all():
-            return other
-        return LocalModel(
-            np.where(replaced, other.loss, self.loss),
-            np.where(replaced[:, None], other.gradient, self.gradient),
-            np.where(replaced[:, None, None], other.hessian, self.hessian),
-        )
-
-
-@dataclass(frozen=True)
 class Problem:
     """The problem of a fit: minimise Σ weight·rho(residual) over the rows.
 
@@ -97,6 +61,7 @@ class Problem:
         weights: the weights of the rows, shape (rows,), or (starts, rows) where each start has its
             own; None where all are 1.
         variables: how many of the model's columns are variables of the law; None for all.
+        penalty: of the priors, which the objective contains; None without priors.
     """
 
     model: Model | ArrayModel
@@ -106,6 +71,7 @@ class Problem:
     weights: Array | None = None
     exponential: bool = False
     variables: int | None = None
+    penalty: Penalty | None = None
 
     @cached_property
     def goal(self) -> Array:
@@ -167,7 +133,8 @@ class Problem:
         """Restrict weights that differ between starts to some starts, given by number or mask."""
         if self.weights is None or self.weights.ndim == 1:
             return self
-        return replace(self, weights=self.weights[chosen])
+        penalty = None if self.penalty is None else self.penalty.of_starts(chosen)
+        return replace(self, weights=self.weights[chosen], penalty=penalty)
 
     def sample(self, count: int, seed: int) -> Problem:
         """Restrict the problem to a random sample of rows, with those at the ends of each variable.
@@ -183,7 +150,12 @@ class Problem:
             return self
         rows = np.random.default_rng(seed).choice(self.rows, count, replace=False)
         ends = [end(column) for column in self.columns for end in (np.argmin, np.argmax)]
-        return self.subset(np.unique([*rows, *ends]))
+        sampled = self.subset(np.unique([*rows, *ends]))
+        if self.penalty is None:
+            return sampled
+        # the priors count as much beside the sample as beside all rows
+        share = sampled.rows / self.rows
+        return replace(sampled, penalty=replace(self.penalty, share=share))
 
     def predictions(self, theta: Array) -> Array:
         """Law values at parameters of shape (starts, parameters): shape (starts, rows)."""
@@ -221,6 +193,8 @@ class Problem:
         for piece in self.pieces(len(theta)):
             residual = self.residuals_of(self.model.value(theta, piece), piece)
             total += self._sum(rho(residual, objective or self.objective), piece)
+        if self.penalty is not None:
+            total += self.penalty.value(theta)
         return np.where(np.isfinite(total), total, np.inf)
 
     def residuals_and_slopes(self, free: Array) -> tuple[Array, Array]:
@@ -269,7 +243,8 @@ class Problem:
         with np.errstate(all="ignore"):
             theta, derivatives = parameters_and_derivatives(self.transforms, free, exact)
             evaluation = Evaluation(self, theta, 2 if exact else 1)
-            state = self.residual_state(evaluation.value(theta), objective or self.objective)
+            value = evaluation.value(theta)
+            state = self.residual_state(value, objective or self.objective, theta)
             return self.local_model_at(evaluation, theta, derivatives, state, exact)
 
     def uses_second_derivatives(self, exact: bool = True) -> bool:
@@ -307,10 +282,14 @@ class Problem:
             gradient = parts if gradient is None else gradient + parts
             hessian = curvature if hessian is None else hessian + curvature
         assert gradient is not None and hessian is not None
+        if self.penalty is not None:
+            of_priors, bend = self.penalty.derivatives(theta, exact)
+            gradient = gradient + of_priors
+            hessian = hessian + bend[:, :, None] * np.eye(theta.shape[1])
         by_free = derivatives.hessian(hessian, gradient if exact else None)
         return LocalModel(state.loss, derivatives.gradient(gradient), by_free)
 
-    def residual_state(self, value: Array, objective: Objective) -> ResidualState:
+    def residual_state(self, value: Array, objective: Objective, theta: Array) -> ResidualState:
         """Residuals, losses and slopes for values of the model.
 
         Floating-point errors are not suppressed here: the caller does that.
@@ -318,10 +297,13 @@ class Problem:
         Args:
             value: the value of the model, shape (starts, rows).
             objective: whose loss.
+            theta: the parameters, shape (starts, parameters), on which the penalty depends.
         """
         residual = (np.log(value) if self.takes_log else value) - self.goal
         cost, slope = value_and_slope(residual, objective)
         loss = np.add.reduce(cost if self.weights is None else cost * self.weights, 1)
+        if self.penalty is not None:
+            loss += self.penalty.value(theta)
         # nan has no order: inf loses every comparison
         loss[~np.isfinite(loss)] = np.inf
         return ResidualState(value, residual, slope, loss, objective)

@@ -21,6 +21,7 @@ from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
 from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
+from lawdsl.fitting.penalty import NoiseScale, Penalty
 from lawdsl.fitting.prediction_bands import (
     Band,
     band_with_discrepancy,
@@ -203,8 +204,12 @@ class Fit(FitRecord):
         if self.rows is None or self.spread is None or len(self.spread.names) != len(self.values):
             return {}
         objective = replace(law.objective, log=self.objective.of_logs)
+        penalty = self._penalty(law, len(self.rows.target) / self.data.rows)
         return intervals_with_law_error(
-            problem_of(law, *self.rows.arrays([q.name for q in law.variables]), objective),
+            replace(
+                problem_of(law, *self.rows.arrays([q.name for q in law.variables]), objective),
+                penalty=penalty,
+            ),
             self.parameters,
             self.intervals,
             self.rows,
@@ -231,7 +236,21 @@ class Fit(FitRecord):
             self.rows,
             theta,
             lambda columns, target: compiled.problem(columns, target, logs, None),
+            self._penalty(law),
         )
+
+    def _penalty(self, law: Law, share: float = 1.0) -> Penalty | None:
+        """The penalty of the priors that were declared; None without.
+
+        Args:
+            law: that of the fit.
+            share: of the penalty that is counted.
+        """
+        if self.priors is None:
+            return None
+        noise = NoiseScale(self.priors.kappa, 1.0, 1)
+        penalty = Penalty.of(law.priors, [q.name for q in law.parameters], noise)
+        return replace(penalty, share=share)
 
     def law_of_spread(self) -> Law:
         """The law of the covariance, in which a parameter chosen before the others is free."""
@@ -337,6 +356,7 @@ class Fit(FitRecord):
             "spread": self.spread and self.spread.to_json(),
             "rows": self.rows,
             "extrapolation": self.extrapolation,
+            "priors": self.priors,
         }
         document: dict[str, Any] = to_plain(content)
         return document

@@ -96,6 +96,55 @@ class FixedParameter:
     formula: str | None = None
 
 
+@dataclass(frozen=True)
+class FittedPrior:
+    """A declared prior, and what it has done to a fit.
+
+    Attributes:
+        text: as the language writes it: log(alpha) = log(0.35) ± 0.35.
+        parameter: the parameter that it is of.
+        log: whether it is on the logarithm of the parameter.
+        center, deviation: of the Gaussian.
+        value: the quantity, the parameter or its logarithm, at the fit.
+        shift: its change by the priors, in standard deviations of this one; nan where the rows
+            alone do not determine it.
+        conflict: the distance of the fit without priors from the center, in standard deviations of
+            their difference; 0 where the rows alone do not determine it. Without an error, as on a
+            bound, that of the fit itself, in standard deviations of the prior.
+    """
+
+    text: str
+    parameter: str
+    log: bool
+    center: float
+    deviation: float
+    value: float
+    shift: OrNan
+    conflict: OrNan
+
+
+@dataclass(frozen=True)
+class FittedPriors:
+    """The priors of a fit, and the fit without them.
+
+    Attributes:
+        priors: in the order of their parameters.
+        without: parameter -> its value in the fit without priors; nan where the rows alone do not
+            determine it.
+        noise: standard deviation of a residual that the priors are weighed against.
+        kappa: twice the rise of the objective that counts like one standard deviation of a prior.
+        chi2: twice the rise of the objective by the priors, penalty included, in units of what one
+            standard deviation costs. Where rows and priors agree it is chi-squared of as many degrees
+            of freedom as there are priors.
+    """
+
+    priors: tuple[FittedPrior, ...]
+    without: Mapping[str, OrNan]
+    noise: float
+    kappa: float
+    chi2: float
+
+
 Held = FixedParameter
 """The name that annotations of the public record `Fit` have for it."""
 
@@ -153,7 +202,7 @@ class Agreement:
 class FittedLaw:
     """The law that was fitted: its digest, and all text needed to read it again.
 
-    `instance` has the labels of a law with index sets.
+    `instance` has the labels of a law with index sets; `priors` are those that were stated beside it.
     """
 
     name: str
@@ -164,11 +213,13 @@ class FittedLaw:
     added: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     instance: Annotated[Instance | None, MAY_BE_ABSENT] = None
+    priors: Annotated[tuple[str, ...], MAY_BE_ABSENT] = ()
 
     @property
     def changes(self) -> LawChanges:
         """How the law differs from its texts, except for its labels."""
-        return LawChanges(self.settings, self.dropped, self.added, tuple(map(FixOrTie, self.held)))
+        determined = tuple(map(FixOrTie, self.held))
+        return LawChanges(self.settings, self.dropped, self.added, determined, self.priors)
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,7 @@ def fitted_law(law: Law) -> FittedLaw:
         law.added,
         law.held,
         law.declarations.instance,
+        law.stated_priors,
     )
 
 

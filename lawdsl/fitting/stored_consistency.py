@@ -48,6 +48,7 @@ def check_stored(fit: FitRecord, law: Law) -> None:
         *_sum_contradictions(fit, law),
         *_interval_contradictions(fit),
         *_level_contradictions(fit),
+        *_prior_contradictions(fit, law),
     ]
     # predictions are the costly check: only where nothing else is wrong
     if not contradictions:
@@ -70,6 +71,15 @@ def _domain_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
             if limit is not None and not _satisfies(bound, value, limit):
                 limit_text = "" if bound.limit.is_number else f" = {limit:.6g}"
                 yield f"{q.name} = {value:.6g} lies outside the law's domain, {_bound_text(q, bound)}{limit_text}"
+
+
+def _prior_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:
+    """Priors other than those of the law."""
+    recorded = [] if fit.priors is None else [prior.text for prior in fit.priors.priors]
+    if recorded != [prior.text for prior in law.priors]:
+        yield "its priors are not those of its law"
+    elif fit.priors is not None and not fit.priors.kappa > 0:
+        yield "the noise that its priors are weighed against is not positive"
 
 
 def _limit(bound: Bound, point: Mapping[sp.Symbol, float]) -> float | None:

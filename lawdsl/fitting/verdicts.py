@@ -1,8 +1,9 @@
 """Findings -> verdicts: one for each use of a fit, and one for all.
 
 A fit is used for its minimum, for the values of its parameters, or for predictions. Each use needs
-some of four subjects: whether the optimum was found, the rows determine the parameters, the
-residuals are noise, and predictions beyond the rows can be relied on.
+some of these subjects: whether the optimum was found, the rows determine the parameters, the
+residuals are noise, the rows agree with declared priors and need none, and predictions beyond the
+rows can be relied on.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ SUBJECTS: Mapping[str, tuple[str, ...]] = {
     "optimum": ("F0104", "F0105", "F0106", "F0118"),
     "parameters": ("F0101", "F0103", "F0114", "F0121", "F0122", "F0130"),
     "residuals": ("F0102", "F0112", "F0113", "F0115", "F0116", "F0117", "F0119", "F0132"),
+    "priors": ("F0136", "F0137"),
     "prediction": ("F0126", "F0127", "F0131", "F0140", "F0141", "F0143", "F0144"),
 }
 """What findings are about -> their codes. Findings about tables (D0101 and so on) concern the
@@ -22,9 +24,9 @@ residuals."""
 
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "optimum": ("optimum",),
-    "parameters": ("optimum", "parameters", "residuals"),
+    "parameters": ("optimum", "parameters", "residuals", "priors"),
     "residuals": ("optimum", "residuals"),
-    "prediction": ("optimum", "residuals", "prediction"),
+    "prediction": ("optimum", "residuals", "priors", "prediction"),
 }
 """Use -> the subjects that it needs."""
 

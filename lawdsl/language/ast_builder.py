@@ -132,6 +132,10 @@ class Builder(Transformer):  # type: ignore[type-arg]
         """Build the record of a `start` line with a grid: `start log(A) in {-1, 0, ..., 5}`."""
         return tree.StartGrid(targets, values, span=span_of(targets))
 
+    def prior(self, _keyword: Token, of: Any, center: Any, _sign: Token, deviation: Any) -> Node:
+        """Build the record of a `prior` line."""
+        return tree.PriorNode(of, center, deviation, span=span_of(of, deviation))
+
     def start_point(self, *values: Any) -> Node:
         """Build the record of a `start` line with one point: `start b1 = 500, b2 = 1e-4`."""
         return tree.StartPoint(values, span=span_of(*(v for _, v in values)))

@@ -23,6 +23,7 @@ EXPECTED = {
     "SLASH": "an operator",
     "CIRCUMFLEX": "an operator",
     "EQUAL": "`=`",
+    "PLUSMINUS": "`±` or `+-` with a standard deviation",
     "TREND": "increasing, decreasing, convex or concave",
     "KIND": "`law`",
     "$END": "the end of the line",

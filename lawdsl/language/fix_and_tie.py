@@ -69,7 +69,8 @@ def with_fixed_and_tied(
     if any(d.severity == "error" for d in mistakes):
         raise LawdslError(mistakes)
     grids, points = starts_of_free(declared.grids, declared.points, scope.symbols)
-    return replace(declared, symbols=scope.symbols, grids=grids, points=points)
+    priors = {n: p for n, p in declared.priors.items() if not scope.symbols[n].determined_by}
+    return replace(declared, symbols=scope.symbols, grids=grids, points=points, priors=priors)
 
 
 def _nothing(name: str) -> Declarations:

@@ -28,7 +28,7 @@ STATEMENTS = (
     "maximize",
     "start",
 )
-LEADING = ("given", "step", "uses", "choose", "subject")
+LEADING = ("given", "step", "uses", "choose", "subject", "prior")
 """Words that are names, but where they begin a line and another word follows."""
 
 INNER = ("unit", "for", "in", "is", "as", "expect", "finite")

@@ -1,7 +1,7 @@
 """Options of functions and commands, or the texts that a fit stores -> the changes of a law.
 
-The changes are other values of settings, bounds left out or added, and parameters that are fixed or
-tied. The record applies them to a law; it loads neither the parser nor any algebra, so that
+The changes are other values of settings, bounds left out or added, parameters that are fixed or tied,
+and priors. The record applies them to a law; it loads neither the parser nor any algebra, so that
 commands can read their options with it before they load anything.
 """
 
@@ -35,6 +35,10 @@ class ChangeableLaw(Protocol):
 
     def holding(self, statements: Iterable[str]) -> Self:
         """The law with further `fix` and `tie` statements, applied simultaneously."""
+        ...
+
+    def with_priors(self, texts: Iterable[str]) -> Self:
+        """The law with further priors; `none` removes its own."""
         ...
 
 
@@ -87,12 +91,14 @@ class LawChanges:
         dropped: texts of the bounds that are left out: `C > C0`.
         added: texts of the bounds that are added: `C > B/gamma`.
         determined: the statements that fix and tie parameters, applied simultaneously.
+        priors: texts of priors, `log(alpha) = log(0.35) ± 0.35`; `none` removes the law's own.
     """
 
     settings: Mapping[str, float] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     determined: tuple[FixOrTie, ...] = ()
+    priors: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -102,6 +108,7 @@ class LawChanges:
         without: str | Sequence[str] = (),
         fix: Mapping[str, float] | None = None,
         tie: Mapping[str, str] | None = None,
+        priors: str | Sequence[str] = (),
     ) -> LawChanges:
         """The changes that the options of a function or command ask for.
 
@@ -110,6 +117,8 @@ class LawChanges:
             without: one bound to leave out, `"C > C0"`, or several.
             fix: parameter -> number.
             tie: parameter -> formula of others as text.
+            priors: one prior, `"log(alpha) = log(0.35) ± 0.35"`, or several; `"none"` removes the
+                law's own.
 
         Raises:
             LawdslError: a parameter is fixed at a number that is not finite.
@@ -121,6 +130,7 @@ class LawChanges:
                 *(FixOrTie.fix(name, number) for name, number in (fix or {}).items()),
                 *(FixOrTie.tie(name, formula) for name, formula in (tie or {}).items()),
             ),
+            priors=(priors,) if isinstance(priors, str) else tuple(priors),
         )
 
     @property
@@ -130,7 +140,8 @@ class LawChanges:
 
     def __bool__(self) -> bool:
         """Whether there is any change."""
-        return bool(self.settings or self.dropped or self.added or self.determined)
+        changes = (self.settings, self.dropped, self.added, self.determined, self.priors)
+        return any(map(bool, changes))
 
     def apply(self, law: ChangedLaw) -> ChangedLaw:
         """The law with these changes.
@@ -148,7 +159,8 @@ class LawChanges:
             law = law.without(bound)
         for bound in self.added:
             law = law.with_bound(bound)
-        return law.holding(self.statements)
+        law = law.holding(self.statements)
+        return law.with_priors(self.priors) if self.priors else law
 
     def determining(self, names: Collection[str]) -> LawChanges:
         """Only the statements that fix or tie one of the names."""

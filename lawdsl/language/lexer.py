@@ -14,7 +14,7 @@ from lawdsl.language.keywords import LEADING, STATEMENTS
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
-CONTINUES = frozenset("+ - * / ^ , = < > <= >= ≤ ≥ != -> for in as is".split())
+CONTINUES = frozenset("+ - ± * / ^ , = < > <= >= ≤ ≥ != -> for in as is".split())
 
 
 @dataclass(frozen=True)

@@ -188,8 +188,16 @@ def _with_types(tokens: Sequence[Token]) -> list[Token]:
                 token = token.update(type=token.value.upper())
         elif not typed and leads(tokens):
             token = token.update(type=token.value.upper())
+        elif typed and _is_plus_minus(typed, token):
+            token = typed.pop().update(type="PLUSMINUS", value="+-")
         typed.append(token)
     return typed
+
+
+def _is_plus_minus(typed: Sequence[Token], token: Token) -> bool:
+    """Whether `+` and `-` stand together in a prior, where they are `±`; elsewhere `-` is a sign."""
+    pair = typed[-1].type == "PLUS" and token.type == "MINUS"
+    return pair and typed[0].type == "PRIOR" and typed[-1].end_pos == token.start_pos
 
 
 def leads(tokens: Sequence[Token]) -> bool:

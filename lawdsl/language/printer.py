@@ -37,6 +37,7 @@ from lawdsl.language.tree import (
     Negative,
     Number,
     Power,
+    PriorNode,
     Product,
     RangeNode,
     Reduction,
@@ -269,6 +270,9 @@ def _cells(statement: Statement) -> tuple[str, ...]:
             return "start", ", ".join(map(print_formula, targets)), f"in {{{listed}}}"
         case StartPoint(values):
             return "start", _values(values)
+        case PriorNode(of, center, deviation):
+            equals = f"{print_formula(of)} = {print_formula(center)}"
+            return "prior", f"{equals} ± {print_formula(deviation)}"
         case StepNode(law, group_by, where, point):
             groups = f"by {', '.join(group_by)}" if group_by else ""
             chosen = f"where {', '.join(map(print_chosen, where))}" if where else ""

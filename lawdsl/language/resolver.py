@@ -28,6 +28,7 @@ from lawdsl.language.objective import (
     spread,
 )
 from lawdsl.language.parser import ANYTHING
+from lawdsl.language.priors import check_priors, still_free
 from lawdsl.language.scope import Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead
 from lawdsl.language.symbols import Claim, Declarations, Find, Objective, Symbol, Target
@@ -90,6 +91,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         check_identity(scope, identity)
     measures = check_measures(scope, [s for s in body if isinstance(s, tree.MeasureNode)], output)
     fix_and_tie(scope, [s for s in body if isinstance(s, tree.Hold)])
+    priors = check_priors(scope, [s for s in body if isinstance(s, tree.PriorNode)])
     # claims and fits refer to the whole law, whatever their position in the file
     claims = [read_claim(scope, s) for s in body if isinstance(s, tree.Require)]
     objective = _objective(scope, body, output)
@@ -130,6 +132,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
         indices=scope.indices,
         identities=(*(base.identities if base else ()), *identities),
         measures={**(base.measures if base else {}), **measures},
+        priors={**still_free(base.priors if base else {}, scope.symbols), **priors},
     )
 
 

@@ -127,6 +127,39 @@ class Objective:
 
 
 @dataclass(frozen=True)
+class Prior:
+    """`prior log(alpha) = log(0.35) ± 0.35`: a Gaussian on a parameter or on its logarithm.
+
+    `center` and `deviation`, one standard deviation, are in the law's unit, or those of the natural
+    logarithm; their formulas are kept as text. `of` is the parameter with the subscripts that the
+    statement has.
+    """
+
+    parameter: str
+    log: bool
+    center: float
+    deviation: float
+    center_text: str
+    deviation_text: str
+    of: str = ""
+
+    @property
+    def quantity(self) -> str:
+        """What is Gaussian: `log(alpha)`, or `E`."""
+        name = self.of or self.parameter
+        return f"log({name})" if self.log else name
+
+    @property
+    def text(self) -> str:
+        """The prior in the syntax of a law, without its keyword."""
+        return f"{self.quantity} = {self.center_text} ± {self.deviation_text}"
+
+    def at(self, element: str) -> Prior:
+        """The prior of one element of the parameter: `k[web]`."""
+        return replace(self, parameter=element, of=element)
+
+
+@dataclass(frozen=True)
 class Target:
     """The parameter or transformed parameter that a grid assigns: `A`, `log(A)`, or `log(C - C0)`,
     whose `less` is C0.
@@ -188,7 +221,7 @@ class Declarations:
 
     Each of the `symbols` comes after those that its formula and its bounds name. The `identities`
     choose among the parameters that give one and the same law. The `measures` say how variables
-    are measured, by their names.
+    are measured, and the `priors` what is known of parameters before a fit, by their names.
     """
 
     name: str
@@ -205,6 +238,7 @@ class Declarations:
     indices: Mapping[str, IndexSet] = field(default_factory=dict)
     identities: tuple[tree.Identify, ...] = ()
     measures: Mapping[str, Measure] = field(default_factory=dict)
+    priors: Mapping[str, Prior] = field(default_factory=dict)
     instance: Instance | None = None  # the labels that it is taken at, where it had index sets
     schema: Declarations | None = field(default=None, repr=False, compare=False)  # with these
 

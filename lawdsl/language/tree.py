@@ -348,6 +348,15 @@ class StartPoint(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class PriorNode(Node):
+    """`prior log(alpha) = log(0.35) ± 0.35`: what is known of a parameter before the fit."""
+
+    of: Formula
+    center: Formula
+    deviation: Formula
+
+
+@dataclass(frozen=True, slots=True)
 class Label(Node):
     """A text that cells of a table are compared with: `"Github"`."""
 
@@ -418,6 +427,7 @@ Statement = (
     | Minimize
     | StartGrid
     | StartPoint
+    | PriorNode
     | StepNode
     | Uses
     | Maximize
@@ -462,12 +472,13 @@ def name_of(named: Named) -> str:
 def children(node: Node) -> list[Node]:
     """The records directly inside a record, in the order of the text."""
     nodes: list[Node] = []
-    for name in _parts(type(node)):  # type: ignore[arg-type]
-        value = getattr(node, name)
-        if isinstance(value, Node):
-            nodes.append(value)
-        elif isinstance(value, tuple):
-            _collect(value, nodes)
+    stack = [getattr(node, name) for name in reversed(_parts(type(node)))]  # type: ignore[arg-type]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Node):
+            nodes.append(part)
+        elif isinstance(part, tuple):
+            stack += reversed(part)
     return nodes
 
 
@@ -485,11 +496,3 @@ def _parts(kind: type) -> tuple[str, ...]:
     """The fields of a kind of record in which other records may be."""
     plain = ("span", "text", "subscripts")
     return tuple(spec.name for spec in fields(kind) if spec.name not in plain)
-
-
-def _collect(parts: tuple[object, ...], nodes: list[Node]) -> None:
-    for part in parts:
-        if isinstance(part, Node):
-            nodes.append(part)
-        elif isinstance(part, tuple):
-            _collect(part, nodes)

@@ -25,7 +25,9 @@ from lawdsl.language.instances.instance import Instance
 from lawdsl.language.instances.sample_labels import few_labels, general
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.printer import print_formula
+from lawdsl.language.priors import with_priors
 from lawdsl.language.resolver import Claim, Declarations, Objective
+from lawdsl.language.symbols import Prior
 from lawdsl.law.algebra import ExpressionBuilder, bounded, derivative
 from lawdsl.law.indexed import IndexedAlgebra, indexed_algebra
 from lawdsl.law.quantities import Bound as Bound
@@ -44,6 +46,8 @@ class Law:
         dropped: texts of the removed bounds.
         added: texts of the added bounds.
         held: further `fix` and `tie` statements: `fix E = 1.69`, `tie beta = alpha`.
+        stated_priors: texts of further priors, `log(alpha) = log(0.35) ± 0.35`; `none` removes those of
+            the law's file.
         root: the law as its file declares it, where bounds were added or parameters fixed or tied.
     """
 
@@ -52,6 +56,7 @@ class Law:
     dropped: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
+    stated_priors: tuple[str, ...] = ()
     root: Declarations | None = field(default=None, compare=False)
 
     @property
@@ -125,6 +130,12 @@ class Law:
         """The parameters that are not fixed, in the order of declaration."""
         return self._quantities("parameter")
 
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """The priors of parameters that a fit determines, in the order of the parameters."""
+        declared = self.declarations.priors
+        return tuple(declared[q.name] for q in self.parameters if q.name in declared)
+
     @cached_property
     def fixed(self) -> Mapping[str, float]:
         """The parameters that are fixed, and their values."""
@@ -163,7 +174,9 @@ class Law:
         parts += (self.added,) if self.added or self.held else ()
         parts += (repr(self.declarations.instance),) if self.declarations.instance else ()
         # what a law does not have is left out, so that digests of earlier versions stay the same
-        content = repr((*parts, self.held) if self.held else parts)
+        parts += (self.held,) if self.held else ()
+        parts += (("priors", *self.stated_priors),) if self.stated_priors else ()
+        content = repr(parts)
         return hashlib.sha256(content.encode()).hexdigest()
 
     @cached_property
@@ -349,8 +362,23 @@ class Law:
         more = tuple(statements)
         return replace(self, held=(*self.held, *more))._changed() if more else self
 
+    def with_priors(self, texts: Iterable[str]) -> Law:
+        """The law with further priors, which replace those of the same parameters.
+
+        Args:
+            texts: `log(alpha) = log(0.35) ± 0.35`; `none` removes the priors that the law's file
+                declares.
+
+        Raises:
+            LawdslError: a text of another form, or a prior that the law cannot have.
+        """
+        more = tuple(texts)
+        return (
+            replace(self, stated_priors=(*self.stated_priors, *more))._changed() if more else self
+        )
+
     def _changed(self) -> Law:
-        """The law of its file with the added bounds, and then the fixed and tied parameters."""
+        """The law of its file with the added bounds, the fixed and tied parameters, and the priors."""
         # from the file again: bounds may name parameters that are fixed now, and implied bounds of
         # earlier statements would count as declared
         root = declarations = self.root or self.declarations
@@ -360,6 +388,8 @@ class Law:
             declarations = with_fixed_and_tied(
                 declarations, self.held, dict(self.given), self.dropped
             )
+        if self.stated_priors:
+            declarations = with_priors(declarations, self.stated_priors, dict(self.given))
         return replace(self, declarations=declarations, root=root)
 
     @property

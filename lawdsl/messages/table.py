@@ -9,6 +9,7 @@ from lawdsl.messages import (
     laws,
     mixtures,
     pipelines,
+    priors,
     questions,
     reading,
     runs,
@@ -22,12 +23,14 @@ LANGUAGE: dict[str, Message] = (
     | laws.NAMES
     | indices.INDICES
     | laws.MEANING
+    | priors.STATED
     | pipelines.SECTIONS
     | questions.QUESTIONS
 )
 DATA: dict[str, Message] = (
     tables.TABLES
     | fits.FITS
+    | priors.FITTED
     | fits.COMPARISONS
     | fits.TRENDS
     | pipelines.RUNS

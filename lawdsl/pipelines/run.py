@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.read import read_table
+from lawdsl.fitting.fit import without_priors
 from lawdsl.fitting.options import FitOptions, check_level, check_seed, is_whole
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
@@ -83,6 +84,8 @@ def run_pipeline(
     _check_draws(draws, level)
     bindings = {**(columns or {}), **named_columns}
     values, tasks = step_tasks(declared, settings or {}, bindings)
+    laws, unused = without_priors([task.law for task in tasks], "pipelines")
+    tasks = tuple(replace(task, law=law) for task, law in zip(tasks, laws, strict=True))
     step_table = read_table(table)
     options = FitOptions(seed=int(seed), progress=progress)
     stages: list[Stage] = []
@@ -104,7 +107,7 @@ def run_pipeline(
     bootstrap = (
         propagate_noise(stages, draws, int(seed), progress) if draws and errors_known else None
     )
-    diagnostics = [*warnings, *_findings(stages, bootstrap, draws)]
+    diagnostics = [*warnings, *unused, *_findings(stages, bootstrap, draws)]
     fits = _last_fits(stages[-1], bootstrap, level)
     return PipelineResult(
         name=declared.name,

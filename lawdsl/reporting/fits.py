@@ -27,6 +27,7 @@ from lawdsl.reporting.terminal import (
     interval_text,
     number_text,
     show_data,
+    show_priors,
     show_rows,
 )
 
@@ -62,6 +63,7 @@ def show_fits(fits: Fits, out: Console) -> None:
     out.print(f"  {name}: sum {fits.objective:.10g}{separate}", soft_wrap=True)
     _show_parts(parts, law, out)
     _show_parameters(fits, law, out)
+    show_priors([part.priors for part in parts if part.priors is not None], out)
     _show_claims(parts, out)
     out.print(Text("verdict: ") + Text(fits.verdict, style=STYLES[fits.verdict]))
 

@@ -13,11 +13,18 @@ from rich.table import Table
 from rich.text import Text
 
 from lawdsl.core.diagnostics import MAX_SHOWN_DIAGNOSTICS, Diagnostic, printable, render
+from lawdsl.core.enumerations import abridged, conjunction
 from lawdsl.fitting.verdicts import NEEDS, findings_for
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
-    from lawdsl.fitting.result_parts import FittedData, FittedLaw, Intervals
+    from lawdsl.fitting.result_parts import (
+        FittedData,
+        FittedLaw,
+        FittedPrior,
+        FittedPriors,
+        Intervals,
+    )
     from lawdsl.law.law import Law
     from lawdsl.proof.verdict import Check, Verdict
 
@@ -39,6 +46,8 @@ PIPE_WIDTH = 100_000  # columns of a line in a file or a pipe: no cell is cut of
 VERDICT_WIDTH = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
 MAX_PROOF_CHARACTERS = 400  # characters of one line of a proof, half of them from its end
 TRUST_WIDTH = len("not trusted")
+PRIOR_HEADERS = ("prior", "fit", "without priors", "shift", "rows against prior")
+MAX_SHOWN_PARAMETERS = 12  # in the line of values without priors
 GRADIENT_RTOL = 1e-7  # relative: a smaller gradient is that of a minimum
 
 
@@ -224,6 +233,8 @@ def show_fit(fit: Fit, out: Console) -> None:
     gradient = "gradient 0 to rounding" if flat else f"gradient {best.gradient:.1e}"
     out.print(f"  {gradient}, least curvature {best.curvature:.2g}")
     _show_parameters(fit, out)
+    if fit.priors is not None:
+        show_priors([fit.priors], out)
     _show_claims(fit, out)
     for inflection in fit.data.inflections:
         line = f"inflection ratio: {inflection.text}; below it {inflection.trend}"
@@ -322,6 +333,39 @@ def interval_text(low: float, high: float) -> str:
 def rounded_interval_text(low: float, high: float) -> str:
     """Format both ends of a wide interval in three digits."""
     return f"{low:.3g} to {high:.3g}"
+
+
+def show_priors(records: Sequence[FittedPriors], out: Console) -> None:
+    """Print the priors of fits, how far they have moved these, and the values without priors.
+
+    Args:
+        records: the priors of each fit.
+        out: where they are printed.
+    """
+    if not records:
+        return
+    show_rows(
+        PRIOR_HEADERS, [_prior_row(prior, each) for each in records for prior in each.priors], out
+    )
+    values = {name: x for each in records for name, x in each.without.items()}
+    still = [f"{name} = {number_text(x)}" for name, x in values.items() if not math.isnan(x)]
+    lost = [name for name, x in values.items() if math.isnan(x)]
+    parts = [abridged(still, MAX_SHOWN_PARAMETERS)] if still else []
+    parts += [f"{conjunction(lost[:MAX_SHOWN_PARAMETERS])} undetermined"] if lost else []
+    out.print(Text(f"  without priors: {'; '.join(parts)}"), soft_wrap=True)
+
+
+def _prior_row(prior: FittedPrior, record: FittedPriors) -> tuple[str, str, str, str, str]:
+    without = record.without[prior.parameter]
+    fitted = math.exp(prior.value) if prior.log else prior.value
+    is_open = math.isnan(without)
+    return (
+        prior.text,
+        number_text(fitted),
+        "undetermined" if is_open else number_text(without),
+        "" if math.isnan(prior.shift) else f"{prior.shift:+.2f} s.d.",
+        "" if is_open or math.isnan(prior.conflict) else f"{prior.conflict:+.1f} s.d.",
+    )
 
 
 def _show_claims(fit: Fit, out: Console) -> None:

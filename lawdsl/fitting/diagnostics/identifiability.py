@@ -130,9 +130,9 @@ def undetermined_directions(
     fixed = np.isin(names, list(unidentifiable.fixed))
     excluded = np.isin(names, list(on_bound)) | fixed
     residual, jacobian = (x[0] for x in problem.slopes(theta[None]))
-    jacobian = np.nan_to_num(jacobian)
     spread = np.sqrt(problem.rows) * problem.output_deviation
     noise, largest_noise = _noise_range(problem, residual)
+    jacobian = _with_priors(problem, theta, np.nan_to_num(jacobian), largest_noise)
     # a linear parameter may take any size, so it has no effect only if its column is 0
     reach = np.where(is_linear, np.inf, np.maximum(1.0, np.abs(theta)))
     with np.errstate(all="ignore"):
@@ -178,6 +178,16 @@ def undetermined_directions(
     ]
     collinear = [] if law.is_large else _collinear_findings(law, problem)
     return findings or collinear, unidentifiable.parameters.union(*groups)
+
+
+def _with_priors(problem: Problem, theta: Array, jacobian: Array, noise: float) -> Array:
+    """The Jacobian of the rows, shape (rows, parameters), with the priors as further rows: noise of
+    that size hides a step of one standard deviation of a prior, and no more."""
+    if problem.penalty is None:
+        return jacobian
+    # rows that contradict a prior have larger residuals than the noise it is weighed against
+    size = max(noise, float(np.sqrt(problem.penalty.noise.tau2)))
+    return np.vstack([jacobian, problem.penalty.pseudo_rows(theta, size)])
 
 
 def _nearest_bounds(problem: Problem, theta: Array) -> dict[int, tuple[str, float]]:
@@ -328,7 +338,8 @@ def _structural_directions(
     no_point = problem.parameters + 1
     fewest_directions, involved = no_point, list[set[str]]()
     for theta in points:
-        jacobian = problem.slopes(theta[None])[1][0][:, ~fixed]
+        of_rows = problem.slopes(theta[None])[1][0]
+        jacobian = _with_priors(problem, theta, of_rows, 0.0)[:, ~fixed]
         if not np.all(np.isfinite(jacobian)):
             continue
         length = np.linalg.norm(jacobian, axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +113,8 @@ def rolled_check(
     def refit(columns: Array, target: Array) -> Array | None:
         if np.ptp(target) == 0:
             return None
-        rows = law.problem(columns, target, objective, None)
+        # a part of the rows is weighed against the priors by the noise of all
+        rows = replace(law.problem(columns, target, objective, None), penalty=surface.penalty)
         try:
             return optimum(law, rows, surface.theta).theta
         except LawdslError:

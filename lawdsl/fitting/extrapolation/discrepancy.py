@@ -9,6 +9,10 @@ e; no unit of a variable changes it (Zellner 1986, g-prior):
     mean     = C_t C⁻¹ r
     variance = J_t Λ J_tᵀ + s²k_tt - C_t C⁻¹ C_tᵀ        (+ τ² + σ² for a further run)
 
+Declared priors, with slopes h_k of their quantities by log θ in units of the standard deviations, and
+deviations p_k of their centers from the fit in these units, are part of that prior: its covariance
+is Λ = (JᵀJ/n + HᵀH)⁻¹, and its mean ΛHᵀp.
+
 The fit θ̂ stays: θ and δ explain the same things, and estimated together they would not be those of
 a fit (Tuo and Wu 2015, Annals of Statistics 43).
 """
@@ -40,6 +44,20 @@ RUN_RATIOS = (0.5, 10.0)
 
 
 @dataclass(frozen=True)
+class PriorRows:
+    """Declared priors of parameters, seen from the fit.
+
+    Attributes:
+        slopes: of their quantities by the logarithms of the parameters, divided by the standard
+            deviations, shape (priors, p).
+        pulls: the centers minus the fitted quantities, divided by these, shape (priors,).
+    """
+
+    slopes: Array
+    pulls: Array
+
+
+@dataclass(frozen=True)
 class FittedRows:
     """What a discrepancy is conditioned on: the fitted rows, seen from the fit.
 
@@ -50,6 +68,7 @@ class FittedRows:
         runs: the number of each row's run, shape (rows,); None where each row is a run.
         weights: the inverse variance of the noise of each row, relative to that of an ordinary row:
             less than 1 for an outlier; shape (rows,). None where all are 1.
+        priors: the declared priors of the parameters; None without.
     """
 
     z: Array
@@ -57,6 +76,7 @@ class FittedRows:
     jacobian: Array
     runs: NDArray[np.int64] | None = None
     weights: Array | None = None
+    priors: PriorRows | None = None
 
     @property
     def same_run(self) -> Array:
@@ -68,12 +88,29 @@ class FittedRows:
     @cached_property
     def directions(self) -> Array:
         """F with F·Fᵀ = Λ, the prior covariance of log θ - log θ̂: shape (p, directions)."""
-        norms = np.linalg.norm(self.jacobian, axis=0)
+        jacobian, root_of_rows = self.jacobian, np.sqrt(len(self.residuals))
+        if self.priors is not None:
+            jacobian = np.vstack([jacobian, root_of_rows * self.priors.slopes])
+        norms = np.linalg.norm(jacobian, axis=0)
         scale = 1 / np.where(norms > 0, norms, 1.0)
-        _, widths, vectors = np.linalg.svd(self.jacobian * scale, full_matrices=False)
+        _, widths, vectors = np.linalg.svd(jacobian * scale, full_matrices=False)
         kept = widths > RANK_RTOL * np.max(widths, initial=0.0)
-        root_of_rows = np.sqrt(len(self.residuals))
         return np.asarray(root_of_rows * scale[:, None] * (vectors[kept] / widths[kept, None]).T)
+
+    @cached_property
+    def offset(self) -> Array | None:
+        """The mean of log θ - log θ̂ by the declared priors, shape (p,); None without."""
+        if self.priors is None:
+            return None
+        seen = self.priors.slopes @ self.directions
+        return np.asarray(self.directions @ (seen.T @ self.priors.pulls))
+
+    @cached_property
+    def deviations(self) -> Array:
+        """The residuals from the mean that the declared priors give, shape (rows,)."""
+        return (
+            self.residuals if self.offset is None else self.residuals - self.jacobian @ self.offset
+        )
 
     def explained(self, amplitude: float) -> Array:
         """The covariance that the parameters and the discrepancy give, shape (rows, rows)."""
@@ -132,7 +169,7 @@ class Discrepancy:
     @cached_property
     def _residuals(self) -> Array:
         """The residuals in units of the root, shape (rows,)."""
-        return np.asarray(solve_triangular(self._root, self.rows.residuals, lower=True))
+        return np.asarray(solve_triangular(self._root, self.rows.deviations, lower=True))
 
     @cached_property
     def _covariance_of_changes(self) -> Array:
@@ -163,6 +200,8 @@ class Discrepancy:
         estimate = covariance @ (self._changes.T @ self._residuals)
         changes = jacobian @ self.rows.directions
         mean, variance = changes @ estimate, np.zeros(len(z))
+        if self.rows.offset is not None:
+            mean += jacobian @ self.rows.offset
         if self.amplitude:
             cross = self.amplitude**2 * kernel(self.rows.z, z)
             whitened = solve_triangular(self._root, cross, lower=True, check_finite=False)
@@ -188,6 +227,8 @@ class Discrepancy:
         estimate = covariance @ (self._changes.T @ self._residuals)
         changes = jacobian @ self.rows.directions
         mean, joint = changes @ estimate, np.zeros((len(z), len(z)))
+        if self.rows.offset is not None:
+            mean += jacobian @ self.rows.offset
         if self.amplitude:
             cross = self.amplitude**2 * kernel(self.rows.z, z)
             whitened = solve_triangular(self._root, cross, lower=True, check_finite=False)
@@ -250,7 +291,7 @@ def _most_likely_noise(rows: FittedRows, explained: Array, ratio: float) -> tupl
     inner = solve_triangular(factor, explained, lower=True)
     inner = solve_triangular(factor, inner.T, lower=True)
     values, vectors = np.linalg.eigh(inner)
-    squares = (vectors.T @ solve_triangular(factor, rows.residuals, lower=True)) ** 2
+    squares = (vectors.T @ solve_triangular(factor, rows.deviations, lower=True)) ** 2
     values = np.maximum(values, 0.0)
     of_unit = float(np.sum(np.log(np.diag(factor))))
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
-from lawdsl.fitting.extrapolation.law_error import LawErrorModel
+from lawdsl.fitting.extrapolation.law_error import LawErrorModel, prior_rows
 from lawdsl.fitting.extrapolation.run_size import RunSize, SizeVariable, run_size
+from lawdsl.fitting.penalty import Penalty
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.language.symbols import Objective
@@ -30,6 +31,7 @@ class FittedSurface:
         runs: the run of each row, shape (rows,), where some run has several; else None.
         theta: the fitted parameters, shape (parameters,).
         of_logarithms: columns, target -> the law on other rows, with residuals of logarithms.
+        penalty: of the declared priors of its parameters; None without.
     """
 
     variables: tuple[SizeVariable, ...]
@@ -38,6 +40,7 @@ class FittedSurface:
     runs: NDArray[np.int64] | None
     theta: Array
     of_logarithms: Callable[[Array, Array], Problem]
+    penalty: Penalty | None = None
 
     @classmethod
     def of(
@@ -46,10 +49,11 @@ class FittedSurface:
         rows: ConditioningRows,
         theta: Array,
         of_logarithms: Callable[[Array, Array], Problem],
+        penalty: Penalty | None = None,
     ) -> FittedSurface:
         """A fitted law at the rows that its fit keeps; the arguments are as the attributes."""
         columns, target = rows.arrays([v.name for v in variables])
-        return cls(variables, columns, target, rows.run_numbers, theta, of_logarithms)
+        return cls(variables, columns, target, rows.run_numbers, theta, of_logarithms, penalty)
 
     @classmethod
     def of_prepared(
@@ -58,10 +62,11 @@ class FittedSurface:
         variables: tuple[SizeVariable, ...],
         rows: ConditioningRows,
         theta: Array,
+        penalty: Penalty | None = None,
     ) -> FittedSurface:
         """A fitted law that is prepared for fits; the arguments are as those of `of`."""
         logs = Objective(log=True)
-        return cls.of(variables, rows, theta, lambda c, t: law.problem(c, t, logs, None))
+        return cls.of(variables, rows, theta, lambda c, t: law.problem(c, t, logs, None), penalty)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,7 +99,8 @@ class FittedSurface:
         problem = self.of_logarithms(self.columns[:, rows], self.target[rows])
         shares = tuple(v.is_share for v in self.variables)
         runs = None if self.runs is None else self.runs[rows]
-        return LawErrorModel.of(problem, theta, self.names, shares, runs, amplitude)
+        priors = prior_rows(self.penalty, theta)
+        return LawErrorModel.of(problem, theta, self.names, shares, runs, amplitude, priors)
 
 
 def size_variables(law: Law) -> tuple[SizeVariable, ...]:

@@ -15,8 +15,10 @@ from lawdsl.fitting.extrapolation.discrepancy import (
     Discrepancy,
     FittedRows,
     NoiseLevels,
+    PriorRows,
     conditioned,
 )
+from lawdsl.fitting.penalty import Penalty
 from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
@@ -76,6 +78,7 @@ class LawErrorModel:
         shares: tuple[bool, ...],
         runs: NDArray[np.int64] | None,
         amplitude: float,
+        priors: PriorRows | None = None,
     ) -> LawErrorModel:
         """Condition a discrepancy on the rows of a fit.
 
@@ -86,11 +89,12 @@ class LawErrorModel:
             shares: which of them have a domain within [0, 1].
             runs: the run of each row, shape (rows,), where some run has several; else None.
             amplitude: standard deviation of log L per decade.
+            priors: the declared priors of the parameters; None without.
         """
         residuals, jacobian = log_residuals(problem, theta)
         axes = axes_of(names, shares, problem.columns)
         z = coordinates(axes, names, problem.columns)
-        rows = FittedRows(z, -residuals, jacobian, runs)
+        rows = FittedRows(z, -residuals, jacobian, runs, priors=priors)
         return cls(names, tuple(axes), conditioned(rows, amplitude))
 
     def at(self, problem: Problem, theta: Array) -> LawError:
@@ -120,6 +124,21 @@ class LawErrorModel:
         _, jacobian = log_residuals(problem, theta)
         z = coordinates(self.axes, self.names, problem.columns)
         return self.discrepancy.jointly(z, jacobian)
+
+
+def prior_rows(penalty: Penalty | None, theta: Array) -> PriorRows | None:
+    """Declared priors as a discrepancy takes them; None for none.
+
+    Args:
+        penalty: of the priors.
+        theta: the fitted parameters, shape (parameters,).
+    """
+    if penalty is None:
+        return None
+    # in units of the standard deviations: the noise of the rows has no part in it
+    slopes = np.nan_to_num(penalty.pseudo_rows(theta, 1.0) * theta, posinf=0.0, neginf=0.0)
+    distances = penalty.centers - penalty.quantities(theta[None])[0]
+    return PriorRows(slopes, distances / penalty.deviations)
 
 
 def log_residuals(problem: Problem, theta: Array) -> tuple[Array, Array]:

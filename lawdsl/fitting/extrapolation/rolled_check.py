@@ -125,10 +125,11 @@ def _cut_z(
         return None
     points = surface.at(surface.columns[:, above])
     rows = surface.of_logarithms(surface.columns[:, below], surface.target[below])
+    slopes = rows.slopes(theta[None])[1][0]
+    if surface.penalty is not None:
+        slopes = np.vstack([slopes, surface.penalty.pseudo_rows(theta)])
     determined = np.isfinite(
-        unit_noise_covariance((), rows.slopes(theta[None])[1][0]).errors(
-            points.slopes(theta[None])[1][0]
-        )
+        unit_noise_covariance((), slopes).errors(points.slopes(theta[None])[1][0])
     )
     fitted, predicted = rows.predictions(theta[None])[0], points.predictions(theta[None])[0]
     determined &= predicted > 0

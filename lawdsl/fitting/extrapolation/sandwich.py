@@ -1,7 +1,7 @@
 """Intervals of parameters were the law wrong: where a fit to the true surface could have come out.
 
 To first order the fit θ̂ moves with its residuals by H = (JᵀWJ)⁻¹JᵀW, J their Jacobian and W the
-weights of the loss. A law that is wrong by δ ~ GP(0, s²K) at the rows moves it by H·δ, of covariance
+weights of the loss; with declared priors by (JᵀWJ + P)⁻¹JᵀW, P the curvature of their penalty. A law that is wrong by δ ~ GP(0, s²K) at the rows moves it by H·δ, of covariance
 H·s²K·Hᵀ (the sandwich: Huber 1967, Berkeley Symposium 5; White 1982, Econometrica 50). That is added
 to the squares of the half-widths that the noise gives, in the free numbers of the parameters.
 """
@@ -20,7 +20,13 @@ from lawdsl.fitting.extrapolation.kernel import kernel
 from lawdsl.fitting.intervals.covariance import column_norms, decompose_jacobian
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals, Parameter
-from lawdsl.fitting.transforms import Transforms, to_free, to_parameters, without_coupled_limits
+from lawdsl.fitting.transforms import (
+    Transforms,
+    to_free,
+    to_parameters,
+    with_slopes,
+    without_coupled_limits,
+)
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -45,18 +51,27 @@ def deviations_by_law_error(
     """
     free = to_free(problem.transforms, theta[None])[0]
     jacobian = problem.residuals_and_slopes(free[None])[1][0][:, fitted]
+    priors = np.empty((0, jacobian.shape[1]))
+    if problem.penalty is not None:
+        row, (by_free,) = problem.objective.row, with_slopes(problem.transforms, free[None])[1]
+        # weights that are not stated are 1, where the loss has its curvature at 0
+        size = 1 / row.max_curvature if row.quadratic else 1.0
+        size *= problem.penalty.share * problem.penalty.noise.kappa
+        priors = (problem.penalty.pseudo_rows(theta, np.sqrt(size)) @ by_free)[:, fitted]
     root = np.ones(problem.rows) if weights is None else np.sqrt(weights)
     # a relative error of the law is a difference of logarithms, or a share of the law's value
     change = 1.0 if problem.objective.log else problem.predictions(theta[None])[0]
     deviations = np.zeros(len(theta))
     deviations[fitted] = np.inf
     weighted = root[:, None] * jacobian
+    if len(priors):  # which do not move with the error of the law
+        weighted = np.vstack([weighted, priors])
     norms = column_norms(weighted)
     if not np.all(np.isfinite(weighted)):
         return deviations
     unit = np.where(norms > 0, norms, 1.0)
     parts = decompose_jacobian(weighted / unit)
-    moves = (parts.factor.T @ parts.left_vectors.T) * root * change
+    moves = (parts.factor.T @ parts.left_vectors[: problem.rows].T) * root * change
     variances = np.einsum("ij,jk,ik->i", moves, kernel(z, z), moves) / unit**2
     variances[parts.hidden | (norms == 0)] = np.inf
     deviations[fitted] = np.sqrt(variances)

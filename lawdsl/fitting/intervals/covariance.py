@@ -176,7 +176,8 @@ def parameter_covariance(
     """The covariance of the parameters of a fit.
 
     By rows it is tau²·(JᵀWJ)⁻¹, the noise being alike on all rows (Huber (1981), Robust Statistics,
-    chapter 7). By runs it is the cluster-robust one of `leave_one_run_out`, which assumes nothing
+    chapter 7); with priors that of the posterior, (JᵀWJ/tau² + P)⁻¹, P the inverse of the covariance
+    that the priors state. By runs it is the cluster-robust one of `leave_one_run_out`, which assumes nothing
     about the noise within a run.
 
     Args:
@@ -193,7 +194,7 @@ def parameter_covariance(
         return None
     (residual,), (slopes,) = problem.slopes(theta[None])
     noise = noise_of(problem, residual, fitted, groups)
-    unit_noise = unit_noise_covariance(names, slopes, problem.weights)
+    unit_noise = unit_noise_covariance(names, *_rows_and_priors(problem, theta, slopes))
     if groups is None:
         factor, null_space = np.sqrt(noise.tau2) * unit_noise.sqrt_factor, unit_noise.null_space
     else:
@@ -202,7 +203,10 @@ def parameter_covariance(
         changes, run_directions = leave_one_run_out(
             noise, scaled_slopes, weights * scaled_slopes, groups
         )
-        null_space = _orthonormal_rows(run_directions)
+        null_space = orthonormal_rows(run_directions)
+        if problem.penalty is not None:
+            rows = problem.penalty.pseudo_rows(theta, 1.0) * unit_noise.scale
+            changes, null_space = combined_with_priors(changes, null_space, rows)
         # directions that one run alone determines have an infinite error and no part in the factor
         changes = changes - (changes @ null_space.T) @ null_space
         factor = (
@@ -210,6 +214,47 @@ def parameter_covariance(
             np.linalg.qr(changes, mode="r") if len(changes) > len(names) else changes
         ) * unit_noise.scale
     return replace(unit_noise, sqrt_factor=factor, null_space=null_space, dof=float(noise.dof))
+
+
+def _rows_and_priors(problem: Problem, theta: Array, slopes: Array) -> tuple[Array, Array | None]:
+    """Slopes and weights of the rows, and of the priors as further rows."""
+    if problem.penalty is None:
+        return slopes, problem.weights
+    rows = problem.penalty.pseudo_rows(theta)
+    weights = np.ones(len(slopes)) if problem.weights is None else problem.weights
+    return np.vstack([slopes, rows]), np.concatenate([weights, np.ones(len(rows))])
+
+
+def combined_with_priors(changes: Array, null_space: Array, rows: Array) -> tuple[Array, Array]:
+    """The covariance that remains of a known one after independent measurements.
+
+    Each measurement is a step of a Kalman filter, exact where the covariance is infinite along some
+    directions: one of these that a measurement sees gets a finite variance (Koopman (1997), Journal
+    of the American Statistical Association 92).
+
+    Args:
+        changes: F with FᵀF the finite part of the covariance, shape (k, p).
+        null_space: an orthonormal basis of the directions of infinite variance, shape (m, p).
+        rows: gradients of what is measured, divided by its standard deviation, shape (priors, p).
+
+    Returns:
+        F and the basis after the measurements.
+    """
+    finite, infinite = changes.T @ changes, null_space.T @ null_space
+    for row in rows:
+        seen, gain = finite @ row, infinite @ row
+        if row @ gain > NULL_SPACE_SHARE**2 * (row @ row):
+            gain = gain / (row @ gain)
+            finite = finite + np.outer(gain, gain) * (row @ seen + 1)
+            finite -= np.outer(gain, seen) + np.outer(seen, gain)
+            infinite = infinite - np.outer(gain, infinite @ row)
+        else:
+            finite = finite - np.outer(seen, seen) / (row @ seen + 1)
+    values, vectors = np.linalg.eigh(finite)
+    factor = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    # the matrix of the infinite part projects onto its directions
+    shares, basis = np.linalg.eigh(infinite)
+    return factor, basis.T[shares > 0.5]
 
 
 def unit_noise_covariance(
@@ -334,7 +379,7 @@ def leave_one_run_out(
     return changes * np.sqrt((len(runs) - 1) / len(runs)), np.vstack(run_directions)
 
 
-def _orthonormal_rows(directions: Array) -> Array:
+def orthonormal_rows(directions: Array) -> Array:
     """Orthonormal rows that span directions of length 1, shape (m, p)."""
     _, widths, basis = np.linalg.svd(directions, full_matrices=False)
     return basis[widths > SAME_DIRECTION_ATOL]

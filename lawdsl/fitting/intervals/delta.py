@@ -9,7 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.fitting.intervals.covariance import column_norms, decompose_jacobian, leave_one_run_out
+from lawdsl.fitting.intervals.covariance import (
+    column_norms,
+    combined_with_priors,
+    decompose_jacobian,
+    leave_one_run_out,
+    orthonormal_rows,
+)
 from lawdsl.fitting.intervals.interval_method import (
     IntervalEnds,
     IntervalMethod,
@@ -49,19 +55,26 @@ def linearised_errors(
     slopes = slopes[:, free_numbers]
     noise = noise_of(problem, residual, len(free_numbers), groups)
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
+    _, jacobian = with_slopes(problem.transforms, free[None])
+    priors = np.empty((0, len(theta)))  # as further rows, in units of their standard deviations
+    if problem.penalty is not None:
+        priors = problem.penalty.pseudo_rows(theta, 1.0) @ jacobian[0]
+    priors = priors[:, free_numbers]
+    of_priors = np.sqrt(noise.tau2) * priors
     count = len(theta)
     covariance, inflation = np.full((count, count), np.nan), np.ones(count)
     roots = np.sqrt(weights)[:, None]
-    norms = column_norms(roots * slopes)
-    slopes = slopes / np.where(norms > 0, norms, 1.0)  # parameters may differ in size by any power
+    norms = column_norms(_stacked(roots * slopes, of_priors))
+    unit = np.where(norms > 0, norms, 1.0)  # parameters may differ in size by any power
+    slopes = slopes / unit
     variances, narrowest = np.full((len(free_numbers), len(free_numbers)), np.nan), 1.0
     if np.all(np.isfinite(slopes)):
-        decomposition = decompose_jacobian(roots * slopes)
+        decomposition = decompose_jacobian(_stacked(roots * slopes, of_priors / unit))
         narrowest = decomposition.narrowest
         variances = noise.tau2 * decomposition.factor.T @ decomposition.factor
         variances[decomposition.hidden] = variances[:, decomposition.hidden] = np.nan
         if groups is not None:
-            clustered = _clustered_covariance(noise, slopes, roots * slopes, groups)
+            clustered = _clustered_covariance(noise, slopes, roots * slopes, groups, priors / unit)
             with np.errstate(all="ignore"):
                 ratio = np.diag(clustered) / np.diag(variances)
             inflation[free_numbers] = np.where(np.isnan(ratio), 1.0, ratio)
@@ -70,7 +83,6 @@ def linearised_errors(
         covariance[np.ix_(free_numbers, free_numbers)] = variances / np.outer(norms, norms)
     quantile = noise.quantile(level)
     half = quantile * np.sqrt(np.diag(covariance))
-    _, jacobian = with_slopes(problem.transforms, free[None])
     errors = np.sqrt(np.diag(covariance)) * np.abs(np.diag(jacobian[0]))
     ends = np.sort(to_parameters(problem.transforms, np.stack([free - half, free + half])), axis=0)
     return LinearisedErrors(
@@ -82,6 +94,11 @@ def linearised_errors(
         quantile,
         narrowest,
     )
+
+
+def _stacked(rows: Array, further: Array) -> Array:
+    """Rows and further rows of a matrix; the very rows where there are no others."""
+    return np.vstack([rows, further]) if len(further) else rows
 
 
 def open_ends_at_infinity(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
@@ -100,11 +117,16 @@ def open_ends_at_infinity(low: Array, high: Array, values: Array) -> tuple[Array
 
 
 def _clustered_covariance(
-    noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64]
+    noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64], priors: Array
 ) -> Array:
-    """The covariance of the free numbers with independent runs, by the jackknife. A parameter that
-    one run alone determines has an infinite variance."""
+    """The covariance of the free numbers with independent runs, by the jackknife, and with priors.
+    A parameter that one run alone determines has an infinite variance."""
     changes, directions = leave_one_run_out(noise, slopes, root, groups)
+    if len(priors):
+        # directions of infinite variance have no part in the finite one
+        basis = orthonormal_rows(directions)
+        changes = changes - (changes @ basis.T) @ basis
+        changes, directions = combined_with_priors(changes, basis, priors)
     covariance = changes.T @ changes
     is_of_one_run = np.any(np.abs(directions) > RUN_SHARE, axis=0)
     # the diagonal alone: its covariance with others stays unknown

@@ -63,8 +63,14 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
         parameters: how many were fitted.
         groups: the training run of each row, shape (rows,): rows of one run are not independent, so
             the degrees of freedom are those of the runs.
+
+    Returns:
+        The noise; of a problem with priors, that of its fit without them.
     """
     weights = np.ones(problem.rows) if problem.weights is None else problem.weights
+    if problem.penalty is not None:  # the noise that the priors are weighed against
+        slope, known = rho_slope(residual, problem.objective), problem.penalty.noise
+        return Noise(weights * slope, known.square, known.curvature, known.dof)
     rows = round(float(np.sum(weights)))  # a weight says how many rows a row stands for
     units = rows if groups is None else len(np.unique(groups))
     slope = rho_slope(residual, problem.objective)

@@ -279,7 +279,12 @@ class _EndSearch:
         self.away[going] = np.clip(away, -self.widest[going], self.widest[going])
 
 
-def _profile_ends(task: IntervalTask) -> IntervalEnds:
+def _profile_ends(task: IntervalTask) -> IntervalEnds | Diagnostic:
+    if task.problem.penalty is not None and task.groups is not None:
+        # by runs the rise of the objective at an end differs between parameters
+        message = "profile intervals by run do not take priors"
+        help = "ask for --intervals delta or bootstrap, or leave --run out"
+        return Diagnostic("F0138", message, "warning", help=help)
     level, groups = task.options.level, task.groups
     ends = profile(task.uncoupled, task.theta, task.on_bound, level, groups, task.problem)
     notes: tuple[Diagnostic, ...] = ()

@@ -107,18 +107,24 @@ def problem_of(
     return compile_law(law, objective.log).problem(columns, target, objective, weights)
 
 
-def compile_law(law: Law, log: bool) -> CompiledLaw:
+def compile_law(law: Law, log: bool, searched: frozenset[str] = frozenset()) -> CompiledLaw:
     """Compile a law for fits.
 
     Args:
         law: the law.
         log: whether residuals are those of logarithms.
+        searched: parameters that are not solved for, although the law may be linear in them.
     """
     if is_computed_on_arrays(law):
-        no_rows = compile_array_model(law, np.zeros((len(law.variables), 0)))
+        no_rows = compile_array_model(law, np.zeros((len(law.variables), 0)), searched)
         return CompiledLaw(no_rows.on, transforms_of(law))
     rests = remaining_shares(law)
-    return _compiled(law, compared_expression(law, log, tuple(rests)), rests)
+    expression, linear, exponential = compared_expression(law, log, tuple(rests))
+    return _compiled(law, (expression, _without(law, linear, searched), exponential), rests)
+
+
+def _without(law: Law, linear: tuple[int, ...], searched: frozenset[str]) -> tuple[int, ...]:
+    return tuple(i for i in linear if law.parameters[i].name not in searched)
 
 
 def solved_factors(law: Law) -> SolvedFactors | None:
@@ -214,12 +220,15 @@ def is_large(law: Law) -> bool:
     return law.declarations.schema is not None and len(law.parameters) > MAX_HESSIAN_PARAMETERS
 
 
-def compile_array_model(law: Law, columns: Array) -> ArrayModel:
+def compile_array_model(
+    law: Law, columns: Array, searched: frozenset[str] = frozenset()
+) -> ArrayModel:
     """Compile a law with index sets on the rows of a table.
 
     Args:
         law: the law, with its labels.
         columns: its variables, shape (variables, rows).
+        searched: parameters that are not solved for, although the law may be linear in them.
     """
     schema = law.declarations.schema
     assert schema is not None
@@ -230,7 +239,8 @@ def compile_array_model(law: Law, columns: Array) -> ArrayModel:
         tuple(q.name for q in law.parameters),
         {q.name: q.value for q in law.settings if q.value is not None},
     )
-    return ArrayModel(IndexedProgram(leaves), columns, linear_on_arrays(leaves))
+    linear = _without(law, tuple(linear_on_arrays(leaves)), searched)
+    return ArrayModel(IndexedProgram(leaves), columns, linear)
 
 
 def _with_constant_inputs(tape: Tape, count: int, values: list[float]) -> Tape:

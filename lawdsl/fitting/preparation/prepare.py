@@ -38,13 +38,17 @@ from lawdsl.proof.identifiability import Freedom
 Array = NDArray[np.float64]
 
 
-def prepare(law: Law) -> PreparedLaw:
+def prepare(law: Law, with_priors: bool = False) -> PreparedLaw:
     """Prepare a law for the numerical stages of a fit.
 
     Args:
         law: the law; if it has index sets, at its labels.
+        with_priors: whether the fit has the priors of the law. Then a parameter with a prior on its
+            logarithm is searched for, not solved for, although the law may be linear in it.
     """
-    forms, factors = cache(partial(compile_law, law)), cache(partial(solved_factors, law))
+    searched = frozenset(p.parameter for p in law.priors if p.log and with_priors)
+    forms = cache(partial(compile_law, law, searched=searched))
+    factors = cache(partial(solved_factors, law))
 
     def problem(
         columns: Array, target: Array, objective: Objective, weights: Array | None
@@ -52,7 +56,8 @@ def prepare(law: Law) -> PreparedLaw:
         return forms(objective.log).problem(columns, target, objective, weights)
 
     def with_solved_factors(problem: Problem) -> Problem | None:
-        solved = None if problem.exponential else factors()
+        # a prior on S is none on exp(S)
+        solved = None if problem.exponential or problem.penalty is not None else factors()
         return None if solved is None else solved.problem(problem)
 
     algebraic = not (is_computed_on_arrays(law) or is_large(law))

@@ -146,7 +146,9 @@ def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
     """
     best, loss = free, float(problem.losses(free[None])[0])
     previous = np.inf
-    for _ in range(steps if problem.objective.row.quadratic else 0):
+    # its steps have no term for priors
+    is_plain = problem.objective.row.quadratic and problem.penalty is None
+    for _ in range(steps if is_plain else 0):
         step = _gauss_newton(problem, best)
         if step is None:
             break

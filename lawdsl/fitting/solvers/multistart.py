@@ -90,8 +90,10 @@ def optimum(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     solvers: tuple[Solver, Solver] = SOLVERS,
+    near: Array | None = None,
 ) -> Optimum:
-    """Find the parameters that minimise the objective, theta* = argmin Σ w_i·rho(r_i(theta)).
+    """Find the parameters that minimise the objective, theta* = argmin Σ w_i·rho(r_i(theta)), to
+    which the penalty of the problem is added if it has one.
 
     Args:
         law: the law.
@@ -102,7 +104,9 @@ def optimum(
         seed: the seed of the draws; the same seed gives the same optimum.
         progress: called with the number of starts done, and their total.
         solvers: the solver from anywhere to near the minima, and the one from there to the minima.
-            A single start given by the user is followed by a trust region instead.
+            A single start given by the user is followed by a trust region instead, where the problem
+            has no penalty.
+        near: further starts beside these, shape (starts, parameters).
 
     Raises:
         LawdslError: the law has no value on the data at any start.
@@ -111,10 +115,10 @@ def optimum(
     without_coupled = without_coupled_limits(problem.transforms)
     if without_coupled is not None:
         relaxed_problem = replace(problem, transforms=without_coupled)
-        best = _optimum(law, relaxed_problem, starts, seed, progress, solvers)
+        best = _optimum(law, relaxed_problem, starts, seed, progress, solvers, near)
         if within_limits(problem.transforms, best.theta):
             return replace(best, free=to_free(problem.transforms, best.theta[None])[0])
-    return _optimum(law, problem, starts, seed, progress, solvers)
+    return _optimum(law, problem, starts, seed, progress, solvers, near)
 
 
 def _optimum(
@@ -124,14 +128,14 @@ def _optimum(
     seed: int,
     progress: Callable[[int, int], None] | None,
     solvers: tuple[Solver, Solver],
+    near: Array | None,
 ) -> Optimum:
     sample = problem.sample(MAX_SEARCH_ROWS, seed)
     outside = 0
     if isinstance(starts, np.ndarray):
-        reached = trust_region(sample, to_free(sample.transforms, starts[None]), WITHOUT_GRADIENT)
+        reached = _from_one(sample, to_free(sample.transforms, starts[None]), solvers)
     elif isinstance(starts, Mapping):
-        # no other start can correct this one: the slower solver, which reported no wrong minimum
-        reached = trust_region(sample, given_start(law, sample, starts)[:1], WITHOUT_GRADIENT)
+        reached = _from_one(sample, given_start(law, sample, starts)[:1], solvers)
     elif isinstance(starts, str) and starts == "declared":
         free, outside = declared_starts(law, sample)
         reached = descend(sample, free, progress, solvers)
@@ -139,12 +143,14 @@ def _optimum(
         reached = _from_chosen_starts(
             law, sample, _rounds(starts), seed, progress, starts == AUTO, solvers
         )
+    if near is not None:
+        reached = [*reached, *descend(sample, to_free(sample.transforms, near), None, solvers)]
     losses = np.array([d.loss for d in reached])
     best = reached[int(np.argmin(losses))]
     if not np.isfinite(best.loss):
         raise no_value_error(law, sample, seed)
     agreement = Agreement(len(reached), _count_agreeing(sample, reached))
-    if not best.converged:
+    if not best.converged and problem.penalty is None:
         best = _continued(sample, best)
     if sample is not problem:
         # the minimum on the sample is only near that on all rows
@@ -155,6 +161,14 @@ def _optimum(
     theta = to_parameters(problem.transforms, best.point[None])[0]
     parts = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
     return Optimum(theta, best.point, float(problem.losses_at(theta[None])[0]), *parts)
+
+
+def _from_one(problem: Problem, start: Array, solvers: tuple[Solver, Solver]) -> list[Solution]:
+    """The end of the search from one start, shape (1, parameters). No other start can correct it: so
+    by the slower solver, which reported no wrong minimum, unless it lacks the penalty."""
+    if problem.penalty is not None:
+        return descend(problem, start, None, solvers)
+    return trust_region(problem, start, WITHOUT_GRADIENT)
 
 
 def _continued(problem: Problem, best: Solution) -> Solution:

@@ -150,7 +150,7 @@ class ProjectedProblem:
                     theta = np.where(
                         clipped[:, None], to_parameters(problem.transforms, free), theta
                     )
-        state = problem.residual_state(evaluation.value(theta), objective)
+        state = problem.residual_state(evaluation.value(theta), objective, theta)
         return ProjectedPoint(
             problem, free, theta, derivatives, evaluation, state, on_bound, exact=False
         )
@@ -181,7 +181,7 @@ class ProjectedProblem:
         theta, derivatives = parameters_and_derivatives(problem.transforms, free, exact)
         evaluation = Evaluation(problem, theta, 2 if exact else 1)
         if not linear:
-            state = problem.residual_state(evaluation.value(theta), objective)
+            state = problem.residual_state(evaluation.value(theta), objective, theta)
             return ProjectedPoint(
                 problem, free, theta, derivatives, evaluation, state, fixed, exact
             )
@@ -206,12 +206,12 @@ class ProjectedProblem:
         if problem.transforms.others:  # bounds of others may have moved with the linear ones
             theta, derivatives = parameters_and_derivatives(problem.transforms, free, exact)
             evaluation = Evaluation(problem, theta, 2 if exact else 1)
-            state = problem.residual_state(evaluation.value(theta), objective)
+            state = problem.residual_state(evaluation.value(theta), objective, theta)
         else:
             clipped = is_clipped(problem.transforms, free)
             if clipped.any():  # the loss is that of the parameters which the free numbers stand for
                 theta = np.where(clipped[:, None], to_parameters(problem.transforms, free), theta)
-                state = problem.residual_state(evaluation.value(theta), objective)
+                state = problem.residual_state(evaluation.value(theta), objective, theta)
             problem.transforms.update_derivatives(derivatives, theta, linear)
         return ProjectedPoint(problem, free, theta, derivatives, evaluation, state, excluded, exact)
 

@@ -45,6 +45,9 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
     problem = problem.sample(MAX_COMPARED_ROWS, seed)
     draws = max(MIN_DRAWS, DRAWS_PER_START * count)
     theta = law.draw(problem.columns, draws, seed, rng)
+    if problem.penalty is not None:
+        # the draws of a law are of any size; those of a prior lie where it expects the parameter
+        problem.penalty.draw_into(theta[::2], rng)
     if problem.linear:
         # so that draws are compared at their best linear parameters, as the search will see them
         theta, _ = least_squares_linear(problem, Evaluation(problem, theta, 0), theta)

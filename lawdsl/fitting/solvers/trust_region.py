@@ -15,7 +15,7 @@ from scipy.optimize import least_squares
 from lawdsl.fitting.losses import least_squares_loss
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.solvers.newton import newton_batch
-from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, project
+from lawdsl.fitting.solvers.projected_problem import ProjectedProblem, as_projected, project
 from lawdsl.fitting.solvers.solver import (
     DEFAULTS,
     MINIMUM,
@@ -45,8 +45,11 @@ def trust_region(
         options: the options of the search.
 
     Raises:
-        ValueError: the options fix free numbers, which this solver does not support.
+        ValueError: the options fix free numbers, or the problem has priors, which this solver does
+            not support.
     """
+    if as_projected(problem).problem.penalty is not None:
+        raise ValueError("a trust region has no term for priors")
     if options.fixed is not None:
         raise ValueError("a trust region moves all free numbers")
     return [_from_one(with_objective(problem, options), start, options) for start in starts]

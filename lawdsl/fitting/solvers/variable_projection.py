@@ -54,6 +54,12 @@ class _SlackForm:
             return columns, base
         return np.swapaxes(self.directions, 1, 2) @ columns, combined(self.offset, columns, base)
 
+    def of(self, chosen: Mask) -> _SlackForm:
+        """Select some of the starts by a mask of shape (starts,)."""
+        if self.offset is None or self.directions is None:
+            return self
+        return _SlackForm(self.bounded, self.offset[chosen], self.directions[chosen])
+
     def to_slacks(self, linear: Array) -> Array:
         """The s of linear parameters, shape (starts, m)."""
         if self.offset is not None and self.directions is not None:
@@ -68,6 +74,36 @@ class _SlackForm:
         if self.offset is None or self.directions is None:
             return s
         return self.offset + (self.directions @ s[:, :, None])[:, :, 0]
+
+
+@dataclass(frozen=True)
+class _LinearPenalty:
+    """The penalty of priors on linear parameters, a quadratic function of s.
+
+    Attributes:
+        curvature: its Hessian, shape (starts, m, m).
+        at_zero: its gradient at s = 0, shape (starts, m).
+    """
+
+    curvature: Array
+    at_zero: Array
+
+    @classmethod
+    def of(cls, problem: Problem, theta: Array, form: _SlackForm) -> _LinearPenalty:
+        """The penalty of a problem at the other parameters of theta, shape (starts, parameters)."""
+        assert problem.penalty is not None
+        stiffness, centers = problem.penalty.linear_terms(problem.linear, len(theta))
+        count = len(problem.linear)
+        if form.offset is None or form.directions is None:
+            curvature = np.broadcast_to(np.diag(stiffness), (len(theta), count, count))
+            return cls(curvature, -stiffness * centers)
+        weighted = np.swapaxes(form.directions, 1, 2) * stiffness
+        distance = (form.offset - centers)[:, :, None]
+        return cls(weighted @ form.directions, (weighted @ distance)[:, :, 0])
+
+    def gradient(self, s: Array) -> Array:
+        """Its gradient by s, shape (starts, m)."""
+        return self.at_zero + (self.curvature @ s[:, :, None])[:, :, 0]
 
 
 def least_squares_linear(
@@ -95,6 +131,12 @@ def least_squares_linear(
     gram = weighted @ np.swapaxes(columns, 1, 2)
     measured = goal[:, None] if base is None else (goal - base)[:, :, None]
     right_side = (weighted @ measured)[:, :, 0]
+    if problem.penalty is not None:
+        terms = _LinearPenalty.of(problem, theta, form)
+        # weights that are not stated are 1, where the loss has its curvature at 0
+        size = 1.0 if weights is not None else problem.objective.row.max_curvature
+        gram += terms.curvature / size
+        right_side -= terms.gradient(np.zeros_like(right_side)) / size
     # one sum per start is cheaper than a mask of all entries, and not finite if any entry is
     usable = np.isfinite(np.add.reduce(gram, (1, 2)) + np.add.reduce(right_side, 1))
     if not usable.all():
@@ -139,7 +181,7 @@ def minimise_over_linear(
     linear = problem.model.linear
     form = _slack_form(problem.transforms, theta, problem.linear)
     columns, base = form.model(evaluation.columns, evaluation.offset)
-    search = _LinearMinimisation(problem, columns, base, form.bounded, objective, fixed)
+    search = _LinearMinimisation(problem, columns, base, form, theta, objective, fixed)
     begin = form.to_slacks(theta.take(linear, 1))
     if previous is not None:
         begin = search.predicted_slacks(begin, previous)
@@ -157,12 +199,16 @@ class _LinearMinimisation:
         problem: Problem,
         columns: Array,
         base: Array | None,
-        bounded: Mask,
+        form: _SlackForm,
+        theta: Array,
         objective: Objective,
         fixed: Mask | None,
     ) -> None:
-        self.problem, self.objective, self.bounded = problem, objective, bounded
+        self.problem, self.objective, self.bounded = problem, objective, form.bounded
         self.columns, self.base, self.fixed = columns, base, fixed
+        self.form, self.theta, self.penalty = form, theta, None
+        if problem.penalty is not None:
+            self.penalty = _LinearPenalty.of(problem, theta, form)
 
     def run(
         self, s: Array, decrease_atol: Array, decrease_rtol: float
@@ -213,12 +259,19 @@ class _LinearMinimisation:
         gradient_of_rows, curvature = previous.derivatives(self.problem, exact=True)
         change = combined(s, self.columns, self.base) - previous.value
         gradient = (self.columns @ (gradient_of_rows + curvature * change)[:, :, None])[:, :, 0]
+        if self.penalty is not None:
+            gradient += self.penalty.gradient(s)
         trial = s + self._step_under_bounds(gradient, curvature, s)
         usable = np.all(np.isfinite(trial), axis=1, keepdims=True)
         return np.where(usable, trial, s)
 
     def _state(self, s: Array) -> ResidualState:
-        return self.problem.residual_state(combined(s, self.columns, self.base), self.objective)
+        theta = self.theta
+        if self.penalty is not None:
+            theta = theta.copy()
+            theta[:, self.problem.model.linear] = self.form.to_parameters(s)
+        value = combined(s, self.columns, self.base)
+        return self.problem.residual_state(value, self.objective, theta)
 
     def _keep(self, active: Mask) -> None:
         """Continue with some of the active starts."""
@@ -226,6 +279,9 @@ class _LinearMinimisation:
         self.base = None if self.base is None else self.base[active]
         self.fixed = None if self.fixed is None else self.fixed[active]
         self.problem = self.problem.of_starts(active)
+        if self.penalty is not None:
+            self.theta, self.form = self.theta[active], self.form.of(active)
+            self.penalty = _LinearPenalty.of(self.problem, self.theta, self.form)
 
     def _step(self, state: ResidualState, s: Array, reweighted: Mask) -> tuple[Array, Array]:
         """Newton's step under the bounds, and the decrease that it predicts."""
@@ -235,6 +291,8 @@ class _LinearMinimisation:
                 reweighted[:, None], state.derivatives(self.problem, exact=False)[1], curvature
             )
         gradient = (self.columns @ slopes[:, :, None])[:, :, 0]
+        if self.penalty is not None:
+            gradient += self.penalty.gradient(s)
         step = self._step_under_bounds(gradient, curvature, s)
         return step, np.abs(np.add.reduce(step * gradient, 1))
 
@@ -242,6 +300,8 @@ class _LinearMinimisation:
         """Newton's step that leaves no bounded s below 0."""
         columns, bounded = self.columns, self.bounded
         hessian = (columns * curvature[:, None]) @ np.swapaxes(columns, 1, 2)
+        if self.penalty is not None:
+            hessian += self.penalty.curvature
         on_bound = bounded & (s <= 0) & (gradient >= 0)
         step = _constrained_step(hessian, gradient, s, on_bound, self.fixed)
         while True:  # parameters below their bounds are set to them, one round each

@@ -15,7 +15,7 @@ from lawdsl.language.instances.identities import identified
 from lawdsl.language.objective import read_target
 from lawdsl.language.printer import with_subscripts
 from lawdsl.language.scope import Scope
-from lawdsl.language.symbols import Declarations, Symbol, Tie
+from lawdsl.language.symbols import Declarations, Prior, Symbol, Tie
 from lawdsl.language.tree import Formula
 
 
@@ -49,6 +49,7 @@ def written_out(ground: Grounding) -> Declarations:
         claims=(),
         grids=() if instance.open else tuple(_grids(declared, ground, symbols)),
         points=() if instance.open else tuple(_points(declared, ground, symbols)),
+        priors=_priors(declared, ground, symbols),
         indices={},
         identities=(),
         instance=instance,
@@ -110,6 +111,17 @@ def _points(
         if values:
             points.append(replace(point, values=tuple(values)))
     return points
+
+
+def _priors(
+    declared: Declarations, ground: Grounding, symbols: Mapping[str, Symbol]
+) -> dict[str, Prior]:
+    """The prior of each element of a parameter that has one."""
+    return {
+        name: prior.at(name)
+        for of, prior in declared.priors.items()
+        for name, _ in _elements(declared, ground, symbols, of)
+    }
 
 
 def _elements(

@@ -1,0 +1,158 @@
+"""Law + table + options -> FitTask: what a fit without index sets is computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.data.binding import Runs, bind
+from lawdsl.data.read import Table
+from lawdsl.data.trends.inflection import inflections
+from lawdsl.data.trends.result import Inflection
+from lawdsl.fitting.chosen_parameter import ChosenParameter
+from lawdsl.fitting.diagnostics import diagnose
+from lawdsl.fitting.diagnostics.identifiability import undetermined_directions
+from lawdsl.fitting.diagnostics.residuals import are_mostly_copies
+from lawdsl.fitting.options import FitOptions
+from lawdsl.fitting.penalty import Penalty
+from lawdsl.fitting.preparation.build_problem import is_large
+from lawdsl.fitting.preparation.parameter_choice import choice_criterion
+from lawdsl.fitting.preparation.prepare import prepare, unidentifiable_directions
+from lawdsl.fitting.prepared_law import PreparedLaw
+from lawdsl.fitting.prior_effects import PlainFit, check_usable, plain_fit
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.solvers.multistart import MAX_SEARCH_ROWS, Optimum
+from lawdsl.fitting.solvers.starts import chosen_starts
+from lawdsl.fitting.transforms import to_parameters
+from lawdsl.language.law_changes import LawChanges
+from lawdsl.language.resolver import Objective
+from lawdsl.law.law import Law
+from lawdsl.proof.identifiability import Freedom, freedom
+
+Array = NDArray[np.float64]
+
+# further points at which identifiability is tested: a fit may end at a special one
+OTHER_POINTS = 3
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """The inputs of one fit.
+
+    Attributes:
+        law: the law.
+        prepared: the law, as the numerical stages see it.
+        problem: the objective to be minimised, with its data.
+        runs: the data.
+        symmetries: what no data could determine about the law.
+        options: the options of the fit.
+        chosen_parameter: the parameter that was chosen before the fit; None for none.
+        inflections: the shares below which the rows break what the law claims.
+        plain: the fit without the priors of the law; None before it is known, and without priors.
+    """
+
+    law: Law
+    prepared: PreparedLaw
+    problem: Problem
+    runs: Runs
+    symmetries: Freedom
+    options: FitOptions
+    chosen_parameter: ChosenParameter | None = None
+    inflections: tuple[Inflection, ...] = ()
+    plain: PlainFit | None = None
+
+    def with_law(self, law: Law) -> FitTask:
+        """The task of fitting a law with further bounds to the same rows."""
+        prepared = prepare(law)
+        problem = problem_on(prepared, self.runs, self.problem.objective)
+        return replace(self, law=law, prepared=prepared, problem=problem)
+
+    def with_penalty(self, best: Optimum) -> FitTask:
+        """The task of the fit with the law's priors, from the minimum without them."""
+        law, problem, priors = self.prepared, self.problem, self.law.priors
+        _, bounds = diagnose.bound_findings(law, problem, best.theta)
+        _, undetermined = undetermined_directions(
+            law,
+            problem,
+            best.theta,
+            bounds,
+            self.other_points,
+            unidentifiable_directions(self.symmetries),
+        )
+        plain = plain_fit(
+            law,
+            problem,
+            best,
+            undetermined,
+            frozenset(bounds),
+            priors,
+            self.runs.groups,
+            self.counts_copies_once(problem),
+        )
+        prepared = prepare(self.law, with_priors=True)
+        posed = problem_on(prepared, self.runs, problem.objective)
+        posed = replace(posed, penalty=Penalty.of(priors, law.names, plain.noise))
+        return replace(self, prepared=prepared, problem=posed, plain=plain)
+
+    def counts_copies_once(self, problem: Problem) -> bool:
+        """Whether most rows are exact copies, which count as one; by runs they are one unit already."""
+        copied = self.runs.groups is None and any(d.code == "D0114" for d in self.runs.warnings)
+        return copied and are_mostly_copies(problem)
+
+    @property
+    def other_points(self) -> Array:
+        """Other parameters, at which identifiability is tested too."""
+        sample = self.problem.sample(MAX_SEARCH_ROWS, self.options.seed)
+        starts = chosen_starts(self.prepared, sample, OTHER_POINTS, self.options.seed)
+        return to_parameters(self.problem.transforms, starts)
+
+
+def bind_columns(law: Law, table: Table, objective: Objective, options: FitOptions) -> Runs:
+    """The columns of a table that the law takes."""
+    runs = bind(
+        law,
+        table,
+        options.columns,
+        where=options.where,
+        drop_bad=options.drop_bad,
+        positive=objective.log,
+        weights=options.weights,
+        run=options.run,
+    )
+    assert runs.target is not None
+    return runs
+
+
+def fit_task(
+    law: Law, table: Table, runs: Runs, objective: Objective, options: FitOptions
+) -> FitTask:
+    """The algebra of a fit: compiled functions, symmetries, and a parameter that is chosen first."""
+    prepared = prepare(law)
+    problem = problem_on(prepared, runs, objective)
+    check_usable(law.priors, objective)
+    impossible = diagnose.insufficient_data_errors(prepared, problem)
+    if impossible:
+        raise LawdslError([replace(d, place=runs.name) for d in impossible])
+    chosen_parameter = None
+    if objective.choice is not None:
+        criterion = choice_criterion(law, problem, objective.choice)
+        chosen_parameter = ChosenParameter.of(criterion, prepared, problem)
+        law = LawChanges.of(
+            fix={chosen_parameter.criterion.choice.name: chosen_parameter.value}
+        ).apply(law)
+        prepared = prepare(law)
+        problem = problem_on(prepared, runs, objective)
+    symmetries = Freedom(certain=False) if is_large(law) else freedom(law)
+    breaks = inflections(law, table, runs, options.run) if options.claims else ()
+    return FitTask(
+        law, prepared, problem, runs, symmetries, options, chosen_parameter, tuple(breaks)
+    )
+
+
+def problem_on(law: PreparedLaw, runs: Runs, objective: Objective) -> Problem:
+    """The objective of a law on the rows of a table."""
+    assert runs.target is not None
+    return law.problem(runs.columns, runs.target, objective, runs.weights)

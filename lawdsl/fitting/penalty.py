@@ -1,0 +1,188 @@
+"""Declared priors -> the penalty that they add to an objective, with its derivatives.
+
+For independent Gaussians with centers m_k and standard deviations s_k on quantities g_k, each a
+parameter or its logarithm, the fit minimises
+
+    F(theta)/kappa + Σ_k ((g_k(theta) - m_k)/s_k)²/2,    kappa = mean(psi²)/mean(psi'),
+
+the negative logarithm of a posterior density: a rise of the objective F by kappa/2 counts like a
+squared deviation of 1. For squares kappa/2 is the variance of the noise; in general it is the scale
+with which the curvature of F/kappa is the inverse of the sandwich covariance tau²·(JᵀWJ)⁻¹ (Huber
+(1981), Robust Statistics, chapter 7; Lyddon, Holmes and Walker (2019), Biometrika 106). It is
+estimated from the fit without the priors, by `m_estimator.noise_of`, and then held. Solvers minimise
+kappa times this sum, F + kappa·Σ_k ((g_k - m_k)/s_k)²/2, which has the scale of F.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.language.symbols import Prior
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NoiseScale:
+    """The noise of a fit without its priors, as `m_estimator.Noise` has it.
+
+    Attributes:
+        square: mean(psi²) of the errors.
+        curvature: mean(psi').
+        dof: residual degrees of freedom.
+        inflation: the variance of the estimates over that with independent rows, where these come
+            from runs or are copies.
+    """
+
+    square: float
+    curvature: float
+    dof: int
+    inflation: float = 1.0
+
+    @property
+    def kappa(self) -> float:
+        """Twice the rise of the objective that counts like one standard deviation."""
+        return self.inflation * self.square / self.curvature
+
+    @property
+    def tau2(self) -> float:
+        """The variance factor of the estimates; of a residual, where its noise is Gaussian."""
+        return self.square / self.curvature**2
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """The penalty of some priors.
+
+    Attributes:
+        numbers: positions of their parameters, shape (priors,).
+        logs: which of them are on logarithms, shape (priors,).
+        centers: shape (priors,), or (starts, priors) where each start has its own.
+        deviations: standard deviations, shape (priors,).
+        noise: the noise of the fit without the priors.
+        share: of the penalty that is counted: that of the rows, where a sample of them is searched.
+    """
+
+    numbers: NDArray[np.int64]
+    logs: NDArray[np.bool_]
+    centers: Array
+    deviations: Array
+    noise: NoiseScale
+    share: float = 1.0
+
+    @classmethod
+    def of(cls, priors: Sequence[Prior], names: Sequence[str], noise: NoiseScale) -> Penalty:
+        """The penalty of declared priors.
+
+        Args:
+            priors: one at most for each parameter.
+            names: the parameters, in the order of the fit.
+            noise: of the fit without the priors.
+        """
+        return cls(
+            np.array([list(names).index(p.parameter) for p in priors], dtype=np.int64),
+            np.array([p.log for p in priors], dtype=np.bool_),
+            np.array([p.center for p in priors], dtype=np.float64),
+            np.array([p.deviation for p in priors], dtype=np.float64),
+            noise,
+        )
+
+    @property
+    def stiffness(self) -> Array:
+        """kappa/s_k², the curvature of each term by its quantity, shape (priors,)."""
+        return self.share * self.noise.kappa / self.deviations**2
+
+    def quantities(self, theta: Array) -> Array:
+        """g_k at parameters of shape (starts, parameters): shape (starts, priors)."""
+        chosen = theta[:, self.numbers]
+        with np.errstate(all="ignore"):
+            return np.where(self.logs, np.log(np.where(self.logs, chosen, 1.0)), chosen)
+
+    def slopes(self, theta: Array) -> Array:
+        """dg_k/dtheta at parameters of shape (starts, parameters): shape (starts, priors)."""
+        with np.errstate(all="ignore"):
+            return np.where(self.logs, 1 / theta[:, self.numbers], 1.0)
+
+    def value(self, theta: Array) -> Array:
+        """The penalty at parameters of shape (starts, parameters): shape (starts,)."""
+        deviations = self.quantities(theta) - self.centers
+        with np.errstate(all="ignore"):
+            return np.asarray(np.sum(self.stiffness * deviations**2, axis=1) / 2)
+
+    def derivatives(self, theta: Array, exact: bool) -> tuple[Array, Array]:
+        """The gradient by the parameters, and the diagonal of the Hessian, which has no other entry.
+
+        Args:
+            theta: shape (starts, parameters).
+            exact: the second derivatives; else those of Gauss-Newton, which are not negative.
+
+        Returns:
+            Two arrays of shape (starts, parameters).
+        """
+        slopes, pull = self.slopes(theta), self.quantities(theta) - self.centers
+        gradient, curvature = np.zeros_like(theta), np.zeros_like(theta)
+        gradient[:, self.numbers] = self.stiffness * pull * slopes
+        # d²(log theta)/dtheta² = -1/theta²
+        bend = np.where(self.logs & exact, 1 - pull, 1.0)
+        curvature[:, self.numbers] = self.stiffness * slopes**2 * bend
+        return gradient, curvature
+
+    def linear_terms(self, linear: Sequence[int], starts: int) -> tuple[Array, Array]:
+        """The curvature and the centers of the terms of linear parameters, whose priors are on the
+        parameters themselves.
+
+        Args:
+            linear: positions of these parameters.
+            starts: how many starts there are.
+
+        Returns:
+            Shapes (linear,) and (starts, linear); both are 0 for a parameter without a prior.
+        """
+        stiffness, centers = np.zeros(len(linear)), np.zeros((starts, len(linear)))
+        all_centers = np.broadcast_to(self.centers, (starts, len(self.numbers)))
+        for k, number in enumerate(self.numbers):
+            if number in linear:
+                assert not self.logs[k]  # a parameter under a logarithm is not solved for
+                j = list(linear).index(int(number))
+                stiffness[j], centers[:, j] = self.stiffness[k], all_centers[:, k]
+        return stiffness, centers
+
+    def pseudo_rows(self, theta: Array, deviation: float | None = None) -> Array:
+        """The priors as rows of a Jacobian by the parameters, each of weight 1.
+
+        With them (JᵀWJ)⁻¹ is the covariance of the posterior for noise of variance 1: a prior says
+        as much as a measurement of its quantity whose noise is s_k, in units of a row's.
+
+        Args:
+            theta: the parameters, shape (parameters,).
+            deviation: of the noise of a row; None for that of the fit, sqrt(tau²).
+
+        Returns:
+            Shape (priors, parameters).
+        """
+        size = np.sqrt(self.noise.tau2) if deviation is None else deviation
+        rows = np.zeros((len(self.numbers), len(theta)))
+        slopes = size * self.slopes(theta[None])[0] / self.deviations
+        rows[np.arange(len(rows)), self.numbers] = slopes
+        return rows
+
+    def draw_into(self, theta: Array, rng: np.random.Generator) -> None:
+        """Overwrite the parameters with priors by draws from these, in place.
+
+        Args:
+            theta: shape (starts, parameters).
+            rng: of the draws.
+        """
+        shape = (len(theta), len(self.numbers))
+        drawn = self.centers + self.deviations * rng.normal(size=shape)
+        with np.errstate(over="ignore"):
+            theta[:, self.numbers] = np.where(self.logs, np.exp(drawn), drawn)
+
+    def of_starts(self, chosen: NDArray[Any]) -> Penalty:
+        """Restrict centers that differ between starts to some starts, given by number or mask."""
+        return self if self.centers.ndim == 1 else replace(self, centers=self.centers[chosen])

@@ -1,0 +1,299 @@
+"""Fit without priors + priors -> the penalty of the fit with them, and what the priors have done.
+
+The noise that the priors are weighed against is that of the fit without them: it says how far the
+rows are from the law, whatever the priors expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.distributions import chi2_quantile, normal_cdf
+from lawdsl.core.enumerations import conjunction
+from lawdsl.fitting.diagnostics.goodness import canonical_nan
+from lawdsl.fitting.diagnostics.residuals import weight_copies_as_one
+from lawdsl.fitting.intervals.covariance import (
+    Covariance,
+    column_norms,
+    parameter_covariance,
+)
+from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
+from lawdsl.fitting.penalty import NoiseScale
+from lawdsl.fitting.prepared_law import PreparedLaw
+from lawdsl.fitting.problem import Problem, rho
+from lawdsl.fitting.result_parts import FittedPrior, FittedPriors
+from lawdsl.fitting.solvers.multistart import Optimum
+from lawdsl.fitting.transforms import to_parameters
+from lawdsl.language.symbols import Objective, Prior
+from lawdsl.proof.identifiability import Freedom
+
+Array = NDArray[np.float64]
+
+# of columns of length 1: a direction of smaller width has no part in the degrees of freedom
+DETERMINED_WIDTH = 1e-7
+# standard deviation of a residual, relative to the measurements: tables are rounded
+MIN_NOISE = 1e-6
+# standard deviations between rows and prior from which they contradict each other
+CONFLICT = 3.0
+# minima of the search without priors from which the search with them starts, too
+NEAR_STARTS = 16
+
+
+@dataclass(frozen=True)
+class PlainFit:
+    """The fit of the same rows without priors.
+
+    Attributes:
+        theta: its parameters, shape (parameters,).
+        undetermined: names of the parameters that the rows do not determine.
+        on_bound: names of those on a bound.
+        covariance: of the parameters; None where it cannot be computed.
+        noise: of the rows.
+        near: the minima of its search, from the lowest on, shape (minima, parameters).
+    """
+
+    theta: Array
+    undetermined: frozenset[str]
+    on_bound: frozenset[str]
+    covariance: Covariance | None
+    noise: NoiseScale
+    near: Array
+
+
+def check_usable(priors: Sequence[Prior], objective: Objective) -> None:
+    """Refuse priors beside an objective in two steps.
+
+    Raises:
+        LawdslError: F0135.
+    """
+    if not priors or objective.choice is None:
+        return
+    name = objective.choice.name
+    message = f"priors and an objective in two steps cannot be combined: {name} is chosen first"
+    scale = "log" if objective.log else "raw"
+    help = f"leave the priors out, --prior none, or take --objective '{objective.loss}({scale})'"
+    raise LawdslError(Diagnostic("F0135", message, help=help))
+
+
+def plain_fit(
+    law: PreparedLaw,
+    problem: Problem,
+    best: Optimum,
+    undetermined: frozenset[str],
+    on_bound: frozenset[str],
+    priors: Sequence[Prior],
+    groups: Groups,
+    copied: bool,
+) -> PlainFit:
+    """What the fit without priors says.
+
+    Args:
+        law: the law.
+        problem: the objective without priors, with its data.
+        best: its minimum.
+        undetermined: names of the parameters that the rows do not determine.
+        on_bound: names of those on a bound.
+        priors: those of the fit that follows.
+        groups: the training run of each row, shape (rows,).
+        copied: whether most rows are copies of others, which count once.
+
+    Raises:
+        LawdslError: the rows leave no residual degree of freedom; F0135.
+    """
+    once = weight_copies_as_one(problem) if copied else problem
+    bound = np.isin(law.names, list(on_bound))
+    (residual,), (slopes,) = once.slopes(best.theta[None])
+    fitted = _rank(once, slopes[:, ~bound])
+    total = once.rows if once.weights is None else float(np.sum(once.weights))
+    if total - fitted < 1:
+        message = (
+            f"{once.rows} rows leave nothing to tell the noise by, against which priors are weighed"
+        )
+        help = "measure more, or hold the parameters that are known: --fix NAME=VALUE"
+        raise LawdslError(Diagnostic("F0135", message, help=help))
+    noise = noise_of(once, residual, fitted, groups)
+    covariance = None
+    if groups is None or len(np.unique(groups)) > 1:
+        covariance = parameter_covariance(once, best.theta, law.names, fitted, groups)
+    least = MIN_NOISE * (1.0 if problem.objective.log else float(np.max(np.abs(problem.target))))
+    least_square = (
+        2 * problem.objective.row.max_curvature * float(rho(np.array(least), problem.objective))
+    )
+    scale = NoiseScale(max(noise.square, least_square), noise.curvature, noise.dof)
+    if groups is not None and covariance is not None:
+        by_rows = parameter_covariance(once, best.theta, law.names, fitted)
+        assert by_rows is not None
+        scale = replace(scale, inflation=_inflation(law, priors, covariance, by_rows))
+    if copied:
+        assert once.weights is not None
+        # the objective counts each copy
+        rows = problem.rows if problem.weights is None else float(np.sum(problem.weights))
+        scale = replace(scale, inflation=scale.inflation * rows / total)
+    reached = [d for d in sorted(best.reached, key=lambda d: d.loss) if np.isfinite(d.loss)]
+    points = [d.point for d in {id(d): d for d in reached}.values()][:NEAR_STARTS]
+    near = to_parameters(best.searched.transforms, np.stack(points))
+    return PlainFit(
+        best.theta,
+        undetermined,
+        on_bound,
+        covariance,
+        scale,
+        np.vstack([best.theta, near]),
+    )
+
+
+def _rank(problem: Problem, slopes: Array) -> int:
+    """How many directions of the parameters the rows determine at all."""
+    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
+    return _rank_of(np.sqrt(weights)[:, None] * np.nan_to_num(slopes, posinf=0.0, neginf=0.0))
+
+
+def _rank_of(root: Array) -> int:
+    """The number of directions that rows determine, their columns being of any size."""
+    norms = column_norms(root)
+    scaled = root[:, norms > 0] / norms[norms > 0]
+    if not scaled.size:
+        return 0
+    return int(np.sum(np.linalg.svd(scaled, compute_uv=False) > DETERMINED_WIDTH))
+
+
+def _inflation(
+    law: PreparedLaw, priors: Sequence[Prior], by_runs: Covariance, by_rows: Covariance
+) -> float:
+    """The variance with independent runs over that with independent rows: the geometric mean over
+    the parameters with priors, and at least 1."""
+    chosen = np.eye(len(law.names))[[law.names.index(p.parameter) for p in priors]]
+    with np.errstate(all="ignore"):
+        logs = 2 * np.log(by_runs.errors(chosen) / by_rows.errors(chosen))
+    logs = logs[np.isfinite(logs)]
+    return max(1.0, float(np.exp(np.mean(logs)))) if len(logs) else 1.0
+
+
+def without_inflation(problem: Problem) -> Problem:
+    """The problem whose rows count as often as they are independent: a weighed one.
+
+    Args:
+        problem: with or without priors.
+    """
+    if problem.penalty is None:
+        return problem
+    noise = replace(problem.penalty.noise, inflation=1.0)
+    return replace(problem, penalty=replace(problem.penalty, noise=noise))
+
+
+def remaining_symmetries(symmetries: Freedom, problem: Problem, theta: Array) -> Freedom:
+    """The symmetries that remain with the priors: none where rows and priors together determine all
+    parameters.
+
+    Args:
+        symmetries: of the law, whose directions no data determine.
+        problem: the objective, with or without a penalty.
+        theta: the fitted parameters, shape (parameters,).
+    """
+    if problem.penalty is None or not symmetries.symmetries:
+        return symmetries
+    slopes = np.nan_to_num(problem.slopes(theta[None])[1][0])
+    rows = np.vstack([slopes, problem.penalty.pseudo_rows(theta)])
+    return Freedom(certain=symmetries.certain) if _rank_of(rows) == len(theta) else symmetries
+
+
+def fitted_priors(
+    priors: Sequence[Prior], law: PreparedLaw, problem: Problem, theta: Array, plain: PlainFit
+) -> FittedPriors:
+    """The record of the priors of a fit: how far they have moved it, and whether the rows agree.
+
+    Args:
+        priors: in the order of the penalty of the problem.
+        law: the law.
+        problem: the objective with the penalty.
+        theta: the fitted parameters, shape (parameters,).
+        plain: the fit without them.
+    """
+    penalty = problem.penalty
+    assert penalty is not None
+    errors = np.full(len(law.names), np.inf)
+    if plain.covariance is not None:
+        errors = plain.covariance.errors(np.eye(len(law.names)))
+    errors_of = errors[penalty.numbers] * np.abs(penalty.slopes(plain.theta[None])[0])
+    at_fit, without = penalty.quantities(theta[None])[0], penalty.quantities(plain.theta[None])[0]
+    records = []
+    for k, prior in enumerate(priors):
+        is_open = prior.parameter in plain.undetermined
+        shift = (at_fit[k] - without[k]) / prior.deviation
+        z = (without[k] - prior.center) / np.hypot(errors_of[k], prior.deviation)
+        if is_open:
+            shift, z = np.nan, 0.0
+        elif prior.parameter in plain.on_bound or not np.isfinite(z):
+            # on a bound the rows state no error: how far the fit stays from the center
+            z = (at_fit[k] - prior.center) / prior.deviation
+        records.append(
+            FittedPrior(
+                prior.text,
+                prior.parameter,
+                prior.log,
+                prior.center,
+                prior.deviation,
+                float(at_fit[k]),
+                canonical_nan(shift),
+                canonical_nan(z),
+            )
+        )
+    values = {
+        name: canonical_nan(np.nan if name in plain.undetermined else x)
+        for name, x in zip(law.names, plain.theta, strict=True)
+    }
+    sigma = float(np.sqrt(plain.noise.tau2))
+    both = np.stack([theta, plain.theta])
+    losses = replace(problem, penalty=None).losses_at(both)
+    rise = losses[0] - losses[1] + penalty.value(theta[None])[0]
+    chi2 = max(0.0, float(2 * rise / plain.noise.kappa))
+    return FittedPriors(tuple(records), values, sigma, float(plain.noise.kappa), chi2)
+
+
+def prior_findings(
+    record: FittedPriors, undetermined: frozenset[str], plain: PlainFit
+) -> list[Diagnostic]:
+    """Warnings about priors that the rows contradict, and about parameters that the priors decide.
+
+    Args:
+        record: the priors of the fit.
+        undetermined: names of the parameters that rows and priors together do not determine.
+        plain: the fit without them.
+    """
+    findings, stated = [], tuple(f"prior {prior.text}" for prior in record.priors)
+    for prior in record.priors:
+        if not abs(prior.conflict) > CONFLICT:
+            continue
+        side = "above" if prior.conflict > 0 else "below"
+        message = (
+            f"the rows contradict the prior {prior.text}: they put it {abs(prior.conflict):.1f} "
+            f"standard deviations {side} its center"
+        )
+        where = record.without[prior.parameter]
+        notes = (f"without priors {prior.parameter} = {where:.4g}",) if np.isfinite(where) else ()
+        help = "question the prior, the law or the rows; --prior none fits without priors"
+        findings.append(Diagnostic("F0136", message, "warning", notes=notes, help=help))
+    surprise = chi2_quantile(2 * normal_cdf(CONFLICT) - 1, len(record.priors))
+    if not findings and record.chi2 > surprise:
+        message = (
+            f"the rows contradict the priors: chi-squared {record.chi2:.1f} with "
+            f"{len(record.priors)} degrees of freedom"
+        )
+        help = "question the priors, the law or the rows; --prior none fits without priors"
+        findings.append(Diagnostic("F0136", message, "warning", notes=stated, help=help))
+    closed = [name for name in plain_names(record) if name in plain.undetermined - undetermined]
+    if closed:
+        message = f"the rows alone do not determine {conjunction(closed)}: the priors decide"
+        help = "predictions that depend on them are as good as the priors; measure there"
+        findings.append(Diagnostic("F0137", message, "warning", notes=stated, help=help))
+    return findings
+
+
+def plain_names(record: FittedPriors) -> list[str]:
+    """The parameters of a fit with priors, in the law's order."""
+    return list(record.without)

@@ -1,0 +1,423 @@
+"""Fits with declared priors: the posterior, what the priors decide, and where they are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import run
+from planted import law_of
+from scipy.optimize import minimize
+
+import lawdsl
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.fitting.intervals.covariance import combined_with_priors
+from lawdsl.fitting.result import Fit
+
+LINEAR = """variable x, y
+parameter a, b, c
+z = a + b*x + c*y
+minimize squared(z)
+"""
+POWER = """variable N unit Gparam
+variable D unit token
+parameter E, A, B, alpha, beta > 0
+L = E + A/N^alpha + B/D^beta
+minimize squared(log(L))
+""".replace("variable N ", "variable N > 0 ").replace("variable D ", "variable D > 0 ")
+NAMES = ("E", "A", "alpha", "B", "beta")
+
+
+def fitted(text: str, table: Any, *priors: str, **options: Any) -> Fit:
+    found = lawdsl.fit(law_of(text), table, priors=priors, claims=False, **options)
+    assert isinstance(found, Fit)
+    return found
+
+
+def linear_rows(count: int = 12, weights: bool = False) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(2, count))
+    table = {"x": x, "y": y, "z": 1 + 1.8 * x - 0.5 * y + 0.3 * rng.normal(size=count)}
+    return table | ({"w": rng.integers(1, 4, count).astype(float)} if weights else {})
+
+
+def power_rows(sizes: tuple[float, ...] = (0.1, 0.2, 0.5, 1, 2, 5)) -> dict[str, np.ndarray]:
+    """Runs of sizes in billions, with noise of .4 %."""
+    rng = np.random.default_rng(1)
+    N, D = (g.ravel() for g in np.meshgrid(sizes, [2e9, 8e9, 3e10, 1e11]))
+    loss = 1.8 + 0.34 / N**0.35 + 2000 / D**0.366
+    return {"N": N, "D": D, "L": loss * np.exp(0.004 * rng.normal(size=len(N)))}
+
+
+def codes(fit: Fit) -> set[str]:
+    return {d.code for d in fit.diagnostics}
+
+
+# ---- the posterior
+
+
+@pytest.mark.parametrize("weights", [False, True], ids=["rows alike", "weighted rows"])
+def test_the_posterior_of_a_linear_law_is_the_closed_form(weights: bool):
+    table = linear_rows(weights=weights)
+    fit = fitted(LINEAR, table, "b = 2 ± 0.1", "c = -1 ± 0.4", weights="w" if weights else None)
+
+    design = np.stack([np.ones(12), table["x"], table["y"]], axis=1)
+    w = table.get("w", np.ones(12))
+    plain = np.linalg.solve(design.T @ (w[:, None] * design), design.T @ (w * table["z"]))
+    variance = w @ (table["z"] - design @ plain) ** 2 / (w.sum() - 3)
+    precision = np.diag([0, 1 / 0.1**2, 1 / 0.4**2])
+    inverse = design.T @ (w[:, None] * design) / variance + precision
+    score = design.T @ (w * table["z"]) / variance + precision @ [0, 2, -1]
+    covariance = np.linalg.inv(inverse)
+
+    assert list(fit.values.values()) == pytest.approx(covariance @ score, rel=1e-9)
+    assert fit.spread is not None
+    assert fit.spread.covariance == pytest.approx(covariance, rel=1e-8, abs=1e-15)
+    assert fit.priors is not None
+    assert list(fit.priors.without.values()) == pytest.approx(plain, rel=1e-9)
+    assert fit.priors.noise == pytest.approx(np.sqrt(variance), rel=1e-9)
+    shift = (fit.values["b"] - plain[1]) / 0.1
+    assert fit.priors.priors[0].shift == pytest.approx(shift, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "priors",
+    [
+        {"log(alpha)": (np.log(0.25), 0.05)},
+        {"log(A)": (np.log(0.2), 0.3)},
+        {"E": (1.5, 0.05), "log(beta)": (np.log(0.3), 0.02)},
+        {"A": (0.3, 0.02), "log(B)": (7.0, 0.1), "alpha": (0.4, 0.1)},
+    ],
+    ids=lambda priors: " and ".join(priors),
+)
+def test_a_nonlinear_fit_minimises_the_penalised_objective(priors: dict[str, Any]):
+    table = power_rows()
+    texts = [f"{of} = {center} ± {s}" for of, (center, s) in priors.items()]
+    fit, plain = fitted(POWER, table, *texts), fitted(POWER, table)
+
+    def residuals(theta: np.ndarray) -> np.ndarray:
+        E, A, alpha, B, beta = theta
+        law = E + A / table["N"] ** alpha + B / table["D"] ** beta
+        return np.log(law) - np.log(table["L"])
+
+    def objective(logs: np.ndarray) -> float:
+        theta = np.exp(logs)
+        penalty = 0.0
+        for of, (center, s) in priors.items():
+            i = NAMES.index(of.removeprefix("log(").removesuffix(")"))
+            penalty += (((logs if of[:3] == "log" else theta)[i] - center) / s) ** 2
+        return float(np.sum(residuals(theta) ** 2) / variance + penalty) / 2
+
+    start = np.array([plain.values[name] for name in NAMES])
+    variance = np.sum(residuals(start) ** 2) / (len(table["N"]) - 5)
+    ours = np.log([fit.values[name] for name in NAMES])
+    # a search of its own, from our minimum and from the fit without priors
+    tight = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-9, "fatol": 1e-13, "adaptive": True}
+    begins = (ours + 0.01, np.log(start))
+    least = min(
+        minimize(objective, begin, method="Nelder-Mead", options=tight).fun for begin in begins
+    )
+    assert objective(ours) <= least + 1e-9
+    assert fit.optimality.gradient < 1e-8
+
+
+def test_bootstrap_and_profile_agree_with_the_posterior():
+    table = linear_rows(count=400)
+    delta = fitted(LINEAR, table, "b = 1.8 ± 0.02")
+    low, high = delta.intervals.ends["b"]
+
+    profile = fitted(LINEAR, table, "b = 1.8 ± 0.02", intervals="profile")
+    assert profile.intervals.ends["b"] == pytest.approx((low, high), abs=1e-3 * (high - low))
+    bootstrap = fitted(LINEAR, table, "b = 1.8 ± 0.02", intervals="bootstrap", resamples=2000)
+    assert bootstrap.intervals.errors["b"] == pytest.approx(delta.intervals.errors["b"], rel=0.15)
+
+
+def test_a_weak_prior_changes_nothing_and_a_strong_one_decides():
+    table, plain = power_rows(), fitted(POWER, power_rows())
+
+    weak = fitted(POWER, table, "log(alpha) = log(0.35) ± 1000")
+    assert list(weak.values.values()) == pytest.approx(list(plain.values.values()), rel=1e-5)
+    strong = fitted(POWER, table, "log(alpha) = log(0.35) ± 0.0001")
+    assert strong.values["alpha"] == pytest.approx(0.35, rel=1e-3)
+    held = fitted(POWER, table, fix={"alpha": 0.35})
+    assert strong.values["E"] == pytest.approx(held.values["E"], rel=1e-3)
+
+
+def test_a_fit_without_priors_has_none():
+    fit = fitted(POWER, power_rows())
+
+    assert fit.priors is None
+    assert fit.to_json()["priors"] is None
+
+
+def test_rows_of_few_runs_count_less_beside_a_prior():
+    rng = np.random.default_rng(0)
+    runs = np.repeat(np.arange(6), 20)
+    x = rng.normal(size=120)
+    y = 1 + 2 * x + 0.5 * rng.normal(size=6)[runs] + 0.05 * rng.normal(size=120)
+    text = "variable x\nparameter a, b\nz = a + b*x\nminimize squared(z)\n"
+    table = {"x": x, "z": y, "run": runs}
+
+    by_row = fitted(text, table, "a = 2 ± 0.1")
+    by_run = fitted(text, table, "a = 2 ± 0.1", run="run")
+    assert by_row.values["a"] < by_run.values["a"] < 2
+    plain = fitted(text, table, run="run")
+    assert plain.intervals.errors["a"] > by_run.intervals.errors["a"]
+    assert by_run.intervals.errors["a"] < 0.1
+    refused = fitted(text, table, "a = 2 ± 0.1", run="run", intervals="profile")
+    assert "F0138" in codes(refused)
+
+
+def test_a_kalman_step_closes_a_direction_of_infinite_variance():
+    rng = np.random.default_rng(2)
+    known = rng.normal(size=(3, 4))
+    basis = np.linalg.qr(rng.normal(size=(4, 1)))[0].T
+    known = known - (known @ basis.T) @ basis
+    rows = rng.normal(size=(2, 4))
+
+    factor, remaining = combined_with_priors(known, basis, rows)
+
+    # a large variance in place of an infinite one
+    prior = known.T @ known + 1e8 * basis.T @ basis
+    expected = prior - prior @ rows.T @ np.linalg.solve(
+        rows @ prior @ rows.T + np.eye(2), rows @ prior
+    )
+    assert len(remaining) == 0
+    assert factor.T @ factor == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+# ---- what the rows leave open
+
+TWO_SIZES = (0.1, 1.0)
+BEYOND = {"N": [7.0], "D": [3e11]}
+
+
+def test_a_prior_makes_an_infinite_band_finite_and_a_discrepancy_does_not():
+    table = power_rows(TWO_SIZES)
+    plain = fitted(POWER, table)
+    assert {"F0101"} <= codes(plain)
+    for discrepancy in (0, 0.02):
+        assert plain.predict_with_errors(BEYOND, discrepancy=discrepancy).high[0] == np.inf
+
+    fit = fitted(POWER, table, "log(alpha) = log(0.35) ± 0.35")
+    assert codes(fit) == {"F0137"}
+    assert fit.verdict == "caution"
+    assert fit.priors is not None
+    assert {n for n, x in fit.priors.without.items() if np.isnan(x)} == {"E", "A", "alpha"}
+    law_alone = fit.predict_with_errors(BEYOND, discrepancy=0)
+    with_error = fit.predict_with_errors(BEYOND)
+    assert np.isfinite(law_alone.high[0]) and np.isfinite(with_error.high[0])
+    assert not {"F0126"} & {d.code for d in (*law_alone.warnings, *with_error.warnings)}
+    truth = 1.8 + 0.34 / 7**0.35 + 2000 / 3e11**0.366
+    for band in (law_alone, with_error):
+        assert band.low[0] < truth < band.high[0]
+    # the error of the law is added to what the prior leaves open
+    assert with_error.high[0] - with_error.low[0] > law_alone.high[0] - law_alone.low[0]
+
+
+def test_the_band_widens_with_the_prior():
+    table = power_rows(TWO_SIZES)
+    widths = []
+    for deviation in (0.05, 0.2, 0.6):
+        band = fitted(POWER, table, f"log(alpha) = log(0.35) ± {deviation}").predict_with_errors(
+            BEYOND
+        )
+        widths.append(float(band.high[0] - band.low[0]))
+    assert widths[0] < widths[1] < widths[2]
+
+
+def test_a_prior_of_another_direction_leaves_the_band_infinite():
+    fit = fitted(POWER, power_rows(TWO_SIZES), "log(beta) = log(0.35) ± 0.35")
+
+    assert "F0101" in codes(fit)
+    assert fit.verdict == "not trusted"
+    assert fit.predict_with_errors(BEYOND).high[0] == np.inf
+
+
+def test_a_discrepancy_keeps_to_a_fit_that_a_prior_holds():
+    # the rows alone would put alpha elsewhere; a discrepancy must not undo the prior
+    table = power_rows()
+    fit = fitted(POWER, table, "log(alpha) = log(0.2) ± 0.01")
+    near = {"N": [1.0], "D": [8e9]}
+    far = {"N": [100.0], "D": [1e11]}
+    tight, none = (fit.predict_with_errors(far, discrepancy=d) for d in (1e-6, 0))
+    assert tight.values == pytest.approx(none.values, rel=0.01)
+    plain = fitted(POWER, table).predict_with_errors(far, discrepancy=0)
+    assert abs(tight.values[0] - none.values[0]) < abs(plain.values[0] - none.values[0]) / 3
+    assert fit.predict_with_errors(near).values == pytest.approx(
+        fitted(POWER, table).predict_with_errors(near).values, rel=0.01
+    )
+
+
+def test_a_symmetry_that_a_prior_breaks_is_no_error():
+    text = "variable x > 0\nparameter a, b, c > 0\nz = c + a*b/x\nminimize squared(z)\n"
+    x = np.array([1.0, 2, 3, 5, 8, 13])
+    table = {"x": x, "z": 1 + 6 / x + np.array([0.01, -0.02, 0.01, 0.015, -0.01, 0.0])}
+    assert "F0114" in codes(fitted(text, table))
+
+    fit = fitted(text, table, "log(a) = log(2) ± 0.1")
+    assert codes(fit) == {"F0137"}
+    assert fit.values["a"] == pytest.approx(2, rel=1e-3)
+    assert fit.values["b"] == pytest.approx(3, rel=0.05)
+    # the error of b is that of the prior of a
+    assert fit.intervals.errors["b"] / fit.values["b"] == pytest.approx(0.1, rel=0.1)
+
+
+# ---- conflict
+
+
+def test_rows_that_contradict_a_prior_are_named():
+    fit = fitted(POWER, power_rows(), "log(alpha) = log(0.6) ± 0.05")
+
+    (warning,) = [d for d in fit.diagnostics if d.code == "F0136"]
+    assert (
+        "log(alpha) = log(0.6) ± 0.05" in warning.message and "below its center" in warning.message
+    )
+    assert fit.priors is not None
+    (prior,) = fit.priors.priors
+    plain = fitted(POWER, power_rows())
+    error = plain.intervals.errors["alpha"] / plain.values["alpha"]
+    z = np.log(plain.values["alpha"] / 0.6) / np.hypot(error, 0.05)
+    assert prior.conflict == pytest.approx(z, rel=1e-6) and z < -3
+    assert prior.shift == pytest.approx(
+        np.log(fit.values["alpha"] / plain.values["alpha"]) / 0.05, rel=1e-5
+    )
+
+
+def test_a_prior_that_the_rows_confirm_is_not_warned_of():
+    assert codes(fitted(POWER, power_rows(), "log(alpha) = log(0.35) ± 0.35")) == set()
+
+
+def test_a_parameter_on_its_bound_conflicts_with_a_prior_far_from_it():
+    text = "variable x\nparameter a > 0\nparameter b\nz = a + b*x\nminimize squared(z)\n"
+    x = np.linspace(0, 1, 10)
+    table = {"x": x, "z": -1 + x + 0.01 * np.sin(40 * x)}
+
+    assert "F0136" in codes(fitted(text, table, "log(a) = log(2) ± 0.05"))
+    assert "F0136" in codes(fitted(text, table, "log(a) = log(2) ± 0.05", "b = 0 ± 0.1"))
+
+
+# ---- where a prior cannot be used
+
+
+def test_priors_need_the_noise_of_the_rows():
+    table = {name: column[:5] for name, column in power_rows().items()}
+
+    with pytest.raises(LawdslError) as error:
+        fitted(
+            "variable N, D > 0\nparameter E, A, B > 0\nL = E + A/N + B/D\nminimize squared(L)\n",
+            {name: column[[0, 1, 8]] for name, column in power_rows().items()},
+            "E = 1.8 ± 0.1",
+        )
+    assert [d.code for d in error.value.diagnostics] == ["F0135"]
+    assert len(table["N"]) == 5
+
+
+def test_priors_and_two_steps_are_refused():
+    text = (
+        "variable t > 0\nparameter c >= 0\nparameter k > 0\nparameter m\nL = c + k*exp(m*t)\n"
+        "minimize squared(L, c = straightest(log(L - c), 100))\nprior k = 1 ± 0.1\n"
+    )
+    t = np.linspace(0.1, 3, 12)
+    table = {"t": t, "L": 1 + np.exp(-t) + 0.01 * np.cos(9 * t)}
+
+    with pytest.raises(LawdslError) as error:
+        fitted(text, table)
+    assert [d.code for d in error.value.diagnostics] == ["F0135"]
+    assert fitted(text, table, objective="squared(raw)").priors is not None
+    assert fitted(text, table, "none").priors is None
+
+
+def test_comparisons_say_that_they_leave_priors_out():
+    law = law_of(f"{POWER}prior log(alpha) = log(0.1) ± 0.001\n")
+
+    compared = lawdsl.compare(law, power_rows(), protocols="all", starts=4)
+    assert [d.code for d in compared.diagnostics if d.code == "F0138"] == ["F0138"]
+    other = lawdsl.compare(law_of(POWER), power_rows(), protocols="all", starts=4)
+    assert compared.rankings == other.rankings
+
+
+# ---- files, commands, labels, units
+
+
+def test_a_fit_with_priors_comes_back_from_its_file(tmp_path: Path):
+    law = law_of(f"{POWER}prior log(beta) = log(0.35) ± 0.1\n")
+    fit = lawdsl.fit(law, power_rows(TWO_SIZES), priors="log(alpha) = log(0.35) ± 0.35")
+    fit.save(tmp_path / "fit.json")
+
+    again = Fit.load(tmp_path / "fit.json")
+    assert again == fit
+    assert [p.text for p in again.read_law().priors] == [p.text for p in fit.priors.priors]
+    one, two = (f.predict_with_errors(BEYOND) for f in (fit, again))
+    assert np.array_equal(one.stacked(), two.stacked())
+
+
+def test_an_altered_prior_is_refused(tmp_path: Path):
+    fit = fitted(POWER, power_rows(), "alpha = 0.35 ± 0.1")
+    content = fit.to_json()
+    content["law"]["priors"] = ["alpha = 0.35 ± 0.2"]
+
+    with pytest.raises(LawdslError, match="has been altered"):
+        Fit.of_json(content).predict(BEYOND)
+
+
+def test_the_command_prints_priors_and_the_fit_without_them(tmp_path: Path):
+    table = power_rows(TWO_SIZES)
+    rows = zip(*table.values(), strict=True)
+    path, law = tmp_path / "runs.csv", tmp_path / "power.law"
+    path.write_text("N,D,L\n" + "".join(f"{n},{d},{loss}\n" for n, d, loss in rows))
+    law.write_text(f'law power "x"\nsource "none"\n{POWER}prior log(beta) = log(0.35) ± 0.5\n')
+    prior = ("--prior", "log(alpha) = log(0.35) +- 0.35")
+
+    done = run("fit", law, path, *prior, "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert "log(alpha) = log(0.35) ± 0.35" in done.stdout
+    assert "log(beta) = log(0.35) ± 0.5" in done.stdout
+    assert "E, A and alpha undetermined" in done.stdout
+    result = json.loads(run("fit", law, path, *prior, "--json").stdout)["result"]
+    assert [p["parameter"] for p in result["priors"]["priors"]] == ["alpha", "beta"]
+    assert result["priors"]["without"]["alpha"] is None
+    assert result["law"]["priors"] == ["log(alpha) = log(0.35) +- 0.35"]
+    without = json.loads(run("fit", law, path, "--prior", "none", "--json").stdout)["result"]
+    assert without["priors"] is None
+    wrong = run("fit", law, path, "--prior", "log(zeta) = 0 ± 1")
+    assert wrong.returncode != 0 and "L0301" in wrong.stderr
+
+
+def test_a_prior_is_of_the_parameter_as_the_law_has_it():
+    # the law counts N in billions: the same runs in another unit give the same posterior
+    table = power_rows()
+    in_units = {"N [param]": table["N"] * 1e9, "D": table["D"], "L": table["L"]}
+
+    one = fitted(POWER, table, "A = 0.5 ± 0.05", "log(alpha) = log(0.3) ± 0.1")
+    two = fitted(POWER, in_units, "A = 0.5 ± 0.05", "log(alpha) = log(0.3) ± 0.1")
+    assert two.values == pytest.approx(one.values, rel=1e-6)
+
+
+def test_each_label_has_the_prior_of_its_elements():
+    text = (
+        "index i over set\nvariable N > 0\nparameter c[i], k[i], p[i] > 0\n"
+        "L[i] = c[i] + k[i]/N^p[i]\nminimize squared(log(L))\n"
+        "prior log(p[i]) = log(0.3) ± 0.1\n"
+    )
+    rng = np.random.default_rng(0)
+    N = np.tile(np.geomspace(1, 100, 8), 2)
+    label = np.repeat(["web", "code"], 8)
+    truth = np.where(label == "web", 1 + 2 / N**0.3, 0.5 + 3 / N**0.35)
+    table = {"N": N, "set": label, "L": truth * np.exp(0.002 * rng.normal(size=16))}
+
+    fits = lawdsl.fit(law_of(text), table, set="set")
+    texts = [p.text for part in fits.parts for p in part.priors.priors]
+    assert sorted(texts) == [f"log(p[{x}]) = log(0.3) ± 0.1" for x in ("code", "web")]
+    for part in fits.parts:
+        rows = table["set"] == part.law.instance.at["i"]
+        name = part.law.instance.at["i"]
+        alone = fitted(
+            "variable N > 0\nparameter c, k, p > 0\nL = c + k/N^p\nminimize squared(log(L))\n",
+            {"N": N[rows], "L": table["L"][rows]},
+            "log(p) = log(0.3) ± 0.1",
+        )
+        assert part.values[f"p[{name}]"] == pytest.approx(alone.values["p"], rel=1e-7)
