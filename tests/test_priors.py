@@ -421,3 +421,15 @@ def test_each_label_has_the_prior_of_its_elements():
             "log(p) = log(0.3) ± 0.1",
         )
         assert part.values[f"p[{name}]"] == pytest.approx(alone.values["p"], rel=1e-7)
+
+
+def test_a_parameter_that_few_sizes_leave_open_is_a_case_for_a_prior():
+    (open_one,) = [d for d in fitted(POWER, power_rows(TWO_SIZES)).diagnostics if d.code == "F0101"]
+
+    assert "--prior 'log(alpha) = log(…) ± 0.35'" in (open_one.help or "")
+    table = power_rows(TWO_SIZES)
+    one_size = {name: x[table["N"] == 0.1] for name, x in table.items()}
+    many = {name: np.tile(x, 5) for name, x in one_size.items()}
+    many["L"] = many["L"] * np.exp(0.01 * np.sin(np.arange(20)))
+    (closed,) = [d for d in fitted(POWER, many).diagnostics if d.code == "F0101"]
+    assert "--prior" not in (closed.help or "")

@@ -51,6 +51,8 @@ MAX_HIDDEN_CHANGE = 1.0
 FOLLOWING_CHANGE = 0.5
 # relative to the spread of the output: a parameter with a smaller effect has none
 NO_EFFECT = 1e-9
+# with fewer rows, or so few values of a variable, a finding names priors as a way out
+FEW_ROWS, FEW_VALUES = 10, 2
 # least divisor: a width of 0 gives a long step instead of a division by 0
 MIN_WIDTH = 1e-300
 # sigma/tau for least absolute residuals and Gaussian noise, where tau² = (pi/2)·sigma²
@@ -172,10 +174,13 @@ def undetermined_directions(
     rank = problem.parameters - unidentifiable.count - max(len(directions), count)
     groups = _merge_overlapping([*directions, *structural])
     reasons = design_causes(law, problem) if groups and not law.is_large else []
-    findings = [
-        _finding(law, [n for n in names if n in group], f"rank {rank} of {len(names)}", reasons)
-        for group in groups
-    ]
+    may_need_prior = problem.penalty is None and _has_few_rows_or_sizes(problem)
+    findings = []
+    for group in groups:
+        involved = [n for n in names if n in group]
+        exponents = {n for n, one in zip(names, is_linear, strict=True) if not one}
+        known = next((n for n in involved if n in exponents), None) if may_need_prior else None
+        findings.append(_finding(law, involved, f"rank {rank} of {len(names)}", reasons, known))
     collinear = [] if law.is_large else _collinear_findings(law, problem)
     return findings or collinear, unidentifiable.parameters.union(*groups)
 
@@ -371,14 +376,29 @@ def _merge_overlapping(sets: list[set[str]]) -> list[set[str]]:
     return groups
 
 
+def _has_few_rows_or_sizes(problem: Problem) -> bool:
+    """Whether there are so few rows, or values of a variable, that what is known beforehand helps."""
+    values = [len(np.unique(column)) for column in problem.columns]
+    return problem.rows < FEW_ROWS or any(1 < count <= FEW_VALUES for count in values)
+
+
 def _finding(
-    law: PreparedLaw, involved: list[str], rank: str, causes: Sequence[DesignCause]
+    law: PreparedLaw,
+    involved: list[str],
+    rank: str,
+    causes: Sequence[DesignCause],
+    known: str | None,
 ) -> Diagnostic:
     verb = "told apart from" if involved[1:] else "determined from"
     relevant = relevant_causes(law, involved, causes)
     why = f": {'; '.join(cause.short for cause in relevant)}" if relevant else ""
     message = f"{conjunction(involved)} cannot be {verb} these data{why}"
     help = "measure where the law tells them apart, or fit a law without one of them"
+    if known is not None:
+        domain = next(q for q in law.parameters if q.name == known)
+        positive = any(b.relation == ">" and b.text == "0" for b in domain.bounds)
+        form = f"log({known}) = log(…) ± 0.35" if positive else f"{known} = … ± …"
+        help += f"; or state what is known of one: --prior '{form}'"
     notes = (rank, *(cause.text for cause in relevant))
     return Diagnostic("F0101", message, notes=notes, help=help)
 
