@@ -203,7 +203,7 @@ def test_a_prior_makes_an_infinite_band_finite_and_a_discrepancy_does_not():
         assert plain.predict_with_errors(BEYOND, discrepancy=discrepancy).high[0] == np.inf
 
     fit = fitted(POWER, table, "log(alpha) = log(0.35) ± 0.35")
-    assert codes(fit) == {"F0137"}
+    assert codes(fit) == {"F0137", "F0144"}
     assert fit.verdict == "caution"
     assert fit.priors is not None
     assert {n for n, x in fit.priors.without.items() if np.isnan(x)} == {"E", "A", "alpha"}
