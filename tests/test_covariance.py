@@ -111,7 +111,7 @@ def test_rows_that_are_alike_within_a_run_do_not_narrow_a_prediction():
     off = rng.normal(0, 0.004, 36)[runs] + rng.normal(0, 1e-5, 360)  # alike, but no copies
     true = PLANTED["chinchilla"].formula(**columns, **PLANTED["chinchilla"].parameters)
     table = {**columns, "L": true * np.exp(off), "run": runs}
-    by_row, by_run = (lawdsl.fit("chinchilla", table, starts=2, run=r) for r in ((), "run"))
+    by_row, by_run = (lawdsl.fit("chinchilla", table, starts=2, run=r) for r in ("none", "run"))
     gradient = posed(by_row, table)[0].slopes(posed(by_row, table)[1][None])[1][0]
 
     assert np.all(spread_of(by_run).errors(gradient) > 1.5 * spread_of(by_row).errors(gradient))

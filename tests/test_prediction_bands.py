@@ -126,7 +126,7 @@ def test_bands_by_run_are_wider_where_rows_of_a_run_share_an_error():
         lawdsl.fit(LINE, {**table, "run": runs}, run=run).predict_with_errors(
             {"x": [0.0, 0.5]}, discrepancy=0
         )
-        for run in ((), "run")
+        for run in ("none", "run")
     )
 
     assert np.all(by_run.high - by_run.low > 2 * (by_row.high - by_row.low))

@@ -69,8 +69,10 @@ def test_rows_of_one_run_count_as_one(method: str):
     off = np.repeat(rng.normal(0, 0.004, 36), 10) + rng.normal(0, 0.0004, 360)
     table = {**columns, "L": PLANTED["chinchilla"].formula(**columns, **TRUE) * np.exp(off)}
     table["run"] = runs
-    by_row = lawdsl.fit("chinchilla", table, starts=2, intervals=method, resamples=300)
-    by_run = lawdsl.fit("chinchilla", table, starts=2, intervals=method, resamples=300, run="run")
+    by_row, by_run = (
+        lawdsl.fit("chinchilla", table, starts=2, intervals=method, resamples=300, run=run)
+        for run in ("none", "run")
+    )
 
     assert by_run.intervals.by == "runs" and by_run.values == by_row.values
     for name in TRUE:

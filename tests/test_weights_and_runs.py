@@ -224,7 +224,7 @@ def test_a_fit_keeps_what_its_rows_count_and_come_from(tmp_path: Path):
 
     assert (fit.data.weights, fit.data.runs, fit.data.groups) == ("w", ("run",), 6)
     assert loaded == fit
-    plain = lawdsl.fit("chinchilla", columns, starts=4)
+    plain = lawdsl.fit("chinchilla", columns, starts=4, run="none")
     assert (plain.data.weights, plain.data.runs, plain.data.groups) == (None, (), None)
     assert plain.data.digest != fit.data.digest
 
@@ -238,7 +238,7 @@ def test_the_command_takes_weights_and_runs(tmp_path: Path):
     done = CliRunner().invoke(cli, ["fit", "chinchilla", str(path), *options])
 
     assert "rows are weighted by w" in done.output
-    assert "rows of 6 training runs (size, seed)" in done.output
+    assert "intervals by run: 6 runs, columns size, seed" in done.output
     done = CliRunner().invoke(cli, ["fit", "chinchilla", str(path), *options, "--json"])
     data = json.loads(done.output)["result"]["data"]
     assert (data["weights"], data["runs"], data["groups"]) == ("w", ["size", "seed"], 6)

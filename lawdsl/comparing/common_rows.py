@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import size_and_dimension
-from lawdsl.data.binding import Runs, bind
+from lawdsl.data.binding import Runs
+from lawdsl.data.default_runs import bind_with_runs
 from lawdsl.data.table import Table, positions_of
 from lawdsl.language.keywords import did_you_mean, nearest
 from lawdsl.law.law import Law
@@ -150,7 +151,7 @@ def common_rows(
         where: conditions that rows must satisfy.
         drop_bad: exclude rows that are bad for some law, instead of refusing the table.
         positive: whether the output must be above 0.
-        run: the columns that identify a training run.
+        run: the columns that identify a training run; none for the default.
         cost: the formula of what a row costs.
 
     Raises:
@@ -164,7 +165,7 @@ def common_rows(
             message = f"none of the laws has a variable `{name}`"
             raise LawdslError(Diagnostic("D0116", message, help=help))
     runs = [
-        bind(
+        bind_with_runs(
             law,
             table,
             {name: column for name, column in bindings.items() if name in law_names},

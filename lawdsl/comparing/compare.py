@@ -84,8 +84,10 @@ def compare(
         objective: the objective of all fits, in place of the laws' own, which must otherwise agree.
         delta: Huber's delta in place of the laws' own.
         where: one condition that rows must satisfy, or several.
-        run: the column whose values tell which training run a row comes from, or several; `largest`
-            holds out whole runs.
+        run: the column whose values tell which training run a row comes from, or several, by
+            default as in `lawdsl.fit`; "none" for rows that are independent. Where rows are held
+            out, the rows of a run stay together, but for `segments` and `continuing`, which cut
+            along a run.
         cost: what a row costs, for `largest`: a product or quotient of variables and columns,
             "6*N*D", the default where the laws have N and D.
         discrepancy: the error of the law per decade that the intervals of `largest` contain, 0.02

@@ -115,24 +115,28 @@ def all_rows(data: CommonRows, column: str = "") -> list[Fold]:
 
 
 def splits(data: CommonRows, column: str = "") -> list[Fold]:
-    """Ten folds: a random quarter of the rows is predicted from the others.
+    """Ten folds: a random quarter of the rows, or of the runs, is predicted from the others.
 
-    The random rows are the same for every table with as many rows, and so for all labels of a law.
+    Rows of one run stay together. The random ones are the same for every table with as many rows,
+    or runs, and so for all labels of a law.
 
     Args:
         data: the rows.
         column: not used.
     """
-    if data.rows < QUARTERS:
-        message = f"{data.rows} rows: this takes {QUARTERS} or more"
+    unit = np.arange(data.rows) if data.runs is None else data.runs
+    count = int(unit.max()) + 1
+    if count < QUARTERS:
+        what = "rows" if data.runs is None else "runs"
+        message = f"{count} {what}: this takes {QUARTERS} or more"
         help = "measure more, or choose another protocol"
         raise LawdslError(Diagnostic("F0202", message, place=data.table.name, help=help))
     folds = []
     for seed in range(SPLIT_COUNT):
         # by number of the split, not by a seed of the user: all labels and laws get the same rows
-        order = np.random.default_rng(seed).permutation(data.rows)
-        test_count = data.rows // QUARTERS
-        rows = np.sort(order[test_count:]), np.sort(order[:test_count])
+        order = np.random.default_rng(seed).permutation(count)
+        is_tested = np.isin(unit, order[: count // QUARTERS])
+        rows = np.flatnonzero(~is_tested), np.flatnonzero(is_tested)
         folds.append(Fold(f"split {seed + 1}", *rows))
     return folds
 

@@ -96,9 +96,12 @@ def _resampling_unit(
     data: CommonRows, protocol: Protocol, folds: Sequence[Fold], seed: int
 ) -> _ResamplingUnit:
     """The unit that is resampled: held-out values where they are enough, as they show the noise
-    between folds; else curves, each a training run; else rows."""
+    between folds; else runs, or curves, which are taken for runs; else rows."""
     rows = np.unique(np.concatenate([fold.test for fold in folds]))
-    candidates = [("curves", data.curves(protocol.along(data))), ("rows", np.arange(data.rows))]
+    curves = ("curves", data.curves(protocol.along(data)))
+    if data.runs is not None:
+        curves = ("runs", data.runs)
+    candidates = [curves, ("rows", np.arange(data.rows))]
     by_value = protocol.kind.column and not protocol.kind.along
     if by_value:
         candidates.insert(0, (f"values of {protocol.column}", data.groups(protocol.column)[0]))

@@ -75,7 +75,9 @@ def fit(
             parameter; `"none"` removes the law's own.
         weights: the column that says how many rows a row stands for, or an array of that, shape
             (rows of the table,); rows of weight 0 are left out.
-        run: the column whose values tell which training run a row comes from, or several.
+        run: the column whose values tell which training run a row comes from, or several. By
+            default `run`, `run_id` or `run_name`, where the law does not use it and its runs have
+            several rows; "none" for rows that are independent.
         drop_bad: leave bad rows out, and count them, instead of refusing the table.
         enforce: where a claim of the law fails on the fitted values, fit again under bounds of the
             parameters that keep it.

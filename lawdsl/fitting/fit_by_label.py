@@ -14,6 +14,7 @@ from dataclasses import replace
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.covariates import with_measured
+from lawdsl.data.default_runs import requested_runs
 from lawdsl.data.melt import Labelled, labelled
 from lawdsl.data.read import Table
 from lawdsl.data.weights_and_runs import with_weights
@@ -49,7 +50,7 @@ def fit_many(law: Law, table: Table, objective: Objective, options: FitOptions) 
         law.declarations,
         table,
         options.columns,
-        run=options.run,
+        run=requested_runs(options.run),
         drop_bad=options.drop_bad,
         settings={q.name: q.value for q in law.settings if q.value is not None},
     )

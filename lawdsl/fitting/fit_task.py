@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.data.binding import Runs, bind
+from lawdsl.data.binding import Runs
+from lawdsl.data.default_runs import bind_with_runs, requested_runs
 from lawdsl.data.read import Table
 from lawdsl.data.trends.inflection import inflections
 from lawdsl.data.trends.result import Inflection
@@ -112,7 +113,7 @@ class FitTask:
 
 def bind_columns(law: Law, table: Table, objective: Objective, options: FitOptions) -> Runs:
     """The columns of a table that the law takes."""
-    runs = bind(
+    runs = bind_with_runs(
         law,
         table,
         options.columns,
@@ -146,7 +147,7 @@ def fit_task(
         prepared = prepare(law)
         problem = problem_on(prepared, runs, objective)
     symmetries = Freedom(certain=False) if is_large(law) else freedom(law)
-    breaks = inflections(law, table, runs, options.run) if options.claims else ()
+    breaks = inflections(law, table, runs, requested_runs(options.run)) if options.claims else ()
     return FitTask(
         law, prepared, problem, runs, symmetries, options, chosen_parameter, tuple(breaks)
     )

@@ -120,8 +120,10 @@ class FitOptions:
     )
     run: tuple[str, ...] = _option(
         (),
-        "the column whose values tell which training run a row comes from, or several.",
-        "Which training run a row comes from; several together.",
+        "the column whose values tell which training run a row comes from, or several; by default "
+        '`run`, `run_id` or `run_name` where its runs have several rows; "none" for independent rows.',
+        "Which training run a row comes from, several together; by default run, run_id or run_name."
+        " none: rows are independent.",
         metavar="COLUMN",
     )
     drop_bad: bool = _option(

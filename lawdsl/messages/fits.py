@@ -287,6 +287,13 @@ FITS: dict[str, Message] = {
         "Beyond the fitted rows a law is taken to be wrong by some percentage for each decade of "
         "distance: `--wrong 2%`, or `discrepancy=0.02` in Python. 0 takes the law as right.",
     ),
+    "F0155": Message(
+        "rows of a single run",
+        "The column `run`, `run_id` or `run_name` says that all rows are of one training run. They "
+        "tell the noise from checkpoint to checkpoint, but not how far another run, with another "
+        "seed or other data, would lie. Intervals are those of this run, and too narrow for "
+        "others. Measure another run; or say that the rows are independent: `--run none`.",
+    ),
     "F0134": Message(
         "predictions without the error of the law",
         "The error of a law is a factor that is conditioned on the residuals of the fitted rows, "

@@ -34,6 +34,10 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
     out.print(_title(comparison, comparison.data.rows), soft_wrap=True)
     if comparison.data.dropped:
         out.print(f"  {comparison.data.dropped:,} bad rows were left out")
+    if comparison.data.groups:
+        names = ", ".join(map(printable, comparison.data.runs))
+        line = f"  rows of a run stay together: {comparison.data.groups:,} runs, column {names}"
+        out.print(Text(line), soft_wrap=True)
     out.print(f"  every fit minimises {comparison.objective}", soft_wrap=True)
     headers = ["law", "parameters", *(ranking.title for ranking in comparison.rankings)]
     ranks = [{s.law: s.place for s in ranking.standings} for ranking in comparison.rankings]

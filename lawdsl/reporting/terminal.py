@@ -278,7 +278,9 @@ def show_data(law: FittedLaw, data: FittedData, out: Console) -> None:
         out.print(Text(f"  rows are weighted by {printable(data.weights)}"), soft_wrap=True)
     if data.groups:
         run_columns = ", ".join(map(printable, data.runs))
-        out.print(Text(f"  rows of {data.groups:,} training runs ({run_columns})"), soft_wrap=True)
+        plural = "s" if len(data.runs) > 1 else ""
+        line = f"  intervals by run: {data.groups:,} runs, column{plural} {run_columns}"
+        out.print(Text(line), soft_wrap=True)
 
 
 def _show_parameters(fit: Fit, out: Console) -> None:

@@ -208,7 +208,8 @@ def _named(asked: argparse.Namespace) -> Replay:
         cost=asked.cost,
     )
     columns = dict(zip((q.name for q in law.variables), data.columns[0], strict=True))
-    return Replay(asked.table, asked.law, {**columns, "L": data.target}, costs(data))
+    measured = {**columns, "L": data.target}
+    return Replay(asked.table, asked.law, measured, costs(data), runs=data.runs)
 
 
 # ---- simulated worlds

@@ -33,6 +33,7 @@ from lawdsl.fitting.diagnostics.residuals import (
     sample_rows,
 )
 from lawdsl.fitting.diagnostics.swapped_columns import ExchangedRows, find_exchanged_rows
+from lawdsl.fitting.intervals.m_estimator import Groups
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 
@@ -108,11 +109,13 @@ def residual_findings(
         findings.append(_cluster_finding(view, cluster, runs))
         view = view.keep(~cluster)
     findings += _rounding_findings(problem, view, runs)
-    findings += _order_findings(law, problem, view)
+    findings += _order_findings(law, view, problem, runs.groups)
     return findings
 
 
-def _order_findings(law: PreparedLaw, problem: Problem, view: ResidualView) -> list[Diagnostic]:
+def _order_findings(
+    law: PreparedLaw, view: ResidualView, problem: Problem, groups: Groups
+) -> list[Diagnostic]:
     """Findings about patterns and dependence in the residuals without outliers."""
     patterns, remaining = _successive_patterns(view)
     run_axes = _training_variables(law)
@@ -131,9 +134,23 @@ def _order_findings(law: PreparedLaw, problem: Problem, view: ResidualView) -> l
         findings.append(_misfit_finding(remaining, misfit, strong))
     if (variance := find_unequal_variance(remaining, inflation)) is not None:
         findings.append(_variance_finding(remaining, variance, problem.objective.loss))
-    if dependence is not None:
+    if dependence is not None and not _counted_by_run(remaining, dependence, groups):
         findings.append(_dependence_finding(remaining, dependence))
     return findings
+
+
+def _counted_by_run(view: ResidualView, correlated: LineCorrelation, groups: Groups) -> bool:
+    """Whether all rows that differ in the variable alone are of one run: intervals by run count
+    their dependence."""
+    if groups is None:
+        return False
+    others = np.delete(view.axes[:-1], correlated.axis, axis=0)
+    line = np.zeros(len(view), dtype=np.int64)
+    if len(others):
+        line = np.unique(others, axis=1, return_inverse=True)[1].reshape(-1)
+    first = np.unique(line, return_index=True)[1]
+    runs = groups[view.rows]
+    return bool(np.all(runs == runs[first][line]))
 
 
 def _training_variables(law: PreparedLaw) -> list[int]:

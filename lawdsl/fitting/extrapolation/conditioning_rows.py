@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.records import MAY_BE_ABSENT
+from lawdsl.fitting.intervals.m_estimator import rows_by_run
 from lawdsl.fitting.problem import Problem, rho_curvature
 
 Array = NDArray[np.float64]
@@ -105,9 +106,7 @@ def conditioning_rows(
         chosen = np.sort(np.unique(np.vstack([columns, target]), axis=1, return_index=True)[1])
     else:
         chosen = np.sort(
-            np.concatenate(
-                [_checkpoints(columns, np.flatnonzero(runs == run)) for run in np.unique(runs)]
-            )
+            np.concatenate([_checkpoints(columns, rows) for rows in rows_by_run(runs)])
         )
     if len(chosen) > MAX_ROWS:
         chosen = _spread_over(columns, chosen)

@@ -159,7 +159,7 @@ def _too_few_units(
     what = "rows" if groups is None else "training runs"
     if units < 2:
         message = "all rows are of one training run: how far another would lie is not known"
-        help = "leave --run out, and read intervals as those of this run; or measure another run"
+        help = "give --run none, and read intervals as those of this run; or measure another run"
         return [Diagnostic("F0122", message, "warning", help=help)]
     if min_excess_units and units < parameters + min_excess_units:
         message = f"{units} {what} are too few to draw from for {parameters} parameters"

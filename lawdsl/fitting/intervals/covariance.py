@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.distributions import student_quantile
 from lawdsl.core.records import read
-from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of
+from lawdsl.fitting.intervals.m_estimator import Groups, Noise, noise_of, rows_by_run
 from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
@@ -359,12 +359,14 @@ def leave_one_run_out(
         length 1, that some run alone determines, shape (directions, p): the other runs do not
         determine its error along them.
     """
-    runs = np.unique(groups)
+    rows_of_runs = rows_by_run(groups)
     decomposition = decompose_jacobian(root)
     projected_slopes = slopes @ decomposition.factor.T
-    changes, run_directions = np.empty((len(runs), slopes.shape[1])), [decomposition.null_space]
-    for k, run in enumerate(runs):
-        rows = groups == run
+    changes, run_directions = (
+        np.empty((len(rows_of_runs), slopes.shape[1])),
+        [decomposition.null_space],
+    )
+    for k, rows in enumerate(rows_of_runs):
         # in these coordinates all rows together see each direction equally well
         run_vectors = decomposition.left_vectors[rows]
         information = np.eye(decomposition.rank) - run_vectors.T @ run_vectors
@@ -376,7 +378,8 @@ def leave_one_run_out(
         gradient = vectors[:, is_shared].T @ (noise.slope[rows] @ projected_slopes[rows])
         step = vectors[:, is_shared] @ (gradient / values[is_shared])
         changes[k] = step @ decomposition.factor / noise.curvature
-    return changes * np.sqrt((len(runs) - 1) / len(runs)), np.vstack(run_directions)
+    count = len(rows_of_runs)
+    return changes * np.sqrt((count - 1) / count), np.vstack(run_directions)
 
 
 def orthonormal_rows(directions: Array) -> Array:

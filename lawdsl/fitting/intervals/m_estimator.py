@@ -90,6 +90,16 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     return Noise(weights * slope, mean, mean_curvature, max(dof, 1))
 
 
+def rows_by_run(runs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The positions of the rows of each run, in the order of the runs.
+
+    Args:
+        runs: the run of each row, shape (rows,).
+    """
+    order = np.argsort(runs, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(runs[order])) + 1)
+
+
 def _share_within(residual: Array, weights: Array, delta: float, parameters: int) -> float:
     """The share of errors within delta.
 
