@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.units import size_and_dimension
 from lawdsl.data.binding import Runs
 from lawdsl.data.default_runs import bind_with_runs
 from lawdsl.data.table import Table, positions_of
+from lawdsl.fitting.extrapolation.fitted_surface import size_variables
+from lawdsl.fitting.extrapolation.run_size import run_size
 from lawdsl.language.keywords import did_you_mean, nearest
 from lawdsl.law.law import Law
 
@@ -177,32 +178,23 @@ def common_rows(
         for law, law_names in zip(laws, names, strict=True)
     ]
     aligned = _align_rows(laws, table, runs)
-    return replace(aligned, cost=cost, default_cost=_default_cost(laws))
+    return replace(aligned, cost=cost, default_cost=_default_cost(laws, aligned.columns))
 
 
-def _default_cost(laws: Sequence[Law]) -> str | None:
-    """6·N·D, the FLOPs of training N parameters on D tokens (Kaplan et al. 2020, arXiv:2001.08361).
+def _default_cost(laws: Sequence[Law], columns: Sequence[Array]) -> str | None:
+    """The formula of the compute of training: 6·N·D, also where N and D have other names or no units.
 
     Args:
-        laws: the laws. N and D are the variables of these names, else the only ones in parameters
-            and in tokens.
+        laws: the laws.
+        columns: for each law its variables, shape (variables, rows).
 
     Returns:
         The formula; None where the laws have no such variables.
     """
-    units = {q.name: q.unit for law in laws for q in law.variables}
-    if {"N", "D"} <= set(units):
+    if {"N", "D"} <= {q.name for law in laws for q in law.variables}:
         return "6*N*D"
-    factors = []
-    for unit_name in ("param", "token"):
-        dimension = size_and_dimension(((unit_name, 1),))[1]
-        names = [
-            n for n, unit in units.items() if unit and size_and_dimension(unit)[1] == dimension
-        ]
-        if len(names) != 1:
-            return None
-        factors += names
-    return "6*" + "*".join(factors)
+    sizes = (run_size(size_variables(law), x) for law, x in zip(laws, columns, strict=True))
+    return next((size.text for size in sizes if size.is_compute), None)
 
 
 def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> CommonRows:

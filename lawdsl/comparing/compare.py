@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from lawdsl.comparing.compare_by_label import compare_many
 from lawdsl.comparing.compare_laws import compare_one
@@ -35,7 +35,7 @@ def compare(
     where: str | Sequence[str] = (),
     run: str | Sequence[str] = (),
     cost: str | None = None,
-    discrepancy: float | None = None,
+    discrepancy: float | Literal["learned"] | None = None,
     settings: Mapping[str, float] | None = None,
     without: str | Sequence[str] = (),
     fix: Mapping[str, float] | None = None,
@@ -91,7 +91,7 @@ def compare(
         cost: what a row costs, for `largest`: a product or quotient of variables and columns,
             "6*N*D", the default where the laws have N and D.
         discrepancy: the error of the law per decade that the intervals of `largest` contain, 0.02
-            by default; 0 for laws taken as right.
+            by default; 0 for laws taken as right, "learned" as in `Fit.predict_with_errors`.
         settings: values of settings, for the laws that have them.
         without: one bound to leave out, or several, of the laws that have them.
         fix: parameter -> value at which it is fixed, in the laws that have it.

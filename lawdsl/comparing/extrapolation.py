@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,10 @@ from lawdsl.comparing.ranking import RankingData
 from lawdsl.comparing.result import FoldResult, IntervalScores, RankedLaw, Ranking
 from lawdsl.comparing.scores import mean_scores, scores
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.data.default_runs import NO_RUNS
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.fit_single import fit_one
-from lawdsl.fitting.options import FitOptions
+from lawdsl.fitting.options import LEARNED, FitOptions
 from lawdsl.fitting.result import Fit
 
 Array = NDArray[np.float64]
@@ -40,18 +42,20 @@ class FoldFits:
     Attributes:
         starts: of each fit.
         seed: of the starts and draws.
-        discrepancy: the error of the law per decade; None for the default.
+        discrepancy: the error of the law per decade, as `Fit.predict_with_errors` takes it.
         report: called after each fit.
     """
 
     starts: int
     seed: int
-    discrepancy: float | None
+    discrepancy: float | Literal["learned"] | None
     report: Callable[[], None]
 
     @property
     def assumption(self) -> str:
         """What the intervals take the laws for."""
+        if isinstance(self.discrepancy, str):
+            return "laws as wrong as the smaller runs show"
         amplitude = DEFAULT_AMPLITUDE if self.discrepancy is None else self.discrepancy
         if not amplitude:
             return "laws taken as right"
@@ -104,7 +108,12 @@ def _fit_and_score(
     columns = {n: data.bound[n] for n in (law.output, *(q.name for q in law.variables))}
     of_variables = {q.name: columns[q.name] for q in law.variables}
     options = FitOptions(
-        starts=fits.starts, seed=fits.seed, claims=False, columns=columns, run=data.run_columns
+        starts=fits.starts,
+        seed=fits.seed,
+        claims=False,
+        rolled_check=fits.discrepancy == LEARNED,
+        columns=columns,
+        run=data.run_columns or NO_RUNS,
     )
     table, points = (data.table.at(data.table.rows[rows]) for rows in (fold.fit, fold.test))
     target = entry.problem.target

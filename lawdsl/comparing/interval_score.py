@@ -8,7 +8,7 @@ logarithms. It cannot be improved by intervals that are too wide, nor by ones th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,12 @@ def scored(predicted: Array, low: Array, high: Array, measured: Array) -> Scored
 
 
 def further_run_interval(
-    fit: Fit, fitted: Any, measured: Array, points: Any, discrepancy: float | None, **columns: str
+    fit: Fit,
+    fitted: Any,
+    measured: Array,
+    points: Any,
+    discrepancy: float | Literal["learned"] | None,
+    **columns: str,
 ) -> tuple[Array, Array, Array]:
     """What a fit predicts of further runs, with 95 % intervals in which their noise is.
 

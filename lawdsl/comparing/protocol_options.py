@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -15,9 +16,9 @@ class ProtocolOptions:
         cost: formula of what a row costs, a product of variables, columns and numbers; None for
             a column `cost`, else 6*N*D.
         discrepancy: the error of the law per decade that intervals contain; None for the default, 0
-            for laws taken as right.
+            for laws taken as right, "learned" for what the smaller runs themselves show.
     """
 
     names: Sequence[str] | None = None
     cost: str | None = None
-    discrepancy: float | None = None
+    discrepancy: float | Literal["learned"] | None = None
