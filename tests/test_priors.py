@@ -16,6 +16,7 @@ import lawdsl
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.intervals.covariance import combined_with_priors
 from lawdsl.fitting.result import Fit
+from lawdsl.law.published_values import PUBLISHED
 
 LINEAR = """variable x, y
 parameter a, b, c
@@ -29,6 +30,8 @@ L = E + A/N^alpha + B/D^beta
 minimize squared(log(L))
 """.replace("variable N ", "variable N > 0 ").replace("variable D ", "variable D > 0 ")
 NAMES = ("E", "A", "alpha", "B", "beta")
+TWO_SIZES = (0.1, 1.0)
+BEYOND = {"N": [7.0], "D": [3e11]}
 
 
 def fitted(text: str, table: Any, *priors: str, **options: Any) -> Fit:
@@ -86,7 +89,6 @@ def test_the_posterior_of_a_linear_law_is_the_closed_form(weights: bool):
 @pytest.mark.parametrize(
     "priors",
     [
-        {"log(alpha)": (np.log(0.25), 0.05)},
         {"log(A)": (np.log(0.2), 0.3)},
         {"E": (1.5, 0.05), "log(beta)": (np.log(0.3), 0.02)},
         {"A": (0.3, 0.02), "log(B)": (7.0, 0.1), "alpha": (0.4, 0.1)},
@@ -189,10 +191,31 @@ def test_a_kalman_step_closes_a_direction_of_infinite_variance():
     assert factor.T @ factor == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
-# ---- what the rows leave open
+@pytest.mark.parametrize("draws", [12, pytest.param(150, marks=pytest.mark.slow)])
+def test_intervals_hold_what_is_drawn_from_the_priors(draws: int):
+    law = law_of(
+        f"{POWER}prior log(alpha) = log(0.35) ± 0.35\nprior log(beta) = log(0.35) ± 0.35\n"
+    )
+    rng = np.random.default_rng(7)
+    inside = []
+    for number in range(draws):
+        alpha, beta = 0.35 * np.exp(0.35 * rng.normal(size=2))
+        sizes = TWO_SIZES if number % 2 else (0.1, 0.3, 1.0, 3.0)
+        N, D = (g.ravel() for g in np.meshgrid(sizes, [2e9, 8e9, 3e10, 1e11]))
 
-TWO_SIZES = (0.1, 1.0)
-BEYOND = {"N": [7.0], "D": [3e11]}
+        def loss(N: Any, D: Any, alpha: float = alpha, beta: float = beta) -> Any:
+            return 1.8 + 0.5 * N**-alpha + 0.4 * (D / 1e10) ** -beta
+
+        noise = np.exp(0.004 * rng.normal(size=len(N)))
+        fit = lawdsl.fit(law, {"N": N, "D": D, "L": loss(N, D) * noise}, claims=False)
+        band = fit.predict_with_errors({"N": [10.0], "D": [3e11]}, discrepancy=0)
+        inside.append(bool(band.low[0] < loss(10.0, 3e11) < band.high[0]))
+        assert not {"F0101"} & codes(fit)
+    # of 95 % intervals less than this has a probability below 1 in 1,000
+    assert np.mean(inside) >= {12: 0.6, 150: 0.88}[draws]
+
+
+# ---- what the rows leave open
 
 
 def test_a_prior_makes_an_infinite_band_finite_and_a_discrepancy_does_not():
@@ -433,3 +456,43 @@ def test_a_parameter_that_few_sizes_leave_open_is_a_case_for_a_prior():
     many["L"] = many["L"] * np.exp(0.01 * np.sin(np.arange(20)))
     (closed,) = [d for d in fitted(POWER, many).diagnostics if d.code == "F0101"]
     assert "--prior" not in (closed.help or "")
+
+
+# ---- published values
+
+
+def test_published_values_are_those_of_the_shipped_files():
+    chinchilla = Path(lawdsl.__file__).parent.parent / "laws" / "chinchilla.law"
+    text = chinchilla.read_text()
+    for value, error in PUBLISHED["chinchilla"].values.values():
+        assert f"{value:g}".removeprefix("0") in text and error is not None
+    repeated = PUBLISHED["repeated"].values
+    assert np.log([repeated[name][0] for name in ("E", "A", "B")]) == pytest.approx(
+        [0.6254804, 6.255414, 7.3049974], abs=1e-5
+    )
+
+
+def test_published_priors_are_stated_one_by_one_and_may_be_replaced():
+    law = lawdsl.load("chinchilla").with_priors(["published", "log(α) = log(0.4) ± 0.1"])
+
+    assert [p.text for p in law.priors] == [
+        "log(E) = log(1.8172) ± 0.0165",
+        "log(A) = log(482.01) ± 0.258",
+        "log(alpha) = log(0.4) ± 0.1",
+        "log(B) = log(2085.43) ± 0.62",
+        "log(beta) = log(0.3658) ± 0.0547",
+    ]
+    without = lawdsl.load("chinchilla").with_held({"E": 1.8}, {}).with_priors(["published"])
+    assert "E" not in {p.parameter for p in without.priors}
+
+
+@pytest.mark.parametrize("law", ["dcpt.l3", "copy"])
+def test_a_law_without_published_values_is_refused(law: str, tmp_path: Path):
+    if law == "copy":  # N in billions: the published A is another number
+        text = lawdsl.load("chinchilla").declarations.text.text
+        (tmp_path / "chinchilla.law").write_text(text.replace("unit param", "unit Gparam"))
+    loaded = lawdsl.load(tmp_path / "chinchilla.law" if law == "copy" else law)
+
+    with pytest.raises(LawdslError, match="state the priors: --prior") as error:
+        loaded.with_priors(["published"])
+    assert [d.code for d in error.value.diagnostics] == ["F0139"]

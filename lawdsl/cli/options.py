@@ -199,7 +199,7 @@ priors = click.option(
     multiple=True,
     metavar="PRIOR",
     help="A Gaussian, one standard deviation: 'log(alpha) = log(0.35) +- 0.35'; none: without those "
-    "of the law.",
+    "of the law; published: those of shipped laws.",
 )
 
 

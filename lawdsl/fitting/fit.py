@@ -72,7 +72,8 @@ def fit(
         tie: parameter -> formula of others that it is held at, {"beta": "alpha"}.
         priors: what is known of a parameter beforehand, `"log(alpha) = log(0.35) ± 0.35"`, or several:
             independent Gaussians, each of one standard deviation, in place of the law's own of that
-            parameter; `"none"` removes the law's own.
+            parameter; `"none"` removes the law's own, `"published"` stands for the published
+            values of a shipped law.
         weights: the column that says how many rows a row stands for, or an array of that, shape
             (rows of the table,); rows of weight 0 are left out.
         run: the column whose values tell which training run a row comes from, or several. By

@@ -30,6 +30,7 @@ from lawdsl.language.resolver import Claim, Declarations, Objective
 from lawdsl.language.symbols import Prior
 from lawdsl.law.algebra import ExpressionBuilder, bounded, derivative
 from lawdsl.law.indexed import IndexedAlgebra, indexed_algebra
+from lawdsl.law.published_values import expanded
 from lawdsl.law.quantities import Bound as Bound
 from lawdsl.law.quantities import Names
 from lawdsl.law.quantities import Quantity as Quantity
@@ -367,12 +368,13 @@ class Law:
 
         Args:
             texts: `log(alpha) = log(0.35) ± 0.35`; `none` removes the priors that the law's file
-                declares.
+                declares, `published` stands for those of `lawdsl.law.published_values`.
 
         Raises:
             LawdslError: a text of another form, or a prior that the law cannot have.
         """
-        more = tuple(texts)
+        names = [n for n, s in self.declarations.symbols.items() if s.kind == "parameter"]
+        more = expanded(tuple(texts), self.name, self.declarations.text.text, names)
         return (
             replace(self, stated_priors=(*self.stated_priors, *more))._changed() if more else self
         )

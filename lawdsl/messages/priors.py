@@ -83,4 +83,10 @@ FITTED: dict[str, Message] = {
         "mixtures fit many times to parts of the rows, and use the rows alone; profile intervals by "
         "run do not take priors either. Ask for --intervals delta or bootstrap.",
     ),
+    "F0139": Message(
+        "a law without published values",
+        "`--prior published` takes the values that are published of the parameters of some shipped "
+        "laws, with their errors or a factor of 1.4: docs/priors.md lists them. A law of your own, or a "
+        "changed copy, may count in other units. State the priors one by one.",
+    ),
 }
