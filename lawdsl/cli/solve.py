@@ -86,9 +86,10 @@ def solve(
     NAME=FIT.json gives a fit, NAME=VALUE a given or a setting, with a unit or without.
     `cap=0.4` is for all labels, `"cap[web]=0.2"` for one. Exits with 1 where there is no answer.
 
-    An answer takes the laws as right, and often lies on a constraint: it then breaks it in half of
-    all cases. With --safe a second one keeps the constraints that involve fitted laws with that
-    probability, under the noise of the fits and laws that are wrong by 2 % per decade (--wrong).
+    An answer is the best by the fitted laws, and often lies on a constraint: it then breaks it in
+    half of all cases. Where it leaves the fitted rows, a second interval and the regret have the
+    error of the laws in them, 2 % per decade (--wrong). With --safe a second answer keeps the
+    constraints that involve fitted laws with that probability.
     """
     from lawdsl.language import library
     from lawdsl.solving.solve import Asked

@@ -121,6 +121,14 @@ ANSWERS: dict[str, Message] = {
         "`--safe 0.95`, in Python `safe=0.95`, is the probability with which the constraints hold: "
         "from 0.5 to 0.9999.",
     ),
+    "F0518": Message(
+        "an answer without the error of its laws",
+        "Where an answer leaves the fitted rows, its interval with the error of the laws and its regret "
+        "are computed on draws of the true laws. That needs fits that keep their rows, rows that "
+        "determine the laws at the answer, and a question with one unknown, or whose equations, which "
+        "have no fitted law, leave one. Elsewhere the interval takes the laws as right and is too "
+        "narrow.",
+    ),
     "F0570": Message(
         "several choices that are equally good",
         "Searches ended at different choices of the unknowns with the same value of the goal, so which "

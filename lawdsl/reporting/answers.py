@@ -67,6 +67,7 @@ def show_answer(question: Question, answer: Answer, out: Console, *, details: bo
         _show_safe(answer, out)
         return
     _show_unknowns(answer, out)
+    _show_law_error(answer, out)
     _show_safe(answer, out)
     if not details:
         return
@@ -112,20 +113,57 @@ def _with_unit(question: Question, name: str, value: float) -> str:
 
 def _show_unknowns(answer: Answer, out: Console) -> None:
     percent = f"{100 * answer.level:g} % interval"
+    wrong = answer.law_error
     rows: list[list[str]] = []
     for u in answer.unknowns:
+        wider = _rounded_ends(wrong.unknowns.get(u.name)) if wrong else ""
         doc = printable(u.doc or "")
         doc = "" if rows and doc == printable(answer.unknowns[0].doc or "") else doc
-        rows.append([u.name, number_text(u.value), _ends(u.ends), u.unit, doc])
+        rows.append([u.name, number_text(u.value), _ends(u.ends), wider, u.unit, doc])
     if answer.goal is not None and goal_of([answer]):
-        rows.append(
-            [answer.goal.text, number_text(answer.goal.value), _ends(answer.goal.ends), "", ""]
-        )
-    columns = ["", "", percent, "unit", ""]
+        goal, wider = answer.goal, _rounded_ends(wrong.goal) if wrong else ""
+        rows.append([goal.text, number_text(goal.value), _ends(goal.ends), wider, "", ""])
+    law_wrong = f"laws wrong by {100 * wrong.discrepancy:g} %/decade" if wrong else ""
+    columns = ["", "", percent, law_wrong, "unit", ""]
     _show_table(columns, rows, out, always=2)
     for u in answer.unknowns:
         if u.formula is not None:
             out.print(Text(f"{u.name} = {u.formula}"), soft_wrap=True)
+
+
+def _rounded_ends(ends: Ends | None) -> str:
+    """An interval in three digits: draws do not say more."""
+    if ends is None:
+        return ""
+    return " to ".join(("-oo" if x < 0 else "oo") if math.isinf(x) else f"{x:.3g}" for x in ends)
+
+
+def _show_law_error(answer: Answer, out: Console) -> None:
+    """What draws of the true laws say of the answer: whether it keeps its constraints, its regret."""
+    wrong = answer.law_error
+    if wrong is None:
+        return
+    parts = []
+    if wrong.kept is not None:
+        parts.append(f"the constraints hold at the answer in {_share(wrong.kept)}")
+    if wrong.answered < 1:
+        parts.append(f"at some choice in {_share(wrong.answered)}")
+    if wrong.regret == 0:
+        parts.append("no choice is better")
+    elif wrong.regret is not None and wrong.regret_high is not None:
+        rest = 100 * (1 - answer.level)
+        parts.append(
+            f"the best choice is better by {number_text(wrong.regret)} in the mean, "
+            f"by more than {number_text(wrong.regret_high)} in {rest:.3g} %"
+        )
+    if parts:
+        out.print(
+            Text(f"in {wrong.draws} draws of the true laws {'; '.join(parts)}"), soft_wrap=True
+        )
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g} %"
 
 
 def _show_safe(answer: Answer, out: Console) -> None:

@@ -205,6 +205,37 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class UnderLawError:
+    """An answer under the noise of the fits and the error of the laws, by draws of the true laws.
+
+    Attributes:
+        discrepancy: the error of the laws per decade, 0.02 for 2 %.
+        draws: how many.
+        seed: of the draws.
+        answered: the share of the draws in which some choice keeps the constraints; the intervals
+            are of those.
+        unknowns: name -> the interval of the best choice. An end is infinite where the best choice
+            of some draws has no bound.
+        goal: the interval of the goal at the best choice; None where it is the same in all draws.
+        kept: the share of the draws in which the answer keeps the constraints with fitted laws;
+            None where no constraint has one.
+        regret: how much worse in the goal than the best choice of a draw the answer is, in the mean
+            of the draws in which it keeps the constraints; None where these are too few.
+        regret_high: what it exceeds in a share of 1 minus the level of these draws.
+    """
+
+    discrepancy: float
+    draws: int
+    seed: int
+    answered: float
+    unknowns: Mapping[str, Ends]
+    goal: Ends | None
+    kept: float | None
+    regret: float | None
+    regret_high: float | None
+
+
+@dataclass(frozen=True)
 class SafeAnswer:
     """The best choice whose constraints with fitted laws hold with a probability.
 
@@ -277,6 +308,8 @@ class Answer:
         response: the goal and the constraints along the unknown, where there is one.
         compared: other points beside the answer.
         alternatives: other choices of equal goal that were found; there may be more.
+        law_error: its interval and regret with the error of the laws; None where the laws are taken
+            as right.
         safe: the safe answer, where it was asked for.
         level: the level of the intervals.
         diagnostics: the warnings.
@@ -303,6 +336,7 @@ class Answer:
     level: float = 0.95
     diagnostics: tuple[Diagnostic, ...] = field(default=(), repr=False)
     alternatives: tuple[Mapping[str, float], ...] = ()
+    law_error: UnderLawError | None = None
     safe: SafeAnswer | None = None
 
     @property

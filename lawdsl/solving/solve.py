@@ -90,7 +90,7 @@ class Asked:
                 that they do, which may take a second.
             compare: further choices of the unknowns that are compared with the answer.
             discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws that are right.
-                By default 0.02.
+                By default 0.02 where the answer leaves the fitted rows, and for safe answers.
             safe: a probability, 0.95 for 95 %, with which the constraints that involve fitted laws
                 hold at a further answer, `Answer.safe`, under noise and the error of the laws.
             named: more values, N=1.8.
@@ -133,8 +133,9 @@ class Asked:
             compare_choice(self.formulated, answer, point, values_of_all) for point in compare
         ]
         answer = replace(answer, compared=tuple(points))
+        problem = solver.problem if isinstance(solver, UnivariateSolver) else None
+        answer = self._law_errors.under_law_error(answer, problem, values_of_all, seed, discrepancy)
         if safe is not None:
-            problem = solver.problem if isinstance(solver, UnivariateSolver) else None
             amplitude = DEFAULT_AMPLITUDE if discrepancy is None else float(discrepancy)
             at = self._law_errors.safe(answer, problem, values_of_all, safe, amplitude)
             answer = replace(answer, safe=at)

@@ -8,7 +8,8 @@ sizes with noise of 0.3 % and fitted; then dcpt.tradeoff is asked for a model 4 
 the most domain data that keeps the general loss within 3 % of what it was. The true laws judge the answer of the
 fitted laws and the safe one (--safe 0.95): the share of worlds whose general loss is within the tolerance, with its
 95 % interval, and the domain loss in excess of that of the best decision. An answer that breaks the tolerance may
-have less than the best decision.
+have less than the best decision. A second table says how often the 95 % interval of the answer has the best decision
+in it, by noise alone and with the error of the laws.
 
 The model error is not drawn from the Gaussian process that safe answers rely on: it is a random sum of parabolas and
 products of the logarithms of size and tokens, and of waves in the share, scaled to the size asked for.
@@ -121,6 +122,8 @@ class Judged:
         point, safe: the answers.
         best: the best decision.
         probability: what the point answer is said to keep the tolerance with.
+        noise, law_error: whether the 95 % interval of the share, by noise alone and with the error
+            of the laws, contains the best decision; None without an interval.
     """
 
     times: int
@@ -128,6 +131,8 @@ class Judged:
     safe: Decision
     best: float
     probability: float
+    noise: bool | None
+    law_error: bool | None
 
 
 def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
@@ -149,7 +154,8 @@ def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
         # where a model error bends the true loss, larger shares may keep it too
         shares = np.linspace(0, 1, 4001)
         keeps = general(N, ASKED_TOKENS, 1 - shares) <= tolerated * (1 + 1e-12)
-        least = float(np.min(domain(N, ASKED_TOKENS, shares[keeps])))
+        losses = domain(N, ASKED_TOKENS, shares[keeps])
+        least, best = float(np.min(losses)), float(shares[keeps][np.argmin(losses)])
         given = {"N": N, "D": ASKED_TOKENS, "L0": tolerated / (1 + TOLERANCE), "T": TOLERANCE}
         answer = asked.answer(given, safe=level, proofs=False)
         assert answer.safe is not None
@@ -166,6 +172,8 @@ def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
         point = answer["r_d"] if answer.unknowns else np.nan
         safe = answer.safe["r_d"] if answer.safe.ok else np.nan
         probability = answer.safe.point_probability
+        ends = answer.ends("r_d") if answer.unknowns else None
+        wider = answer.law_error.unknowns.get("r_d") if answer.law_error else None
         judged.append(
             Judged(
                 times,
@@ -173,6 +181,8 @@ def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
                 decided(safe),
                 best,
                 np.nan if probability is None else probability,
+                None if ends is None else ends[0] <= best <= ends[1],
+                None if wider is None else wider[0] <= best <= wider[1],
             )
         )
     return judged
@@ -216,6 +226,23 @@ def show(judged: list[Judged], level: float) -> None:
             )
     headers = ["asked at", "answer", "worlds", "kept", "interval", "excess, median", "95 % below"]
     show_rows(headers, rows, out)
+    out.print()
+    rows = []
+    for times in TIMES:
+        of_size = [j for j in judged if j.times == times]
+        noise = [j.noise for j in of_size if j.noise is not None]
+        wider = [j.law_error for j in of_size if j.law_error is not None]
+        probabilities = [j.probability for j in of_size if np.isfinite(j.probability)]
+        rows.append(
+            [
+                f"{times} times",
+                f"{100 * np.mean(noise):.0f} % of {len(noise)}" if noise else "",
+                f"{100 * np.mean(wider):.0f} % of {len(wider)}" if wider else "",
+                f"{100 * np.mean(probabilities):.0f} %",
+            ]
+        )
+    headers = ["asked at", "best decision in the interval, by noise", "with the error of the laws"]
+    show_rows([*headers, "mean probability said of the answer"], rows, out)
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 # a constraint without a fitted law is kept within rounding
 FEASIBILITY_ATOL = 1e-9
 WIDE_DECADES = 12.0  # of an unknown without an end, on both sides of its center
+MAX_REACH = 3.0  # decades beyond the fitted rows
 SPACING = 0.01  # decades between two choices
 
 
@@ -235,6 +236,36 @@ class Choices:
         if center is not None:
             points = np.append(points, center)
         return np.unique(points[np.isfinite(points)])
+
+    def within_reach(self, points: Array, center: float) -> NDArray[np.bool_]:
+        """Which choices are not so far from the fitted rows that the error of a law means nothing:
+        no positive variable of a law leaves their range by more than MAX_REACH decades, or one
+        decade more than the answer does; shape (points,).
+
+        Args:
+            points: values of the unknown, shape (points,).
+            center: the answer.
+        """
+        reached = np.ones(len(points), dtype=np.bool_)
+        each = zip(
+            self.laws.calls,
+            self.law_points(points),
+            self.law_points(np.array([center])),
+            strict=True,
+        )
+        for call, columns, at_center in each:
+            assert call.source.fit is not None
+            ranges = call.source.fit.data.ranges
+            for quantity, values, answer in zip(
+                call.source.law.variables, columns, at_center[:, 0], strict=True
+            ):
+                low, high = ranges.get(quantity.name, (0.0, 0.0))
+                if quantity.is_share or low <= 0 or not answer > 0:
+                    continue
+                beyond = max(np.log10(low / answer), np.log10(answer / high), 0.0)
+                factor = 10.0 ** max(MAX_REACH, beyond + 1)
+                reached &= (values >= low / factor) & (values <= high * factor)
+        return reached
 
     def _size(self) -> float:
         """The size of the unknown in the fitted rows, where it is a variable of a law; else 1."""

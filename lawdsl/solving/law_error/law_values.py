@@ -28,7 +28,7 @@ from lawdsl.solving.formulate.problem import FormulatedQuestion, LawCall
 
 Array = NDArray[np.float64]
 
-# relative to the largest eigenvalue of a covariance: smaller ones are rounding
+# added to variances, relative to them: no errors are more alike than rounding tells
 ROUNDING_RTOL = 1e-10
 POINTS_AT_ONCE = 192  # whose joint covariance is computed
 
@@ -273,16 +273,31 @@ class LawValues:
         for fit in self.fits:
             columns = np.hstack([arguments[i] for i in fit.calls])
             law, mean, joint = fit.jointly(columns)
-            widths, vectors = np.linalg.eigh(joint)
-            kept = widths > ROUNDING_RTOL * np.max(widths, initial=0.0)
-            root = vectors[:, kept] * np.sqrt(widths[kept])
-            normal = rng.normal(size=(count, root.shape[1]))
+            root = _root(joint)
+            normal = rng.normal(size=(count, len(root)))
             wide = np.sqrt(fit.dof / rng.chisquare(fit.dof, size=(count, 1)))
             errors = mean + wide * (normal @ root.T)
             each = fit.shifted(law, errors).reshape(count, len(fit.calls), points)
             for a, i in enumerate(fit.calls):
                 drawn[i] = each[:, a]
         return drawn
+
+
+def _root(covariance: Array) -> Array:
+    """A factor of a covariance: points near each other have nearly the same error, so its
+    correlations are singular to rounding."""
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    unit = np.where(deviations > 0, deviations, 1.0)
+    correlations = covariance / np.outer(unit, unit)
+    correlations[np.diag_indices_from(correlations)] = 1.0
+    jitter = ROUNDING_RTOL
+    while True:
+        try:
+            root = np.linalg.cholesky(correlations + jitter * np.eye(len(unit)))
+        except np.linalg.LinAlgError:
+            jitter *= 10
+            continue
+        return np.asarray(deviations[:, None] * root)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -10,6 +11,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.result import Fit
 from lawdsl.language.questions import Question
@@ -18,10 +20,12 @@ from lawdsl.solving.formulate.elimination import ReducedProblem
 from lawdsl.solving.formulate.formulate import formulate
 from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.law_error.choices import Choices
+from lawdsl.solving.law_error.draws import under_law_error
 from lawdsl.solving.law_error.law_values import LawValues, NoLawError
 from lawdsl.solving.law_error.safe import safe_answer
 from lawdsl.solving.result import Answer, SafeAnswer
 
+OUTSIDE_FITTED_RANGE = "F0109"
 SAFE_LEVELS = (0.5, 0.9999)
 
 
@@ -111,6 +115,44 @@ class LawErrors:
             message = f"`{name}` has no safe answer: {error}"
             help = "give fits that keep their rows; for noise alone add --wrong 0"
             raise LawdslError(Diagnostic("F0516", message, help=help)) from None
+
+    def under_law_error(
+        self,
+        answer: Answer,
+        problem: ReducedProblem | None,
+        values: Mapping[sp.Symbol, float],
+        seed: int,
+        discrepancy: float | None,
+    ) -> Answer:
+        """An answer with its interval and regret under the error of the laws.
+
+        Args:
+            answer: that of the fitted laws, with its warnings.
+            problem: the question after elimination; None where it has several unknowns.
+            values: symbol -> value, of all symbols but the unknowns.
+            seed: the seed of the draws.
+            discrepancy: standard deviation of log L per decade; None for 0.02 where the answer
+                leaves the fitted rows, and 0 elsewhere.
+
+        Returns:
+            The answer as it is, where its laws are right or it has no value; with a warning (F0518)
+            where the error of its laws is not known.
+        """
+        leaves = any(d.code == OUTSIDE_FITTED_RANGE for d in answer.diagnostics)
+        amplitude = discrepancy
+        if amplitude is None:
+            amplitude = DEFAULT_AMPLITUDE if leaves else 0.0
+        numbers = any(source.fit is None for source in self.formulated.sources)
+        if not amplitude or not answer.ok or not self.formulated.law_calls or numbers:
+            return answer
+        try:
+            result = under_law_error(self.choices(problem, values, amplitude), answer, seed)
+        except NoLawError as error:
+            message = f"the answer takes its laws as right: {error}"
+            help = "`lawdsl predict --intervals` gives losses with the error of the law"
+            warning = Diagnostic("F0518", message, "warning", help=help)
+            return replace(answer, diagnostics=(*answer.diagnostics, warning))
+        return replace(answer, law_error=result)
 
 
 def check_safe(level: object) -> None:

@@ -1,0 +1,220 @@
+"""Answers on draws of the true laws: intervals with the error of the laws, and the regret.
+
+Each draw is a set of true laws from their joint distribution on a grid of the unknown; between two
+points of it goal and margins are interpolated. The best choice of each draw gives the interval. The
+regret of an answer is how much worse in the goal it is than that choice (Savage 1951, Journal of the
+American Statistical Association 46).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.solving.law_error.choices import Choices, Outcome
+from lawdsl.solving.law_error.law_values import NoLawError
+from lawdsl.solving.result import Answer, Ends, UnderLawError
+
+Array = NDArray[np.float64]
+
+DRAWS = 400
+FIRST_DRAWS = 100  # which say where the best choices are
+FIRST_POINTS = 121  # of the grid that covers the domain
+FINER_POINTS = 101  # of that where the best choices are
+FINER_QUANTILES = (0.02, 0.98)  # between which they are
+FINER_MARGIN = 0.5  # of that range, on both sides
+NEAR = 0.2  # of the distance of neighbours
+# of all draws: of fewer in which the answer keeps the constraints there is no regret
+MIN_KEPT = 0.05
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best choice of each draw.
+
+    Attributes:
+        point: the unknown, shape (draws,); nan where no choice keeps the constraints.
+        goal: what is minimised, shape (draws,); inf there.
+    """
+
+    point: Array
+    goal: Array
+
+
+def under_law_error(choices: Choices, answer: Answer, seed: int) -> UnderLawError:
+    """The interval and the regret of an answer under noise and the error of the laws.
+
+    Args:
+        choices: the question.
+        answer: that of the fitted laws, which has a value of each unknown.
+        seed: the seed of the draws.
+
+    Raises:
+        NoLawError: the fitted rows do not determine a law at the answer.
+    """
+    name = choices.unknown.name
+    point = answer[name]
+    rng = np.random.default_rng([seed, 0x1A3E])
+    if not np.all(
+        np.isfinite(choices.laws.at_points(choices.law_points(np.array([point]))).values)
+    ):
+        raise NoLawError("the fitted rows do not determine a law at the answer")
+    grid = choices.grid(point)
+    grid = grid[choices.within_reach(grid, point)]
+    coarse = _thinned(grid, FIRST_POINTS, point)
+    first = best_choices(coarse, _drawn(choices, coarse, FIRST_DRAWS, rng))
+    points = _joined(coarse, _finer(first.point, point, coarse), point)
+    outcome = _drawn(choices, points, DRAWS, rng)
+    best = best_choices(points, outcome)
+    answered = np.isfinite(best.goal)
+    at = int(np.flatnonzero(points == point)[0])
+    kept = outcome.feasible[:, at]
+    ends: dict[str, Ends] = {}
+    goal = None
+    if answered.any():
+        ends = _ends_of_unknowns(choices, best.point[answered], grid, answer.level)
+        sign = choices.formulated.sign
+        goal = _quantiles(sign * best.goal[answered], answer.level)
+        goal = goal if goal[1] > goal[0] else None
+    regret = outcome.goal[kept, at] - best.goal[kept]
+    known = np.mean(kept) >= MIN_KEPT
+    return UnderLawError(
+        discrepancy=choices.laws.amplitude,
+        draws=DRAWS,
+        seed=seed,
+        answered=float(np.mean(answered)),
+        unknowns=ends,
+        goal=goal,
+        kept=float(np.mean(kept)) if choices.uncertain else None,
+        regret=float(np.mean(regret)) if known else None,
+        regret_high=float(np.quantile(regret, answer.level)) if known else None,
+    )
+
+
+def _drawn(choices: Choices, points: Array, count: int, rng: np.random.Generator) -> Outcome:
+    """What choices come to in draws of the laws: arrays of shape (draws, points)."""
+    return choices.outcome(points, choices.laws.draws(choices.law_points(points), count, rng))
+
+
+def best_choices(points: Array, outcome: Outcome) -> Best:
+    """The best choice of each draw, between the points of a grid too.
+
+    Args:
+        points: of the grid, rising, shape (points,).
+        outcome: goal and margins there, of shape (draws, points).
+    """
+    feasible, goal = outcome.feasible, outcome.goal
+    rows = np.arange(len(goal))
+    at_points = np.where(feasible, goal, np.inf)
+    chosen = np.argmin(at_points, axis=1)
+    x, value = points[chosen].copy(), at_points[rows, chosen]
+    # a parabola through the best point and its neighbours
+    inner = np.clip(chosen, 1, max(len(points) - 2, 1))
+    if len(points) >= 3:
+        left, right = points[inner - 1], points[inner + 1]
+        middle = points[inner]
+        g = [goal[rows, inner + step] for step in (-1, 0, 1)]
+        usable = (inner == chosen) & feasible[rows, inner - 1] & feasible[rows, inner + 1]
+        with np.errstate(all="ignore"):
+            slope_left = (g[1] - g[0]) / (middle - left)
+            slope_right = (g[2] - g[1]) / (right - middle)
+            bend = (slope_right - slope_left) / (right - left)
+            slope = slope_left + bend * (middle - left)
+            step = -slope / (2 * bend)
+            usable &= (bend > 0) & (middle + step > left) & (middle + step < right)
+            x = np.where(usable, middle + step, x)
+            # the vertex is no deeper below three evenly spaced points than an eighth of their range
+            fall = (np.maximum(g[0], g[2]) - g[1]) / 8
+            vertex = np.maximum(g[1] + slope * step + bend * step**2, g[1] - fall)
+            value = np.where(usable, vertex, value)
+    # the boundary of the feasible set, by the first margin that falls to 0
+    for inside, outside in ((slice(None, -1), slice(1, None)), (slice(1, None), slice(None, -1))):
+        leaves = feasible[:, inside] & ~feasible[:, outside]
+        leaves &= outcome.allowed[:, outside] & np.isfinite(goal[:, outside])
+        if not leaves.any():
+            continue
+        ins, outs = outcome.margins[:, :, inside], outcome.margins[:, :, outside]
+        with np.errstate(all="ignore"):
+            parts = np.where(outs < 0, ins / (ins - outs), 1.0)
+            part = np.min(np.nan_to_num(parts, nan=0.0), axis=0)
+            goals = goal[:, inside] + part * (goal[:, outside] - goal[:, inside])
+        goals = np.where(leaves, goals, np.inf)
+        crossing = np.argmin(goals, axis=1)
+        moved = points[inside] + part * (points[outside] - points[inside])
+        better = goals[rows, crossing] < value
+        x = np.where(better, moved[rows, crossing], x)
+        value = np.where(better, goals[rows, crossing], value)
+    return Best(np.where(np.isfinite(value), x, np.nan), value)
+
+
+def _thinned(grid: Array, count: int, point: float) -> Array:
+    """About so many points of a grid with both ends, and one more; none is very near another."""
+    numbers = np.unique(np.linspace(0, len(grid) - 1, count).round().astype(int))
+    return _apart(grid[numbers], point)
+
+
+def _joined(coarse: Array, fine: Array, point: float) -> Array:
+    """A fine grid, beyond its ends a coarse one, and a point."""
+    outside = (coarse < fine[0]) | (coarse > fine[-1])
+    return _apart(np.unique(np.concatenate([coarse[outside], fine])), point)
+
+
+def _apart(grid: Array, point: float) -> Array:
+    """The points of a grid with both ends, and one more; others that are much nearer to their
+    neighbours than these to theirs, or to that one, are left out: errors of rounding would count."""
+    kept = [grid[0]]
+    for k in range(1, len(grid) - 1):
+        wide = max(grid[k + 1] - kept[-1], grid[k] - grid[k - 1])
+        if grid[k] - kept[-1] > NEAR * wide and abs(grid[k] - point) > NEAR * wide:
+            kept.append(grid[k])
+    ends = [x for x in (kept[0], grid[-1]) if abs(x - point) > 1e-9 * max(abs(x), abs(point))]
+    return np.unique([*kept[1:], *ends, point])
+
+
+def _finer(best: Array, point: float, coarse: Array) -> Array:
+    """Points where the best choices of draws are, within the grid."""
+    known = best[np.isfinite(best)]
+    low, high = np.quantile(np.append(known, point), FINER_QUANTILES)
+    low, high = min(low, point), max(high, point)
+    ends = coarse[0], coarse[-1]
+    if low > 0 and high > 4 * low:
+        wide = FINER_MARGIN * math.log(high / low)
+        return np.geomspace(
+            max(low * math.exp(-wide), ends[0]) if ends[0] > 0 else low * math.exp(-wide),
+            min(high * math.exp(wide), ends[1]),
+            FINER_POINTS,
+        )
+    # no narrower than the grid itself, where all draws have one best choice
+    wide = max(FINER_MARGIN * (high - low), 1e-3 * abs(point))
+    return np.linspace(max(low - wide, ends[0]), min(high + wide, ends[1]), FINER_POINTS)
+
+
+def _ends_of_unknowns(choices: Choices, best: Array, grid: Array, level: float) -> dict[str, Ends]:
+    """The intervals of all unknowns; an end without a bound, where a draw has its best choice at
+    the end of the grid, is infinite."""
+    low, high = choices.range()
+    is_open = low not in grid, high not in grid
+    first = 0.0 if low == 0 else -math.inf
+    best = np.where((best <= grid[0]) & is_open[0], first if low != 0 else 0.0, best)
+    best = np.where((best >= grid[-1]) & is_open[1], math.inf, best)
+    with np.errstate(all="ignore"):
+        inputs = choices.inputs(best)
+    result = {}
+    for unknown in choices.formulated.unknowns:
+        ends = _quantiles(np.asarray(inputs[unknown.symbol], dtype=np.float64), level)
+        result[unknown.name] = ends
+    return result
+
+
+def _quantiles(values: Array, level: float) -> Ends:
+    """The ends of the interval that so many draws lie in, the outer of two where it is between."""
+    ordered = np.sort(values[~np.isnan(values)])
+    if not len(ordered):
+        return -math.inf, math.inf
+    tail = (1 - level) / 2
+    low = ordered[max(math.floor(tail * (len(ordered) - 1)), 0)]
+    high = ordered[min(math.ceil((1 - tail) * (len(ordered) - 1)), len(ordered) - 1)]
+    return float(low), float(high)

@@ -1,0 +1,208 @@
+"""Intervals and regret of answers with the error of the laws, by draws of the true laws."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run
+from planted import PLANTED
+from test_safe_answers import LEAST, limit, share  # noqa: F401
+
+import lawdsl
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.fitting.result import Fit
+from lawdsl.solving.law_error.choices import Outcome
+from lawdsl.solving.law_error.draws import DRAWS, best_choices
+
+
+@pytest.fixture(scope="module")
+def cpt() -> Fit:
+    fit = lawdsl.fit("dcpt.l1", PLANTED["dcpt.l1"].table(0.003), starts=6, claims=False)
+    assert isinstance(fit, Fit)
+    return fit
+
+
+@pytest.fixture(scope="module")
+def chinchilla() -> Fit:
+    fit = lawdsl.fit("chinchilla", PLANTED["chinchilla"].table(0.003), starts=6, claims=False)
+    assert isinstance(fit, Fit)
+    return fit
+
+
+@pytest.fixture(scope="module")
+def least(share: Fit, tmp_path_factory: pytest.TempPathFactory) -> lawdsl.Asked:  # noqa: F811
+    path = tmp_path_factory.mktemp("questions") / "least.law"
+    path.write_text(LEAST, encoding="utf-8")
+    return lawdsl.Asked(path, loss=share)
+
+
+TRADEOFF = {"N": 16.0, "D": 10.0, "L0": 2.1, "T": 0.05}
+
+
+def test_joint_errors_have_the_means_and_variances_of_single_ones(cpt: Fit):
+    law = cpt.law_of_spread()
+    surface = cpt.fitted_surface(law, np.array(list(cpt.values.values())))
+    points = np.array([[1.0, 8.0, 40.0], [3.0, 10.0, 90.0], [0.2, 0.5, 0.9]])
+    for amplitude in (0.0, 0.02):
+        model, at = surface.law_error(amplitude), surface.at(points)
+        alone = model.at(at, surface.theta)
+        mean, covariance = model.jointly(at, surface.theta)
+
+        assert mean == pytest.approx(alone.mean)
+        assert np.sqrt(np.diag(covariance)) == pytest.approx(alone.curve)
+        assert np.linalg.eigvalsh(covariance)[0] > -1e-12
+
+
+def test_with_laws_that_are_right_the_answer_is_that_without(cpt: Fit):
+    asked = lawdsl.Asked("dcpt.tradeoff", general=cpt, domain=cpt)
+    plain, beyond = asked.answer(TRADEOFF, discrepancy=0), asked.answer(TRADEOFF)
+
+    assert plain.law_error is None and beyond.law_error is not None
+    assert replace(beyond, law_error=None) == plain
+
+
+def test_inside_the_fitted_rows_it_is_given_where_it_is_asked_for(
+    least: lawdsl.Asked,
+    share: Fit,  # noqa: F811
+):
+    given = limit(share, 0.5)
+
+    assert least.answer(given).law_error is None
+    assert least.answer(given, discrepancy=0.02).law_error is not None
+
+
+def test_an_answer_on_a_constraint_has_the_interval_that_safe_answers_give(
+    least: lawdsl.Asked,
+    share: Fit,  # noqa: F811
+):
+    """The least share is below x where the loss at x keeps the bound: the upper end of its 90 %
+    interval is the answer that is safe at 95 %."""
+    given = limit(share, 0.5)
+    answer = least.answer(given, discrepancy=0.02, safe=0.95, level=0.9)
+    assert answer.law_error is not None and answer.safe is not None
+    low, high = answer.law_error.unknowns["r"]
+
+    # 400 draws: the quantile is that of 0.92 to 0.975
+    ends = [least.answer(given, discrepancy=0.02, safe=p).safe for p in (0.91, 0.98)]
+    assert ends[0] is not None and ends[1] is not None
+    assert ends[0]["r"] < high < ends[1]["r"]
+    assert low < answer["r"] < high
+    assert answer.law_error.kept == pytest.approx(answer.safe.point_probability, abs=0.08)
+
+
+def test_it_widens_with_the_error_of_the_law(chinchilla: Fit):
+    asked = lawdsl.Asked("chinchilla.allocation", loss=chinchilla)
+    widths, regrets = [], []
+    for amplitude in (0.005, 0.02, 0.04):
+        answer = asked.answer(C=1e23, discrepancy=amplitude)
+        assert answer.law_error is not None and answer.law_error.regret is not None
+        low, high = answer.law_error.unknowns["N"]
+        assert low < answer["N"] < high
+        widths.append(np.log(high / low))
+        regrets.append(answer.law_error.regret)
+
+    ends = answer.ends("N")
+    assert ends is not None and widths[0] > np.log(ends[1] / ends[0])
+    assert np.all(np.diff(widths) > 0) and np.all(np.diff(regrets) > 0)
+
+
+def test_unknowns_that_follow_from_an_equation_have_their_interval(chinchilla: Fit):
+    answer = lawdsl.Asked("chinchilla.allocation", loss=chinchilla).answer(C=1e23, discrepancy=0.01)
+    assert answer.law_error is not None
+    (low, high), (least, most) = (answer.law_error.unknowns[n] for n in ("N", "D"))
+
+    assert 6 * low * most == pytest.approx(1e23) == 6 * high * least
+
+
+def test_the_regret_is_never_negative_and_the_seed_decides_the_draws(cpt: Fit):
+    asked = lawdsl.Asked("dcpt.tradeoff", general=cpt, domain=cpt)
+    one, again, other = (asked.answer(TRADEOFF, seed=seed).law_error for seed in (0, 0, 1))
+    assert one is not None and other is not None
+
+    assert one == again != other
+    assert one.draws == DRAWS and one.seed == 0
+    for result in (one, other):
+        assert result.regret is None or 0 <= result.regret <= (result.regret_high or 0) * 2
+
+
+def test_where_nothing_is_uncertain_the_best_choice_has_no_regret():
+    """A goal that falls to the end of the range in each draw."""
+    points = np.linspace(0, 1, 11)
+    goal = -np.outer([1.0, 2.0], points)
+    best = best_choices(points, Outcome(goal, np.ones((1, 2, 11)), np.ones((2, 11), dtype=bool)))
+
+    assert best.point.tolist() == [1.0, 1.0] and best.goal.tolist() == [-1.0, -2.0]
+
+
+def test_the_best_choice_is_found_between_points():
+    points = np.linspace(0, 1, 11)
+    inside = (points - 0.333) ** 2
+    falling, margin = -points, 0.777 - points
+    outcome = Outcome(
+        np.stack([inside, falling, falling]),
+        np.stack([np.ones(11), margin, np.full(11, -1.0)])[None],
+        np.ones((3, 11), dtype=bool),
+    )
+    best = best_choices(points, outcome)
+
+    assert best.point[:2] == pytest.approx([0.333, 0.777])
+    assert best.goal[:2] == pytest.approx([0.0, -0.777], abs=1e-12)
+    assert np.isnan(best.point[2]) and best.goal[2] == np.inf
+
+
+def test_a_question_with_several_unknowns_says_that_it_takes_its_laws_as_right(
+    chinchilla: Fit, tmp_path: Path
+):
+    path = tmp_path / "two.law"
+    path.write_text(
+        "question two\nuses loss : chinchilla\nchoose N > 0  unit param\nchoose D > 0  unit token\n"
+        "minimize loss(N, D)\nsubject to N*D <= 1e24\nsubject to N <= 1e12\nsubject to D <= 1e13\n",
+        encoding="utf-8",
+    )
+    answer = lawdsl.Asked(path, loss=chinchilla).answer()
+
+    assert answer.ok and answer.law_error is None
+    assert [d.code for d in answer.diagnostics].count("F0518") == 1
+    assert "F0518" not in {
+        d.code for d in lawdsl.Asked(path, loss=chinchilla).answer(discrepancy=0).diagnostics
+    }
+
+
+def test_a_fit_without_rows_says_that_its_law_is_taken_as_right(chinchilla: Fit):
+    old = replace(chinchilla, rows=None)
+    answer = lawdsl.Asked("chinchilla.allocation", loss=old).answer(C=1e23)
+
+    assert answer.law_error is None
+    (warning,) = (d for d in answer.diagnostics if d.code == "F0518")
+    assert "keeps no rows" in warning.message
+
+
+def test_numbers_in_place_of_a_fit_have_no_further_warning():
+    numbers = {"E": 1.8, "A": 480.0, "B": 2085.0, "alpha": 0.35, "beta": 0.37}
+    answer = lawdsl.Asked("chinchilla.allocation", loss=numbers).answer(C=1e23, discrepancy=0.02)
+
+    assert [d.code for d in answer.diagnostics] == ["F0504"]
+
+
+def test_a_discrepancy_outside_its_limits_is_refused(chinchilla: Fit):
+    with pytest.raises(LawdslError) as error:
+        lawdsl.Asked("chinchilla.allocation", loss=chinchilla).answer(C=1e23, discrepancy=2.0)
+
+    assert error.value.diagnostics[0].code == "F0133"
+
+
+def test_the_command_shows_both_intervals(chinchilla: Fit, tmp_path: Path):
+    chinchilla.save(tmp_path / "fit.json")
+    command = ("solve", "chinchilla.allocation", "loss=fit.json", "C=1e24")
+    shown = run(*command, cwd=tmp_path).stdout
+
+    assert "95 % interval" in shown and "laws wrong by 2 %/decade" in shown
+    assert "in 400 draws of the true laws the best choice is better by" in shown
+    right = run(*command, "--wrong", "0", cwd=tmp_path).stdout
+    assert "laws wrong" not in right and "draws" not in right
+    document = json.loads(run(*command, "--json", cwd=tmp_path).stdout)
+    assert document["result"]["law_error"]["discrepancy"] == 0.02
