@@ -2,62 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from commands import run
 from planted import law_of
+from prior_cases import (
+    BEYOND,
+    LINEAR,
+    NAMES,
+    POWER,
+    TWO_SIZES,
+    codes,
+    fitted,
+    linear_rows,
+    power_rows,
+)
 from scipy.optimize import minimize
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.intervals.covariance import combined_with_priors
 from lawdsl.fitting.result import Fit
-from lawdsl.law.published_values import PUBLISHED
-
-LINEAR = """variable x, y
-parameter a, b, c
-z = a + b*x + c*y
-minimize squared(z)
-"""
-POWER = """variable N unit Gparam
-variable D unit token
-parameter E, A, B, alpha, beta > 0
-L = E + A/N^alpha + B/D^beta
-minimize squared(log(L))
-""".replace("variable N ", "variable N > 0 ").replace("variable D ", "variable D > 0 ")
-NAMES = ("E", "A", "alpha", "B", "beta")
-TWO_SIZES = (0.1, 1.0)
-BEYOND = {"N": [7.0], "D": [3e11]}
-
-
-def fitted(text: str, table: Any, *priors: str, **options: Any) -> Fit:
-    found = lawdsl.fit(law_of(text), table, priors=priors, claims=False, **options)
-    assert isinstance(found, Fit)
-    return found
-
-
-def linear_rows(count: int = 12, weights: bool = False) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(3)
-    x, y = rng.normal(size=(2, count))
-    table = {"x": x, "y": y, "z": 1 + 1.8 * x - 0.5 * y + 0.3 * rng.normal(size=count)}
-    return table | ({"w": rng.integers(1, 4, count).astype(float)} if weights else {})
-
-
-def power_rows(sizes: tuple[float, ...] = (0.1, 0.2, 0.5, 1, 2, 5)) -> dict[str, np.ndarray]:
-    """Runs of sizes in billions, with noise of .4 %."""
-    rng = np.random.default_rng(1)
-    N, D = (g.ravel() for g in np.meshgrid(sizes, [2e9, 8e9, 3e10, 1e11]))
-    loss = 1.8 + 0.34 / N**0.35 + 2000 / D**0.366
-    return {"N": N, "D": D, "L": loss * np.exp(0.004 * rng.normal(size=len(N)))}
-
-
-def codes(fit: Fit) -> set[str]:
-    return {d.code for d in fit.diagnostics}
-
 
 # ---- the posterior
 
@@ -161,15 +127,15 @@ def test_rows_of_few_runs_count_less_beside_a_prior():
     x = rng.normal(size=120)
     y = 1 + 2 * x + 0.5 * rng.normal(size=6)[runs] + 0.05 * rng.normal(size=120)
     text = "variable x\nparameter a, b\nz = a + b*x\nminimize squared(z)\n"
-    table = {"x": x, "z": y, "run": runs}
+    table = {"x": x, "z": y, "cell": runs}
 
     by_row = fitted(text, table, "a = 2 ± 0.1")
-    by_run = fitted(text, table, "a = 2 ± 0.1", run="run")
+    by_run = fitted(text, table, "a = 2 ± 0.1", run="cell")
     assert by_row.values["a"] < by_run.values["a"] < 2
-    plain = fitted(text, table, run="run")
+    plain = fitted(text, table, run="cell")
     assert plain.intervals.errors["a"] > by_run.intervals.errors["a"]
     assert by_run.intervals.errors["a"] < 0.1
-    refused = fitted(text, table, "a = 2 ± 0.1", run="run", intervals="profile")
+    refused = fitted(text, table, "a = 2 ± 0.1", run="cell", intervals="profile")
     assert "F0138" in codes(refused)
 
 
@@ -363,89 +329,6 @@ def test_comparisons_say_that_they_leave_priors_out():
     assert compared.rankings == other.rankings
 
 
-# ---- files, commands, labels, units
-
-
-def test_a_fit_with_priors_comes_back_from_its_file(tmp_path: Path):
-    law = law_of(f"{POWER}prior log(beta) = log(0.35) ± 0.1\n")
-    fit = lawdsl.fit(law, power_rows(TWO_SIZES), priors="log(alpha) = log(0.35) ± 0.35")
-    fit.save(tmp_path / "fit.json")
-
-    again = Fit.load(tmp_path / "fit.json")
-    assert again == fit
-    assert [p.text for p in again.read_law().priors] == [p.text for p in fit.priors.priors]
-    one, two = (f.predict_with_errors(BEYOND) for f in (fit, again))
-    assert np.array_equal(one.stacked(), two.stacked())
-
-
-def test_an_altered_prior_is_refused(tmp_path: Path):
-    fit = fitted(POWER, power_rows(), "alpha = 0.35 ± 0.1")
-    content = fit.to_json()
-    content["law"]["priors"] = ["alpha = 0.35 ± 0.2"]
-
-    with pytest.raises(LawdslError, match="has been altered"):
-        Fit.of_json(content).predict(BEYOND)
-
-
-def test_the_command_prints_priors_and_the_fit_without_them(tmp_path: Path):
-    table = power_rows(TWO_SIZES)
-    rows = zip(*table.values(), strict=True)
-    path, law = tmp_path / "runs.csv", tmp_path / "power.law"
-    path.write_text("N,D,L\n" + "".join(f"{n},{d},{loss}\n" for n, d, loss in rows))
-    law.write_text(f'law power "x"\nsource "none"\n{POWER}prior log(beta) = log(0.35) ± 0.5\n')
-    prior = ("--prior", "log(alpha) = log(0.35) +- 0.35")
-
-    done = run("fit", law, path, *prior, "--quiet")
-    assert done.returncode == 0, done.stderr
-    assert "log(alpha) = log(0.35) ± 0.35" in done.stdout
-    assert "log(beta) = log(0.35) ± 0.5" in done.stdout
-    assert "E, A and alpha undetermined" in done.stdout
-    result = json.loads(run("fit", law, path, *prior, "--json").stdout)["result"]
-    assert [p["parameter"] for p in result["priors"]["priors"]] == ["alpha", "beta"]
-    assert result["priors"]["without"]["alpha"] is None
-    assert result["law"]["priors"] == ["log(alpha) = log(0.35) +- 0.35"]
-    without = json.loads(run("fit", law, path, "--prior", "none", "--json").stdout)["result"]
-    assert without["priors"] is None
-    wrong = run("fit", law, path, "--prior", "log(zeta) = 0 ± 1")
-    assert wrong.returncode != 0 and "L0301" in wrong.stderr
-
-
-def test_a_prior_is_of_the_parameter_as_the_law_has_it():
-    # the law counts N in billions: the same runs in another unit give the same posterior
-    table = power_rows()
-    in_units = {"N [param]": table["N"] * 1e9, "D": table["D"], "L": table["L"]}
-
-    one = fitted(POWER, table, "A = 0.5 ± 0.05", "log(alpha) = log(0.3) ± 0.1")
-    two = fitted(POWER, in_units, "A = 0.5 ± 0.05", "log(alpha) = log(0.3) ± 0.1")
-    assert two.values == pytest.approx(one.values, rel=1e-6)
-
-
-def test_each_label_has_the_prior_of_its_elements():
-    text = (
-        "index i over set\nvariable N > 0\nparameter c[i], k[i], p[i] > 0\n"
-        "L[i] = c[i] + k[i]/N^p[i]\nminimize squared(log(L))\n"
-        "prior log(p[i]) = log(0.3) ± 0.1\n"
-    )
-    rng = np.random.default_rng(0)
-    N = np.tile(np.geomspace(1, 100, 8), 2)
-    label = np.repeat(["web", "code"], 8)
-    truth = np.where(label == "web", 1 + 2 / N**0.3, 0.5 + 3 / N**0.35)
-    table = {"N": N, "set": label, "L": truth * np.exp(0.002 * rng.normal(size=16))}
-
-    fits = lawdsl.fit(law_of(text), table, set="set")
-    texts = [p.text for part in fits.parts for p in part.priors.priors]
-    assert sorted(texts) == [f"log(p[{x}]) = log(0.3) ± 0.1" for x in ("code", "web")]
-    for part in fits.parts:
-        rows = table["set"] == part.law.instance.at["i"]
-        name = part.law.instance.at["i"]
-        alone = fitted(
-            "variable N > 0\nparameter c, k, p > 0\nL = c + k/N^p\nminimize squared(log(L))\n",
-            {"N": N[rows], "L": table["L"][rows]},
-            "log(p) = log(0.3) ± 0.1",
-        )
-        assert part.values[f"p[{name}]"] == pytest.approx(alone.values["p"], rel=1e-7)
-
-
 def test_a_parameter_that_few_sizes_leave_open_is_a_case_for_a_prior():
     (open_one,) = [d for d in fitted(POWER, power_rows(TWO_SIZES)).diagnostics if d.code == "F0101"]
 
@@ -458,41 +341,15 @@ def test_a_parameter_that_few_sizes_leave_open_is_a_case_for_a_prior():
     assert "--prior" not in (closed.help or "")
 
 
-# ---- published values
+@pytest.mark.parametrize("objective", ["squared(log)", "squared(raw)", "huber(log)"])
+def test_intervals_with_the_error_of_the_law_follow_the_priors(objective: str):
+    table = power_rows()
+    text, options = POWER.replace("minimize squared(log(L))", ""), {"objective": objective}
+    plain = fitted(text, table, **options)
+    fit = fitted(text, table, "log(alpha) = log(0.35) ± 0.02", **options)
 
-
-def test_published_values_are_those_of_the_shipped_files():
-    chinchilla = Path(lawdsl.__file__).parent.parent / "laws" / "chinchilla.law"
-    text = chinchilla.read_text()
-    for value, error in PUBLISHED["chinchilla"].values.values():
-        assert f"{value:g}".removeprefix("0") in text and error is not None
-    repeated = PUBLISHED["repeated"].values
-    assert np.log([repeated[name][0] for name in ("E", "A", "B")]) == pytest.approx(
-        [0.6254804, 6.255414, 7.3049974], abs=1e-5
-    )
-
-
-def test_published_priors_are_stated_one_by_one_and_may_be_replaced():
-    law = lawdsl.load("chinchilla").with_priors(["published", "log(α) = log(0.4) ± 0.1"])
-
-    assert [p.text for p in law.priors] == [
-        "log(E) = log(1.8172) ± 0.0165",
-        "log(A) = log(482.01) ± 0.258",
-        "log(alpha) = log(0.4) ± 0.1",
-        "log(B) = log(2085.43) ± 0.62",
-        "log(beta) = log(0.3658) ± 0.0547",
-    ]
-    without = lawdsl.load("chinchilla").with_held({"E": 1.8}, {}).with_priors(["published"])
-    assert "E" not in {p.parameter for p in without.priors}
-
-
-@pytest.mark.parametrize("law", ["dcpt.l3", "copy"])
-def test_a_law_without_published_values_is_refused(law: str, tmp_path: Path):
-    if law == "copy":  # N in billions: the published A is another number
-        text = lawdsl.load("chinchilla").declarations.text.text
-        (tmp_path / "chinchilla.law").write_text(text.replace("unit param", "unit Gparam"))
-    loaded = lawdsl.load(tmp_path / "chinchilla.law" if law == "copy" else law)
-
-    with pytest.raises(LawdslError, match="state the priors: --prior") as error:
-        loaded.with_priors(["published"])
-    assert [d.code for d in error.value.diagnostics] == ["F0139"]
+    wide, narrow = (f.intervals.ends_with_law_error["alpha"] for f in (plain, fit))
+    assert np.log(narrow[1] / narrow[0]) < np.log(wide[1] / wide[0]) / 2
+    stored = Fit.of_json(fit.to_json()).intervals_with_law_error(0.02)
+    for name, ends in fit.intervals.ends_with_law_error.items():
+        assert stored[name] == pytest.approx(ends, rel=1e-4)

@@ -87,8 +87,9 @@ def fit(
         message = "there is no such folder"
         raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
     read = replace(changes, priors=priors).apply(load(law))
-    labels_known = not (as_json or read.indexed)  # of index sets, only a table says the labels
-    earlier = findings(read, freedom(read), "error") if labels_known else []
+    # of index sets only a table says the labels, and priors may tell apart what no rows can
+    is_known = not (as_json or read.indexed or read.priors)
+    earlier = findings(read, freedom(read), "error") if is_known else []
     print_diagnostics(earlier)  # before a search for values that mean nothing
     cheaper = "fewer --starts or --resamples take less"
     with (

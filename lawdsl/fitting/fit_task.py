@@ -133,7 +133,7 @@ def fit_task(
     """The algebra of a fit: compiled functions, symmetries, and a parameter that is chosen first."""
     prepared = prepare(law)
     problem = problem_on(prepared, runs, objective)
-    check_usable(law.priors, objective)
+    check_usable(law, objective)
     impossible = diagnose.insufficient_data_errors(prepared, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])

@@ -30,6 +30,7 @@ from lawdsl.fitting.result_parts import FittedPrior, FittedPriors
 from lawdsl.fitting.solvers.multistart import Optimum
 from lawdsl.fitting.transforms import to_parameters
 from lawdsl.language.symbols import Objective, Prior
+from lawdsl.law.law import Law
 from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
@@ -65,19 +66,38 @@ class PlainFit:
     near: Array
 
 
-def check_usable(priors: Sequence[Prior], objective: Objective) -> None:
-    """Refuse priors beside an objective in two steps.
+def check_usable(law: Law, objective: Objective) -> None:
+    """Refuse priors of what an `identify` determines, and priors beside an objective in two steps.
 
     Raises:
         LawdslError: F0135.
     """
-    if not priors or objective.choice is None:
+    _check_identified(law)
+    if not law.priors or objective.choice is None:
         return
     name = objective.choice.name
     message = f"priors and an objective in two steps cannot be combined: {name} is chosen first"
     scale = "log" if objective.log else "raw"
     help = f"leave the priors out, --prior none, or take --objective '{objective.loss}({scale})'"
     raise LawdslError(Diagnostic("F0135", message, help=help))
+
+
+def _check_identified(law: Law) -> None:
+    schema = law.declarations.schema
+    if schema is None:
+        return
+    for element in law.ties:
+        name = element.partition("[")[0]
+        # a tie of the law itself leaves its parameter no prior
+        if name in schema.priors:
+            message = (
+                f"the prior {schema.priors[name].text} is of {element}, too, which `identify` makes "
+                "a formula of the others"
+            )
+            help = (
+                "leave the `identify` line out: priors choose among parameters of one law as well"
+            )
+            raise LawdslError(Diagnostic("F0135", message, help=help))
 
 
 def plain_fit(

@@ -203,7 +203,8 @@ class Fit(FitRecord):
         law = self.read_law()
         if self.rows is None or self.spread is None or len(self.spread.names) != len(self.values):
             return {}
-        objective = replace(law.objective, log=self.objective.of_logs)
+        log, loss = self.objective.of_logs, self.objective.loss
+        objective = replace(law.objective, log=log, loss=loss)
         penalty = self._penalty(law, len(self.rows.target) / self.data.rows)
         return intervals_with_law_error(
             replace(

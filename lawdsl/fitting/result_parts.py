@@ -176,6 +176,11 @@ class ObjectiveValue:
     raw: LossTotals
 
     @property
+    def loss(self) -> str:
+        """The name of the loss: huber."""
+        return self.name.partition("(")[0]
+
+    @property
     def of_logs(self) -> bool:
         """Whether the residuals that were minimised are those of logarithms."""
         return self.name.partition("(")[2].startswith("log(")

@@ -61,7 +61,8 @@ FITTED: dict[str, Message] = {
         "Priors are weighed against the noise of the rows, which the fit without them tells. Where no "
         "row is left over to tell it, there is no weight: measure more, or hold what is known, "
         "`--fix alpha=0.35`. Nor do priors go with an objective in two steps, which chooses a parameter "
-        "before there is a noise.",
+        "before there is a noise. And a prior is of all elements of a parameter, of which an `identify` "
+        "line makes some a formula of the others: state priors in its place.",
     ),
     "F0136": Message(
         "rows that contradict a prior",
