@@ -22,6 +22,13 @@ from scipy.optimize import minimize
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.fitting.extrapolation.discrepancy import (
+    Discrepancy,
+    FittedRows,
+    NoiseLevels,
+    PriorRows,
+)
+from lawdsl.fitting.extrapolation.kernel import kernel
 from lawdsl.fitting.intervals.covariance import combined_with_priors
 from lawdsl.fitting.result import Fit
 
@@ -353,3 +360,27 @@ def test_intervals_with_the_error_of_the_law_follow_the_priors(objective: str):
     stored = Fit.of_json(fit.to_json()).intervals_with_law_error(0.02)
     for name, ends in fit.intervals.ends_with_law_error.items():
         assert stored[name] == pytest.approx(ends, rel=1e-4)
+
+
+def test_the_error_of_the_law_is_conditioned_with_the_priors():
+    # the formulas of the module once more, with dense matrices
+    rng = np.random.default_rng(4)
+    z, at = rng.normal(size=(9, 2)), rng.normal(size=(5, 2))
+    J, J_at, H = rng.normal(size=(9, 3)), rng.normal(size=(5, 3)), rng.normal(size=(2, 3))
+    residuals, pulls = 0.02 * rng.normal(size=9), rng.normal(size=2)
+    rows = FittedRows(z, residuals, J, priors=PriorRows(H, pulls))
+
+    spread = np.linalg.inv(J.T @ J / 9 + H.T @ H)
+    offset = spread @ H.T @ pulls
+    C = J @ spread @ J.T + 0.02**2 * kernel(z, z) + 0.01**2 * np.eye(9)
+    cross = J_at @ spread @ J.T + 0.02**2 * kernel(at, z)
+    mean = J_at @ offset + cross @ np.linalg.solve(C, residuals - J @ offset)
+    whole = J_at @ spread @ J_at.T + 0.02**2 * kernel(at, at) - cross @ np.linalg.solve(C, cross.T)
+
+    discrepancy = Discrepancy(rows, 0.02, NoiseLevels(0.01, 0.0))
+    ours, variance = discrepancy.at(at, J_at)
+    assert ours == pytest.approx(mean, rel=1e-8)
+    assert variance == pytest.approx(np.diag(whole), rel=1e-8)
+    joint_mean, joint = discrepancy.jointly(at, J_at)
+    assert joint_mean == pytest.approx(mean, rel=1e-8)
+    assert joint == pytest.approx(whole, rel=1e-7, abs=1e-12)
