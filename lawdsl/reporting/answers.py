@@ -69,6 +69,7 @@ def show_answer(question: Question, answer: Answer, out: Console, *, details: bo
     _show_unknowns(answer, out)
     _show_law_error(answer, out)
     _show_safe(answer, out)
+    _show_without_bounds(answer, out)
     if not details:
         return
     _show_why(answer, out)
@@ -164,6 +165,32 @@ def _show_law_error(answer: Answer, out: Console) -> None:
 
 def _share(value: float) -> str:
     return f"{100 * value:.3g} %"
+
+
+def _show_without_bounds(answer: Answer, out: Console) -> None:
+    """The answer without bounds on which fits lie, and why it stands there."""
+    other = answer.without_bounds
+    if other is None:
+        return
+    named = [f"{bound} of {use}" for use, bounds in other.bounds.items() for bound in bounds]
+    what = f"without the bound{'s' if len(named) > 1 else ''} {' and '.join(named)}"
+    values = [
+        f"{name} = {number_text(value)}"
+        + (f" ({ends})" if (ends := _ends(other.ends[name])) else "")
+        for name, value in other.unknowns.items()
+    ]
+    if other.goal is not None and answer.goal is not None and goal_of([answer]):
+        values.append(f"{answer.goal.text} = {number_text(other.goal)}")
+    shown = ", ".join(values) if values else NO_ANSWER.get(other.status, other.status)
+    out.print()
+    out.print(Text(f"{what}: {shown}", style="bold"), soft_wrap=True)
+    for use, ratio in other.objectives.items():
+        line = f"  the fit of {use} lies on {'it' if len(other.bounds[use]) == 1 else 'them'}"
+        if ratio < 1:
+            line += f"; without, its objective falls to {100 * ratio:.3g} %"
+        if other.verdicts[use] != "trusted":
+            line += f"; that fit: {other.verdicts[use]}"
+        out.print(Text(line), soft_wrap=True)
 
 
 def _show_safe(answer: Answer, out: Console) -> None:

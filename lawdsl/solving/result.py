@@ -283,6 +283,39 @@ class SafeAnswer:
 
 
 @dataclass(frozen=True)
+class WithoutBounds:
+    """The answer of the same fits without bounds between parameters on which they lie.
+
+    Attributes:
+        bounds: use -> the bounds, as its law declares them.
+        status: that of the answer.
+        unknowns: name -> value; none without an answer.
+        ends: name -> the interval by the noise of these fits.
+        goal: its value; None without an answer.
+        objectives: use -> the objective without the bounds, relative to that with them: below 1.
+        verdicts: use -> the verdict on the fit without the bounds.
+        rows: use -> to how many rows it is.
+    """
+
+    bounds: Mapping[str, tuple[str, ...]]
+    status: str
+    unknowns: Mapping[str, float]
+    ends: Mapping[str, Ends | None]
+    goal: float | None
+    objectives: Mapping[str, float]
+    verdicts: Mapping[str, str]
+    rows: Mapping[str, int]
+
+    def __getitem__(self, name: str) -> float:
+        """The value of an unknown.
+
+        Raises:
+            KeyError: the answer has no unknown of that name.
+        """
+        return self.unknowns[name]
+
+
+@dataclass(frozen=True)
 class Answer:
     """The answer to a question.
 
@@ -311,6 +344,8 @@ class Answer:
         law_error: its interval and regret with the error of the laws; None where the laws are taken
             as right.
         safe: the safe answer, where it was asked for.
+        without_bounds: the answer without bounds between parameters on which a fit lies; None where
+            none does, or the fit keeps no rows.
         level: the level of the intervals.
         diagnostics: the warnings.
     """
@@ -338,6 +373,7 @@ class Answer:
     alternatives: tuple[Mapping[str, float], ...] = ()
     law_error: UnderLawError | None = None
     safe: SafeAnswer | None = None
+    without_bounds: WithoutBounds | None = None
 
     @property
     def ok(self) -> bool:

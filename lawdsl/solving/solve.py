@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from lawdsl.solving.nlp.solver import NlpSolver
 from lawdsl.solving.result import Answer, Relaxation
 from lawdsl.solving.univariate.separable import SeparableSolver, separate
 from lawdsl.solving.univariate.solver import UnivariateSolver
+from lawdsl.solving.without_bounds import Relaxed, beside, relaxed
 
 
 class Asked:
@@ -61,6 +63,7 @@ class Asked:
         loaded = {use: _loaded_fit(fit) for use, fit in fits.items()}
         self.formulated: FormulatedQuestion = formulate(question, loaded)
         self._law_errors = LawErrors(question, loaded)
+        self._loaded = loaded
         self._solvers: dict[
             frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver
         ] = {}
@@ -139,7 +142,21 @@ class Asked:
             amplitude = DEFAULT_AMPLITUDE if discrepancy is None else float(discrepancy)
             at = self._law_errors.safe(answer, problem, values_of_all, safe, amplitude)
             answer = replace(answer, safe=at)
+        if self._without_bounds is not None:
+            asked, fits = self._without_bounds
+            other = asked.answer(inputs, level=level, seed=seed, proofs=False, discrepancy=0)
+            answer = beside(answer, other, fits)
         return answer
+
+    @cached_property
+    def _without_bounds(self) -> tuple[Asked, dict[str, Relaxed]] | None:
+        """The question about the fits without bounds on which they lie; None where none does."""
+        fits = {use: relaxed(use, f) for use, f in self._loaded.items() if isinstance(f, Fit)}
+        found = {use: one for use, one in fits.items() if one is not None}
+        if not found:
+            return None
+        others = {use: one.fit for use, one in found.items()}
+        return Asked(self.question, **{**self._loaded, **others}), found
 
     def _solver_for(
         self, values: Mapping[sp.Symbol, float]
