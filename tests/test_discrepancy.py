@@ -291,9 +291,46 @@ def folder(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_command_prints_both_intervals_and_their_parts(folder: Path):
-    done = run("predict", "fit.json", "N=1e10", "D=1e12", "--intervals", cwd=folder)
+    done = run("predict", "fit.json", "N=1e10", "D=1e12,2e12", "--intervals", cwd=folder)
     for name in ("L low", "L run high", "L law", "L ± noise", "L ± law"):
         assert name in done.stdout
+
+
+def test_one_prediction_is_a_sentence(folder: Path, fit: Fit):
+    done = run("predict", "fit.json", "N=1e10", "D=1e12", cwd=folder)
+    band = fit.predict_with_errors({"N": [1e10], "D": [1e12]})
+    assert band.law is not None and band.parts is not None
+    first, second = done.stdout.splitlines()
+    assert first.startswith(f"L {band.values[0]:.6g}, 95 % {band.low[0]:.4g} to {band.high[0]:.4g}")
+    assert f"(the law alone: {band.law[0]:.6g})" in first
+    assert f"noise {band.parts.noise[0]:.2g}, run 0, law {band.parts.law[0]:.2g}" in second
+
+
+def test_predictions_beyond_the_data_have_intervals_unless_asked_not_to(folder: Path):
+    inside = run("predict", "fit.json", "N=1e9", "D=1e10", "--json", cwd=folder)
+    beyond, alone = (
+        run("predict", "fit.json", "N=1e10", "D=1e12", "--json", *more, cwd=folder)
+        for more in ((), ("--no-intervals",))
+    )
+    given = [json.loads(done.stdout)["result"]["intervals"] for done in (inside, beyond, alone)]
+    assert given[0] is None and given[2] is None
+    assert given[1]["discrepancy"] == 0.02
+    assert "F0109" in [d["code"] for d in json.loads(beyond.stdout)["diagnostics"]]
+
+
+def test_a_prediction_within_two_per_cent_has_no_warning(fit: Fit):
+    just_beyond = {"N": [float(np.max(fit.rows.columns["N"])) * 1.01], "D": [3e10]}  # type: ignore[union-attr]
+    band = fit.predict_with_errors(just_beyond)
+    assert band.high[0] / band.low[0] < 1.02**2
+    assert band.warnings == ()
+    assert [d.code for d in fit.predict_with_warnings(just_beyond)[1]] == ["F0109"]
+
+
+def test_the_warning_says_how_wrong_the_law_may_be(fit: Fit):
+    band = fit.predict_with_errors({"N": [1e11], "D": [1e12]})
+    half = np.sqrt(band.high[0] / band.low[0]) - 1
+    told = [d for d in band.warnings if d.code == "F0109"]
+    assert told and all(f"wrong there by {100 * half:.2g} %" in (d.help or "") for d in told)
 
 
 def test_json_has_the_arrays_of_the_band(folder: Path):
@@ -305,9 +342,20 @@ def test_json_has_the_arrays_of_the_band(folder: Path):
     assert found["high"][0] / found["low"][0] > plain["high"][0] / plain["low"][0]
 
 
-def test_wrong_without_intervals_is_refused(folder: Path):
-    done = run("predict", "fit.json", "N=1e10", "D=1e12", "--wrong", "2%", cwd=folder)
-    assert done.returncode == 2 and "add --intervals" in done.stderr
+def test_wrong_asks_for_intervals(folder: Path):
+    done = run("predict", "fit.json", "N=1e9", "D=1e10,2e10", "--wrong", "5%", cwd=folder)
+    assert done.returncode == 0 and "L run high" in done.stdout
+    refused = run(
+        "predict", "fit.json", "N=1e9", "D=1e10", "--wrong", "5%", "--no-intervals", cwd=folder
+    )
+    assert refused.returncode == 2 and "--no-intervals" in refused.stderr
+
+
+def test_a_learned_error_is_named_in_the_document(folder: Path):
+    done = run(
+        "predict", "fit.json", "N=1e10", "D=1e12", "--wrong", "learned", "--json", cwd=folder
+    )
+    assert json.loads(done.stdout)["result"]["intervals"]["discrepancy"] == "learned"
 
 
 def test_a_prediction_below_0_has_no_ends():

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from lawdsl.fitting.options import LEARNED
+
 Command = Callable[..., Any]
 
 
@@ -17,6 +19,11 @@ def _percentage(text: str) -> float:
         return float(number[:-1]) / 100 if number.endswith("%") else float(number)
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a percentage: write 2%, or 0.02") from None
+
+
+def _percentage_or_learned(text: str) -> float | str:
+    """The number of `2%`, or the word `learned`."""
+    return LEARNED if text.strip() == LEARNED else _percentage(text)
 
 
 def percentage_option(name: str, help: str) -> Callable[[Command], Command]:
@@ -37,4 +44,12 @@ def percentage_option(name: str, help: str) -> Callable[[Command], Command]:
 wrong = percentage_option(
     "--wrong",
     "Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is right.",
+)
+
+wrong_or_learned = click.option(
+    "--wrong",
+    metavar="PERCENT|learned",
+    callback=lambda _, __, text: None if text is None else _percentage_or_learned(text),
+    help="Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is"
+    " right; learned: 2%, widened by how far this table's own largest runs missed.",
 )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lawdsl.cli.law_error import wrong
+from lawdsl.cli.law_error import wrong_or_learned
 from lawdsl.cli.options import as_json, bindings, finish, print_message, table_option, value_in
 
 # what a column of a prediction is called, in the order of BAND_ARRAYS; the first is the output
@@ -32,18 +33,22 @@ if TYPE_CHECKING:
     metavar="TABLE",
     help="First runs of a domain that was not fitted, to measure it by.",
 )
-@click.option("--intervals", is_flag=True, help="Add the interval of each prediction.")
+@click.option(
+    "--intervals/--no-intervals",
+    default=None,
+    help="Add the interval of each prediction. By default where one leaves the fitted range.",
+)
 @click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
-@wrong
+@wrong_or_learned
 @as_json
 def predict(
     fit: str,
     arguments: tuple[str, ...],
     output: str | None,
     runs: str | None,
-    intervals: bool,
+    intervals: bool | None,
     level: float,
-    wrong: float | None,
+    wrong: float | Literal["learned"] | None,
     as_json: bool,
 ) -> int:
     """Predict with a fit: at given values, or on the rows of a table.
@@ -64,12 +69,13 @@ def predict(
     with the ends of an interval beside each prediction:
     lawdsl predict fit.json N=7e9 D=1e11 --intervals --level 0.9
 
-    With --intervals the prediction is L = law + δ: δ is the error of the law, of 2 % for each decade
+    With intervals the prediction is L = law + δ: δ is the error of the law, of 2 % for each decade
     of distance from the fitted rows (--wrong), as far as their residuals tell it. low and high are
     the interval of the curve, "run low" and "run high" that of a further run, "law" the fitted law
     alone; "± noise", "± run" and "± law" are what the interval of a further run is made of.
 
-    Warns where a value lies outside the range that was fitted.
+    Intervals are given where a value lies outside the range that was fitted, unless --no-intervals
+    asks for the law alone. A prediction that is not known within 2 % there has a warning.
     """
     from lawdsl.data.read import read_table
     from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
@@ -78,14 +84,14 @@ def predict(
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.reporting.terminal import console, show_rows
 
-    if wrong is not None and not intervals:
-        raise click.UsageError("--wrong concerns intervals: add --intervals")
+    if wrong is not None and intervals is False:
+        raise click.UsageError("--wrong concerns intervals: leave --no-intervals out")
     read = load_fit(fit)
     inputs = prediction_inputs(read)
     if runs and not inputs.measured:
         raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
     more = {"runs": runs} if runs else {}
-    asked = (level, wrong) if intervals else None
+    asked = _Asked(True if wrong is not None else intervals, level, wrong)
     table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
     if table is not None:
         data = read_table(table)
@@ -118,6 +124,8 @@ def predict(
     def printed() -> None:
         if output:
             print_message(f"wrote {output}")
+        elif not labels and table is None and len(rows) == 1 and "law" in ends:
+            print(_sentence(inputs.output, rows[0][len(names) :], level))
         elif labels and table is None and len(rows) == 1:
             beside = [
                 (label, *predicted)
@@ -135,7 +143,7 @@ def predict(
         "labels": list(labels) or None,
         "intervals": None,
     }
-    if intervals:
+    if ends:
         arrays = {
             name: predictions[..., k].tolist()
             for k, name in enumerate(BAND_ARRAYS[: predictions.shape[-1]])
@@ -147,19 +155,50 @@ def predict(
     return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """The intervals that the command line asks for.
+
+    Attributes:
+        intervals: whether it does; None for those of predictions outside the fitted range.
+        level: 0.95 for 95 % intervals.
+        wrong: the error of the law per decade, or None.
+    """
+
+    intervals: bool | None
+    level: float
+    wrong: float | Literal["learned"] | None
+
+
 def _predicted(
-    fit: Fit | Fits, table: Any, more: Mapping[str, str], asked: tuple[float, float | None] | None
+    fit: Fit | Fits, table: Any, more: Mapping[str, str], asked: _Asked
 ) -> tuple[Any, tuple[Diagnostic, ...]]:
-    """What a fit predicts, with the arrays of its band if level and discrepancy are given: an array of shape
+    """What a fit predicts, with the arrays of its band if there are intervals: an array of shape
     (points, arrays), or (points, labels, arrays); and the warnings."""
     import numpy as np
 
-    if asked is None:
+    if not asked.intervals:
         values, warnings = fit.predict_with_warnings(table, **more)
-        return values[..., None], warnings
-    level, discrepancy = asked
-    band = fit.predict_with_errors(table, level=level, discrepancy=discrepancy, **more)
+        outside = any(d.code == "F0109" for d in warnings)
+        if asked.intervals is False or not (outside and fit.has_law_error):
+            return values[..., None], warnings
+    band = fit.predict_with_errors(table, level=asked.level, discrepancy=asked.wrong, **more)
     return np.moveaxis(band.stacked(), 0, -1), band.warnings
+
+
+def _sentence(output: str, numbers: Sequence[float], level: float) -> str:
+    """One prediction with its intervals, the numbers in the order of HEADERS, as two lines."""
+    from lawdsl.reporting.terminal import interval_text, number_text
+
+    value, low, high, law, run_low, run_high, *parts = numbers
+    names = (header.removeprefix("± ") for header in HEADERS[-3:])
+    noise = ", ".join(f"{name} {part:.2g}" for name, part in zip(names, parts, strict=True))
+    percent = f"{100 * level:g} %"
+    return (
+        f"{output} {number_text(value)}, {percent} {interval_text(low, high)} "
+        f"(the law alone: {number_text(law)})\n"
+        f"a further run: {percent} {interval_text(run_low, run_high)}: ± {noise}"
+    )
 
 
 def _points(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +39,11 @@ class BandOptions:
 
     Attributes:
         level: 0.95 for 95 % intervals.
-        discrepancy: the error of the law per decade; 0 for a law that is right.
+        discrepancy: the error of the law per decade; 0 for a law that is right; or "learned".
     """
 
     level: float
-    discrepancy: float
+    discrepancy: float | Literal["learned"]
 
 
 def predict_rows(

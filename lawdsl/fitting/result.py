@@ -16,7 +16,13 @@ from lawdsl.data.read import read_table
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
 from lawdsl.fitting.extrapolation.horizon import Horizon
-from lawdsl.fitting.extrapolation.range_warnings import horizon_advice, range_warnings
+from lawdsl.fitting.extrapolation.range_warnings import (
+    WITHIN_HORIZON,
+    other_unit,
+    outside,
+    range_advice,
+    range_warnings,
+)
 from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
@@ -161,7 +167,11 @@ class Fit(FitRecord):
                 error = error.widened(self.extrapolation.widening)
             band = band_with_discrepancy(band, error, self.spread.quantile(level))
         undetermined = undetermined_prediction_warning(law.output, band.high)
-        warnings = (*self._warnings(law, problem.columns), *undetermined, *notes)
+        half_widths = None
+        if band.law is not None:
+            with np.errstate(all="ignore"):  # a lower end of 0 has no logarithm
+                half_widths = np.nan_to_num(np.log(band.high / band.low) / 2, nan=np.inf)
+        warnings = (*self._warnings(law, problem.columns, half_widths), *undetermined, *notes)
         return replace(band, warnings=warnings)
 
     def amplitude(self, discrepancy: float | str | None) -> tuple[float, list[Diagnostic]]:
@@ -278,10 +288,13 @@ class Fit(FitRecord):
         theta = np.array([values[q.name] for q in law.parameters])
         return problem_of(law, points, np.ones(points.shape[1]), objective), theta
 
-    def _warnings(self, law: Law, columns: NDArray[np.float64]) -> tuple[Diagnostic, ...]:
-        """Warnings about predictions at points, shape (variables, points)."""
+    def _warnings(
+        self, law: Law, columns: NDArray[np.float64], half_widths: NDArray[np.float64] | None = None
+    ) -> tuple[Diagnostic, ...]:
+        """Warnings about predictions at points, shape (variables, points), with the half-widths of
+        their intervals, in the logarithm, where those have the error of the law."""
         named = dict(zip((q.name for q in law.variables), columns, strict=True))
-        beyond = self._outside(law, columns)
+        beyond = self._outside(law, columns, half_widths)
         return (*self.distrust(), *beyond, *self.below_inflection(named))
 
     def verdict_for(self, use: str) -> str:
@@ -304,14 +317,26 @@ class Fit(FitRecord):
         help = "see what `lawdsl fit` said of it"
         return [Diagnostic("F0110", message, "warning", help=help)]
 
-    def _outside(self, law: Law, columns: NDArray[np.float64]) -> list[Diagnostic]:
+    def _outside(
+        self, law: Law, columns: NDArray[np.float64], half_widths: NDArray[np.float64] | None
+    ) -> list[Diagnostic]:
+        """Warnings about variables that leave the fitted range, unless intervals are narrow there."""
         warnings: list[Diagnostic] = []
         for q, values in zip(law.variables, columns, strict=True):
-            unit = unit_text(q.unit) if q.unit else ""
-            fitted = self.data.ranges[q.name]
-            advice = horizon_advice(self.horizon)
+            unit, fitted = unit_text(q.unit) if q.unit else "", self.data.ranges[q.name]
+            widest = None
+            if half_widths is not None:
+                widest = float(np.max(half_widths[outside(values, fitted)], initial=0.0))
+                if widest <= WITHIN_HORIZON and not other_unit(values, fitted):
+                    continue
+            advice = range_advice(self.horizon, widest)
             warnings += range_warnings(q.name, values, fitted, unit=unit, advice=advice)
         return warnings
+
+    @property
+    def has_law_error(self) -> bool:
+        """Whether predictions can take the error of the law into account."""
+        return self.rows is not None and self.spread is not None
 
     @property
     def horizon(self) -> Horizon | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.records import read, to_plain
 from lawdsl.fitting.findings_by_label import label_of, merge_findings
 from lawdsl.fitting.fits_record import FitsRecord
-from lawdsl.fitting.options import check_amplitude, check_level
+from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
 from lawdsl.fitting.predict_by_label import BandOptions, predict_rows
 from lawdsl.fitting.prediction_bands import Band
 from lawdsl.fitting.result import Fit
@@ -123,7 +123,7 @@ class Fits(FitsRecord):
         /,
         *,
         level: float = 0.95,
-        discrepancy: float | None = None,
+        discrepancy: float | Literal["learned"] | None = None,
         runs: Any = None,
         **columns: str,
     ) -> Band:
@@ -133,8 +133,9 @@ class Fits(FitsRecord):
         Args:
             table: a path, a data frame, or a mapping of arrays.
             level: 0.95 for 95 % intervals.
-            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right. By
-                default 0.02; 0, with a warning (F0134), where a part lacks what it needs.
+            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right;
+                "learned" for 0.02, its error widened by the rolled check of each part. By default
+                0.02; 0, with a warning (F0134), where a part lacks what it needs.
             runs: a table of runs of further domains, from which the law's variables are measured.
             columns: variable or set -> column, or pattern of columns, where other than fitted.
 
@@ -147,10 +148,16 @@ class Fits(FitsRecord):
             check_amplitude(discrepancy)
         # the default is one for all parts
         amplitudes = [part.amplitude(discrepancy) for part in self.parts]
-        options = BandOptions(level, min(amplitude for amplitude, _ in amplitudes))
+        least = min(amplitude for amplitude, _ in amplitudes)
+        options = BandOptions(level, LEARNED if least and discrepancy == LEARNED else least)
         arrays, warnings = predict_rows(self, table, runs, columns, options)
         notes = dict.fromkeys(note for _, notes in amplitudes for note in notes)
         return Band.of_arrays(arrays, level, (*warnings, *notes))
+
+    @property
+    def has_law_error(self) -> bool:
+        """Whether predictions of all labels can take the error of the law into account."""
+        return all(part.has_law_error for part in self.parts)
 
     @property
     def outputs(self) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.extrapolation.range_warnings import horizon_advice, range_warnings
+from lawdsl.fitting.extrapolation.range_warnings import range_advice, range_warnings
 from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.formulate.sources import FitSource
 
@@ -110,7 +110,7 @@ def _extrapolation_warnings(
                 name,
                 values_there,
                 fit.data.ranges[name],
-                advice=horizon_advice(fit.horizon),
+                advice=range_advice(fit.horizon),
             ),
             *fit.below_inflection({name: values_there}),
         ]

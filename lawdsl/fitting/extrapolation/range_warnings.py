@@ -12,7 +12,36 @@ from lawdsl.fitting.extrapolation.horizon import Horizon
 OUTSIDE_FACTOR = 1.0 + 1e-9
 # times outside: a factor by which units differ, as million and billion
 OTHER_UNIT_FACTOR = 1e3
+# half-width of an interval, in the logarithm: predictions within 2 % need no warning
+WITHIN_HORIZON = float(np.log(1.02))
+MANY_TIMES = float(np.log(10))  # half-width of an interval whose percentage says little
 SEE_INTERVAL = "see how far the law may be wrong there: `lawdsl predict` with --intervals"
+
+
+def outside(values: NDArray[np.float64], fitted: tuple[float, float]) -> NDArray[np.bool_]:
+    """Which values of a variable leave the fitted range, shape (points,).
+
+    Args:
+        values: the values in the law's unit, shape (points,).
+        fitted: the smallest and the largest value of the fitted rows.
+    """
+    low, high = fitted
+    slack = OUTSIDE_FACTOR - 1
+    return (values > high + abs(high) * slack) | (values < low - abs(low) * slack)
+
+
+def other_unit(values: NDArray[np.float64], fitted: tuple[float, float]) -> bool:
+    """Whether values of a variable leave the fitted range so far that their unit may differ.
+
+    Args:
+        values: the values in the law's unit, shape (points,).
+        fitted: the smallest and the largest value of the fitted rows.
+    """
+    low, high = fitted
+    above, below = float(np.max(values)), float(np.min(values))
+    return (high > 0 and above >= OTHER_UNIT_FACTOR * high) or (
+        below > 0 and low >= OTHER_UNIT_FACTOR * below
+    )
 
 
 def range_warnings(
@@ -58,13 +87,20 @@ def range_warnings(
     ]
 
 
-def horizon_advice(horizon: Horizon | None) -> str:
-    """The help of a warning about a prediction that leaves the fitted range.
+def range_advice(horizon: Horizon | None, half_width: float | None = None) -> str:
+    """The help of a warning about predictions that leave the fitted range.
 
     Args:
         horizon: of the fit; None where it has none.
+        half_width: of the widest of their intervals, in the logarithm; None where it is not known.
     """
-    return SEE_INTERVAL if horizon is None else f"the fitted runs predict {horizon.text}"
+    if half_width is None:
+        return SEE_INTERVAL if horizon is None else f"the fitted runs predict {horizon.text}"
+    if not np.isfinite(half_width):
+        return "the fitted runs determine nothing there: add runs nearer to it"
+    percent = f"{100 * np.expm1(half_width):.2g} %" if half_width < MANY_TIMES else "many times"
+    here = f"the law may be wrong there by {percent}"
+    return here if horizon is None else f"{here}; the fitted runs predict {horizon.text}"
 
 
 def _unit_question(name: str, fitted: tuple[float, float], unit: str, advice: str) -> str:
