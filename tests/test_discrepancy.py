@@ -330,7 +330,7 @@ def test_the_warning_says_how_wrong_the_law_may_be(fit: Fit):
     band = fit.predict_with_errors({"N": [1e11], "D": [1e12]})
     half = np.sqrt(band.high[0] / band.low[0]) - 1
     told = [d for d in band.warnings if d.code == "F0109"]
-    assert told and all(f"wrong there by {100 * half:.2g} %" in (d.help or "") for d in told)
+    assert told and all(f"known within {100 * half:.2g} %" in (d.help or "") for d in told)
 
 
 def test_json_has_the_arrays_of_the_band(folder: Path):

@@ -66,6 +66,7 @@ def test_each_finding_of_a_fit_has_one_subject():
     ("code", "harmed"),
     [
         ("F0104", {"optimum", "parameters", "residuals", "prediction"}),
+        ("F0101", {"parameters", "prediction"}),
         ("F0130", {"parameters"}),
         ("F0116", {"parameters", "residuals", "prediction"}),
         ("D0114", {"parameters", "residuals", "prediction"}),

@@ -14,7 +14,8 @@ from lawdsl.core.diagnostics import Diagnostic
 
 SUBJECTS: Mapping[str, tuple[str, ...]] = {
     "optimum": ("F0104", "F0105", "F0106", "F0118"),
-    "parameters": ("F0101", "F0103", "F0114", "F0121", "F0122", "F0130"),
+    "rank": ("F0101",),
+    "parameters": ("F0103", "F0114", "F0121", "F0122", "F0130"),
     "priors": ("F0136", "F0137"),
     "residuals": ("F0102", "F0112", "F0113", "F0115", "F0116", "F0117", "F0119", "F0132", "F0155"),
     "prediction": ("F0126", "F0127", "F0131", "F0140", "F0141", "F0143", "F0144"),
@@ -24,9 +25,9 @@ residuals."""
 
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "optimum": ("optimum",),
-    "parameters": ("optimum", "parameters", "residuals", "priors"),
+    "parameters": ("optimum", "rank", "parameters", "residuals", "priors"),
     "residuals": ("optimum", "residuals"),
-    "prediction": ("optimum", "residuals", "priors", "prediction"),
+    "prediction": ("optimum", "rank", "residuals", "priors", "prediction"),
 }
 """Use -> the subjects that it needs."""
 

@@ -98,8 +98,10 @@ def range_advice(horizon: Horizon | None, half_width: float | None = None) -> st
         return SEE_INTERVAL if horizon is None else f"the fitted runs predict {horizon.text}"
     if not np.isfinite(half_width):
         return "the fitted runs determine nothing there: add runs nearer to it"
-    percent = f"{100 * np.expm1(half_width):.2g} %" if half_width < MANY_TIMES else "many times"
-    here = f"the law may be wrong there by {percent}"
+    percent = (
+        f"{100 * np.expm1(half_width):.2g} %" if half_width < MANY_TIMES else "a factor of many"
+    )
+    here = f"the prediction there is known within {percent}"
     return here if horizon is None else f"{here}; the fitted runs predict {horizon.text}"
 
 
