@@ -384,3 +384,18 @@ def test_the_error_of_the_law_is_conditioned_with_the_priors():
     joint_mean, joint = discrepancy.jointly(at, J_at)
     assert joint_mean == pytest.approx(mean, rel=1e-8)
     assert joint == pytest.approx(whole, rel=1e-7, abs=1e-12)
+
+
+def test_priors_that_contradict_the_rows_together_are_named():
+    # each alone lies within 3 standard deviations; by a + b = 2 both cannot
+    text = "variable x\nparameter a, b\nz = (a + b)*x\nminimize squared(z)\n"
+    x = np.linspace(0.1, 2, 12)
+    table = {"x": x, "z": 2 * x + 0.01 * np.cos(9 * x)}
+
+    fit = fitted(text, table, "a = 3 ± 0.3", "b = 0.5 ± 0.3")
+    (warning,) = [d for d in fit.diagnostics if d.code == "F0136"]
+    assert "chi-squared" in warning.message and "1 degree of freedom" in warning.message
+    assert fit.priors is not None
+    # the sum is known, so that what remains is a Gaussian on a + b
+    assert fit.priors.chi2 == pytest.approx(1.5**2 / (2 * 0.3**2), rel=0.02)
+    assert "F0136" not in codes(fitted(text, table, "a = 1.5 ± 0.3", "b = 0.5 ± 0.3"))

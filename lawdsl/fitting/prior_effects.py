@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.distributions import chi2_quantile, normal_cdf
-from lawdsl.core.enumerations import conjunction
+from lawdsl.core.enumerations import conjunction, counted
 from lawdsl.fitting.diagnostics.goodness import canonical_nan
 from lawdsl.fitting.diagnostics.residuals import weight_copies_as_one
 from lawdsl.fitting.intervals.covariance import (
@@ -272,7 +272,18 @@ def fitted_priors(
     losses = replace(problem, penalty=None).losses_at(both)
     rise = losses[0] - losses[1] + penalty.value(theta[None])[0]
     chi2 = max(0.0, float(2 * rise / plain.noise.kappa))
-    return FittedPriors(tuple(records), values, sigma, float(plain.noise.kappa), chi2)
+    return FittedPriors(
+        tuple(records), values, sigma, float(plain.noise.kappa), chi2, _dof(problem, theta)
+    )
+
+
+def _dof(problem: Problem, theta: Array) -> int:
+    """How many of the priors the rows could contradict."""
+    assert problem.penalty is not None
+    slopes = np.nan_to_num(problem.slopes(theta[None])[1][0], posinf=0.0, neginf=0.0)
+    with_priors = np.vstack([slopes, problem.penalty.pseudo_rows(theta)])
+    closed = _rank_of(with_priors) - _rank_of(slopes)
+    return len(problem.penalty.numbers) - closed
 
 
 def prior_findings(
@@ -298,11 +309,11 @@ def prior_findings(
         notes = (f"without priors {prior.parameter} = {where:.4g}",) if np.isfinite(where) else ()
         help = "question the prior, the law or the rows; --prior none fits without priors"
         findings.append(Diagnostic("F0136", message, "warning", notes=notes, help=help))
-    surprise = chi2_quantile(2 * normal_cdf(CONFLICT) - 1, len(record.priors))
+    surprise = chi2_quantile(2 * normal_cdf(CONFLICT) - 1, record.dof) if record.dof else np.inf
     if not findings and record.chi2 > surprise:
+        counted_dof = counted(record.dof, "degree") + " of freedom"
         message = (
-            f"the rows contradict the priors: chi-squared {record.chi2:.1f} with "
-            f"{len(record.priors)} degrees of freedom"
+            f"the rows contradict the priors: chi-squared {record.chi2:.1f} with {counted_dof}"
         )
         help = "question the priors, the law or the rows; --prior none fits without priors"
         findings.append(Diagnostic("F0136", message, "warning", notes=stated, help=help))

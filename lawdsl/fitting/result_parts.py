@@ -134,8 +134,8 @@ class FittedPriors:
         noise: standard deviation of a residual that the priors are weighed against.
         kappa: twice the rise of the objective that counts like one standard deviation of a prior.
         chi2: twice the rise of the objective by the priors, penalty included, in units of what one
-            standard deviation costs. Where rows and priors agree it is chi-squared of as many degrees
-            of freedom as there are priors.
+            standard deviation costs: chi-squared where rows and priors agree.
+        dof: its degrees of freedom: the priors, less the directions that they alone determine.
     """
 
     priors: tuple[FittedPrior, ...]
@@ -143,6 +143,7 @@ class FittedPriors:
     noise: float
     kappa: float
     chi2: float
+    dof: int
 
 
 Held = FixedParameter

@@ -20,7 +20,7 @@ from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
 from lawdsl.fitting.solvers.descent import POLISH_RTOL, SOLVERS, descend, polish
-from lawdsl.fitting.solvers.newton import newton_batch
+from lawdsl.fitting.solvers.newton import ENDS, newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
 from lawdsl.fitting.solvers.solver import Solution, Solver, SolverOptions
 from lawdsl.fitting.solvers.starts import (
@@ -150,7 +150,7 @@ def _optimum(
     if not np.isfinite(best.loss):
         raise no_value_error(law, sample, seed)
     agreement = Agreement(len(reached), _count_agreeing(sample, reached))
-    if not best.converged and problem.penalty is None:
+    if not best.converged:
         best = _continued(sample, best)
     if sample is not problem:
         # the minimum on the sample is only near that on all rows
@@ -173,7 +173,15 @@ def _from_one(problem: Problem, start: Array, solvers: tuple[Solver, Solver]) ->
 
 def _continued(problem: Problem, best: Solution) -> Solution:
     """The solution of a trust region that continues where Newton's method ran out of steps in a
-    curved valley."""
+    curved valley; with priors, that of further steps."""
+    if problem.penalty is not None:
+        points, losses, done, _ = newton_batch(
+            project(problem), best.point[None], limit=EXTRA_EVALUATIONS
+        )
+        if not losses[0] <= best.loss:
+            return best
+        reason = ENDS[bool(done[0])]
+        return Solution(points[0], float(losses[0]), bool(done[0]), reason)
     (continued,) = trust_region(
         problem, best.point[None], replace(WITHOUT_GRADIENT, evaluations=EXTRA_EVALUATIONS)
     )
