@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -188,11 +189,18 @@ def test_numbers_in_place_of_a_fit_have_no_further_warning():
     assert [d.code for d in answer.diagnostics] == ["F0504"]
 
 
-def test_a_discrepancy_outside_its_limits_is_refused(chinchilla: Fit):
-    with pytest.raises(LawdslError) as error:
-        lawdsl.Asked("chinchilla.allocation", loss=chinchilla).answer(C=1e23, discrepancy=2.0)
-
-    assert error.value.diagnostics[0].code == "F0133"
+@pytest.mark.parametrize("discrepancy", [2.0, -0.1, "learned", True])
+def test_a_discrepancy_that_is_not_a_number_from_0_to_1_is_refused(
+    chinchilla: Fit, discrepancy: Any
+):
+    asked = lawdsl.Asked("chinchilla.allocation", loss=chinchilla)
+    for refuse in (
+        lambda: asked.answer(C=1e23, discrepancy=discrepancy),
+        lambda: chinchilla.intervals_with_law_error(discrepancy),
+    ):
+        with pytest.raises(LawdslError) as error:
+            refuse()
+        assert error.value.diagnostics[0].code == "F0133"
 
 
 def test_the_command_shows_both_intervals(chinchilla: Fit, tmp_path: Path):

@@ -233,6 +233,51 @@ def test_questions_of_the_catalogue_with_laws_in_constraints_have_safe_answers(
 
 
 @pytest.mark.parametrize(
+    ("question", "uses", "given", "unknown"), SHIPPED, ids=[row[0] for row in SHIPPED]
+)
+def test_what_is_safe_at_one_half_under_noise_alone_is_the_certified_answer(
+    fits: dict[str, Any],
+    question: str,
+    uses: dict[str, str],
+    given: dict[str, float],
+    unknown: str,
+):
+    """At the fitted values a constraint holds with probability 1/2 where its margin is 0: the search
+    for safe answers must end where the certified solver does."""
+    asked = lawdsl.Asked(question, **{use: fits[law] for use, law in uses.items()})
+    answer = asked.answer(given, safe=0.5, discrepancy=0)
+    assert answer.safe is not None and answer.safe.ok
+
+    assert answer.certain and answer.safe[unknown] == pytest.approx(answer[unknown], rel=1e-7)
+
+
+def test_the_critical_ratio_is_safe_for_both_of_its_laws(fits: dict[str, Any]):
+    asked = lawdsl.Asked("cmr.critical_ratio", ratio=fits["cmr.ratio"], kept=fits["cmr.share"])
+    bound = float(fits["cmr.share"].predict({"R": [0.12]})[0])
+    answer = asked.answer(T_max=60.0, L0=bound, tolerance=0.001, safe=0.9)
+    assert answer.ok and answer.safe is not None and answer.safe.ok
+
+    assert len(answer.safe.each) == 2 and answer.safe.probability >= 0.9
+    assert answer.safe["R"] < answer["R"]
+
+
+def test_a_fit_in_two_steps_has_a_safe_answer_after_a_bootstrap():
+    r = np.linspace(0, 1, 12)
+    noise = 5e-4 * np.random.default_rng(0).normal(size=12)
+    table = {"r": r, "L": 2.8 + 0.18 * np.exp(-3.7 * r) + noise}
+    plain = lawdsl.fit("mixing.critical", table, claims=False)
+    with pytest.raises(LawdslError) as error:
+        lawdsl.Asked("mixing.critical_share", old=plain).answer(L0=2.83, safe=0.9)
+    assert code_of(error) == "F0516"
+    assert "bootstrap" in (error.value.diagnostics[0].help or "")
+
+    options: dict[str, Any] = {"intervals": "bootstrap", "resamples": 100}
+    drawn = lawdsl.fit("mixing.critical", table, claims=False, **options)
+    safe = lawdsl.Asked("mixing.critical_share", old=drawn).answer(L0=2.83, safe=0.9).safe
+    assert safe is not None and safe.ok
+
+
+@pytest.mark.parametrize(
     ("question", "fits_of", "given", "code"),
     [
         ("chinchilla.allocation", {"loss": "chinchilla"}, {"C": 1e21}, "F0515"),

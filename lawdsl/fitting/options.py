@@ -266,6 +266,19 @@ def check_amplitude(amplitude: Any) -> None:
         raise LawdslError(Diagnostic("F0133", message, help=help))
 
 
+def check_numeric_amplitude(amplitude: Any) -> None:
+    """Refuse an amplitude of the discrepancy that is not a number from 0 to 1.
+
+    Raises:
+        LawdslError: F0133.
+    """
+    check_amplitude(amplitude)
+    if isinstance(amplitude, str):
+        message = f"the discrepancy is a number here, not `{amplitude}`"
+        help = "give 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right"
+        raise LawdslError(Diagnostic("F0133", message, help=help))
+
+
 def check_seed(seed: Any) -> None:
     """Refuse a seed that is not a non-negative whole number.
 

@@ -26,7 +26,12 @@ from lawdsl.fitting.extrapolation.range_warnings import (
 from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
-from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
+from lawdsl.fitting.options import (
+    LEARNED,
+    check_amplitude,
+    check_level,
+    check_numeric_amplitude,
+)
 from lawdsl.fitting.penalty import NoiseScale, Penalty
 from lawdsl.fitting.prediction_bands import (
     Band,
@@ -207,7 +212,7 @@ class Fit(FitRecord):
         Raises:
             LawdslError: a discrepancy outside 0 to 1 (F0133).
         """
-        check_amplitude(discrepancy)
+        check_numeric_amplitude(discrepancy)
         if not discrepancy:
             return dict(self.intervals.ends)
         law = self.read_law()

@@ -15,7 +15,7 @@ from lawdsl.compiling.interval_evaluation import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
-from lawdsl.fitting.options import check_amplitude, check_level, check_seed
+from lawdsl.fitting.options import check_level, check_numeric_amplitude, check_seed
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits, load_fit
 from lawdsl.language import library
@@ -109,7 +109,7 @@ class Asked:
         check_level(level)
         check_seed(seed)
         if discrepancy is not None:
-            check_amplitude(discrepancy)
+            check_numeric_amplitude(discrepancy)
         if safe is not None:
             check_safe(safe)
         inputs = {**(values or {}), **named}

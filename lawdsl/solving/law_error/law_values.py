@@ -34,7 +34,16 @@ POINTS_AT_ONCE = 192  # whose joint covariance is computed
 
 
 class NoLawError(Exception):
-    """Why the error of the laws is not known for a question, in words."""
+    """Why the error of the laws is not known for a question.
+
+    Args:
+        reason: in words.
+        help: the next step; empty for a question of a kind that is not supported.
+    """
+
+    def __init__(self, reason: str, help: str = "") -> None:
+        super().__init__(reason)
+        self.help = help
 
 
 @dataclass(frozen=True)
@@ -180,11 +189,14 @@ class LawValues:
         for number, call in enumerate(calls):
             fit = call.source.fit
             if fit is None:
-                raise NoLawError(f"`{call.source.use}` was given as numbers")
+                reason = f"`{call.source.use}` was given as numbers"
+                raise NoLawError(reason, f"give a fit, {call.source.use}=FIT.json")
             if fit.spread is None:
-                raise NoLawError(f"the fit `{call.source.use}` has no errors of its parameters")
+                reason = f"the fit `{call.source.use}` has no errors of its parameters"
+                raise NoLawError(reason, "fit with --intervals bootstrap, or more rows")
             if amplitude and fit.rows is None:
-                raise NoLawError(f"the fit `{call.source.use}` keeps no rows")
+                reason = f"the fit `{call.source.use}` keeps no rows"
+                raise NoLawError(reason, "fit again, or take the laws as right: --wrong 0")
             # one fit under two names has equal errors for both
             same = next((i for i, f in enumerate(fits) if f.fit == fit), None)
             if same is not None:

@@ -113,7 +113,7 @@ class LawErrors:
             return safe_answer(self.choices(problem, values, amplitude), answer, level)
         except NoLawError as error:
             message = f"`{name}` has no safe answer: {error}"
-            help = "give fits that keep their rows; for noise alone add --wrong 0"
+            help = error.help or "ask a question with one unknown and no equation with a law"
             raise LawdslError(Diagnostic("F0516", message, help=help)) from None
 
     def under_law_error(
@@ -149,7 +149,7 @@ class LawErrors:
             result = under_law_error(self.choices(problem, values, amplitude), answer, seed)
         except NoLawError as error:
             message = f"the answer takes its laws as right: {error}"
-            help = "`lawdsl predict --intervals` gives losses with the error of the law"
+            help = error.help or "see what `lawdsl predict --intervals` says of the losses there"
             warning = Diagnostic("F0518", message, "warning", help=help)
             return replace(answer, diagnostics=(*answer.diagnostics, warning))
         return replace(answer, law_error=result)
