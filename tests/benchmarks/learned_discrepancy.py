@@ -364,15 +364,16 @@ def show_tables(judge: Judge, names: Sequence[str]) -> None:
     """
     found = {name: judge.left_out(variants) for name, variants in ways().items()}
     best = names or sorted(found, key=lambda name: judge.judged(found[name])[0])[:2]
+    right = np.array([task.scored_if_right() for task in judge.tasks])
+    shown = (right, judge.present, *(found[name] for name in best))
     for ratio in RATIOS:
         rows = [
-            (task.family, task.table, *(_cells(x[k : k + 1])[0] for x in shown))
-            for shown in [(judge.present, *(found[name] for name in best))]
+            (task.family, task.table, *(_cells(scores[k : k + 1])[0] for scores in shown))
             for k, task in enumerate(judge.tasks)
             if task.ratio == ratio
         ]
         out.print(f"\nR = {ratio:g}: % inside / width / error / score, leave-one-family-out")
-        show_rows(("family", "table", "present", *best), rows, out)
+        show_rows(("family", "table", "law taken as right", "present", *best), rows, out)
 
 
 if __name__ == "__main__":
