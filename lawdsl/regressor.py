@@ -43,7 +43,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         columns: variable of the law -> column, by name or by position, where they differ. Without
             it an array has the law's variables as columns, in the law's order, and no others.
         starts: how many starts the engine chooses, `"declared"`, or one start.
-        objective: huber(log), huber(raw), squared(log) or squared(raw) in place of the law's own.
+        objective: a loss and the scale of its residuals, in place of the law's own: huber(log),
+            squared(raw), absolute(log), quantile(log) and so on.
         delta: Huber's delta in place of the law's own.
         settings: values in place of those of the law's settings.
         without: one bound of the law to leave out, or several.

@@ -41,7 +41,15 @@ if TYPE_CHECKING:
 )
 @wrong
 @fit_options(
-    "where", "run", "starts", "objective", "delta", "drop_bad", "seed", starts=STARTS_PER_FIT
+    "where",
+    "run",
+    "starts",
+    "objective",
+    "delta",
+    "quantile",
+    "drop_bad",
+    "seed",
+    starts=STARTS_PER_FIT,
 )
 @time_limit(3600.0, "all fits")
 @changes

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @fit_options(
     "objective",
     "delta",
+    "quantile",
     "drop_bad",
     "enforce",
     "weights",

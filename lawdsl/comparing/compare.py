@@ -32,6 +32,7 @@ def compare(
     starts: int = COMPARISON_STARTS,
     objective: str | None = None,
     delta: float | None = None,
+    quantile: float | None = None,
     where: str | Sequence[str] = (),
     run: str | Sequence[str] = (),
     cost: str | None = None,
@@ -83,6 +84,7 @@ def compare(
         starts: how many starts each fit has.
         objective: the objective of all fits, in place of the laws' own, which must otherwise agree.
         delta: Huber's delta in place of the laws' own.
+        quantile: the share of the measurements below the fit, of the loss quantile.
         where: one condition that rows must satisfy, or several.
         run: the column whose values tell which training run a row comes from, or several, by
             default as in `lawdsl.fit`; "none" for rows that are independent. Where rows are held
@@ -113,6 +115,7 @@ def compare(
         starts=starts,
         objective=objective,
         delta=delta,
+        quantile=quantile,
         where=(where,) if isinstance(where, str) else tuple(where),
         run=(run,) if isinstance(run, str) else tuple(run),
         drop_bad=drop_bad,
@@ -155,7 +158,7 @@ def compare_with(
     changed = _with_settings_and_bounds(_load_laws(laws), changes)
     changed = _with_determined([with_settings_of(law, rows) for law in changed], changes)
     _check_starts(options.starts)
-    objective = _common_objective(changed, options.objective, options.delta)
+    objective = _common_objective(changed, options)
     changed, warnings = without_priors(changed, "comparisons")
     if any(law.indexed for law in changed):
         by_label = compare_many(changed, rows, objective, protocols, options)
@@ -220,9 +223,11 @@ def _check_starts(starts: Any) -> None:
         raise LawdslError(Diagnostic("F0106", message, help=help))
 
 
-def _common_objective(laws: Sequence[Law], objective: str | None, delta: float | None) -> Objective:
+def _common_objective(laws: Sequence[Law], options: FitOptions) -> Objective:
     """The objective of all fits."""
-    objectives = [in_one_step(law, objective, delta) for law in laws]
+    objectives = [
+        in_one_step(law, options.objective, options.delta, options.quantile) for law in laws
+    ]
     for law, other in zip(laws, objectives, strict=True):
         if other.name != objectives[0].name:
             message = (

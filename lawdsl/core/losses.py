@@ -66,7 +66,8 @@ def _no_change(size: float, *parameters: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Loss:
-    """One loss rho of a residual r: convex, with its minimum at 0 and positive curvature there.
+    """One loss rho of a residual r: convex, with its minimum at 0, and positive curvature or a kink
+    there.
 
     Functions take the arithmetic, the residual, and the values of the parameters. Those of second
     order are also handed the slope, which most are made of.
@@ -92,6 +93,10 @@ class Loss:
         widened: parameters for which residuals of some size cost nearly their square, from that
             size and the parameters.
         least_squares: what `scipy.optimize.least_squares` calls the loss, if it knows it.
+        kinked: whether it is made of two straight lines that meet at 0, where it has no slope. Such
+            a loss is minimised by way of `CHECKED`, and then by linear programs.
+        sides: the slopes of the lines below 0 and above it, from the parameters; of a kinked loss.
+        limit: the parameters are below this number.
         fused: value and slope at once, where that saves time; its value may differ in the last
             digit.
     """
@@ -111,6 +116,9 @@ class Loss:
     jump: Callable[..., float] | None = None
     widened: Callable[..., tuple[float, ...]] = _no_change
     least_squares: str | None = None
+    kinked: bool = False
+    sides: Callable[..., tuple[float, float]] | None = None
+    limit: float = math.inf
     fused: Callable[..., tuple[Any, Any]] | None = None
 
     def value_and_slope(self, m: Arithmetic, r: Any, *parameters: float) -> tuple[Any, Any]:
@@ -198,9 +206,72 @@ SQUARED = Loss(
     least_squares="linear",
 )
 
+# least absolute deviations: the residuals of an optimal fit have the median 0
+ABSOLUTE = Loss(
+    "absolute",
+    value=lambda m, r: m.maximum(r, -r),
+    slope=lambda m, r: m.where(r > 0, 1.0, m.where(r < 0, -1.0, 0.0)),
+    curvature=lambda m, r, slope: m.where(r == 0, 1.0, 0.0),
+    weight=lambda m, r, slope: m.ratio(slope, r, 1.0),
+    log_normalizer=lambda tau: math.log(2 * tau),
+    robust=True,
+    kinked=True,
+    sides=lambda: (1.0, 1.0),
+)
+
+
+def _check(m: Arithmetic, r: Any, quantile: float) -> Any:
+    return m.maximum(-quantile * r, (1 - quantile) * r)
+
+
+# the check loss of Koenker and Bassett (1978), "Regression quantiles", Econometrica 46: a share
+# `quantile` of the measurements lies below an optimal fit. r is predicted - measured.
+QUANTILE = Loss(
+    "quantile",
+    value=_check,
+    slope=lambda m, r, quantile: m.where(r > 0, 1 - quantile, m.where(r < 0, -quantile, 0.0)),
+    curvature=lambda m, r, slope, quantile: m.where(r == 0, 1.0, 0.0),
+    weight=lambda m, r, slope, quantile: m.ratio(slope, r, 1.0),
+    log_normalizer=lambda tau, quantile: math.log(tau / (quantile * (1 - quantile))),
+    parameters=("quantile",),
+    example=("0.9",),
+    robust=True,
+    kinked=True,
+    sides=lambda quantile: (quantile, 1 - quantile),
+    limit=1.0,
+)
+
+
+def _side(m: Arithmetic, r: Any, quantile: float) -> Any:
+    """The slope of the check loss on the side of r, without its sign."""
+    return m.where(r > 0, 1 - quantile, quantile)
+
+
+# delta times the check loss, but for a parabola on each side within delta of 0: Huber's loss
+# with sides of different slopes, which has a slope everywhere
+CHECKED = Loss(
+    "smoothed quantile",
+    value=lambda m, r, quantile, delta: _side(m, r, quantile) * _huber(m, r, delta),
+    slope=lambda m, r, quantile, delta: _side(m, r, quantile) * _clipped(m, r, delta),
+    curvature=lambda m, r, slope, quantile, delta: m.where(
+        m.maximum(r, -r) <= delta, _side(m, r, quantile), 0.0
+    ),
+    weight=lambda m, r, slope, quantile, delta: m.ratio(slope, r, max(quantile, 1 - quantile)),
+    log_normalizer=lambda tau, quantile, delta: math.nan,  # no law states it
+    scale="log",
+    parameters=("quantile", "delta"),
+    robust=True,
+    widened=lambda size, quantile, delta: (quantile, max(delta, size)),
+)
+
 _ROWS = (
     HUBER,
     SQUARED,
+    ABSOLUTE,
+    QUANTILE,
 )
 LOSSES: dict[str, Loss] = by_name((row.name, row) for row in _ROWS)
 """The losses of the language, by name."""
+
+INTERNAL: dict[str, Loss] = by_name([(CHECKED.name, CHECKED)])
+"""Losses that only solvers use."""

@@ -34,6 +34,7 @@ def fit(
     starts: Starts = AUTO,
     objective: str | None = None,
     delta: float | None = None,
+    quantile: float | None = None,
     where: str | Sequence[str] = (),
     settings: Mapping[str, float] | None = None,
     without: str | Sequence[str] = (),
@@ -63,8 +64,11 @@ def fit(
         starts: how many starts the engine chooses, `"auto"`: as many as it takes until several
             agree; `"declared"` for those of the law's file;
             or one start, parameter -> value.
-        objective: huber(log), huber(raw), squared(log) or squared(raw) in place of the law's own.
+        objective: a loss and the scale of its residuals, in place of the law's own: huber(log),
+            squared(raw), absolute(log), quantile(log) and so on.
         delta: Huber's delta in place of the law's own.
+        quantile: the share of the measurements below the fit, of the loss quantile, in place of
+            the law's own.
         where: one condition that rows must meet, `"size = 70M"`, or several.
         settings: values in place of those of the law's settings, and of those that the table says.
         without: one bound of the law to leave out, `"C > C0"`, or several.
@@ -113,6 +117,7 @@ def fit(
         starts=starts,
         objective=objective,
         delta=delta,
+        quantile=quantile,
         where=(where,) if isinstance(where, str) else tuple(where),
         weights=weights,
         run=(run,) if isinstance(run, str) else tuple(run),
@@ -145,7 +150,7 @@ def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    chosen = chosen_objective(law, options.objective, options.delta)
+    chosen = chosen_objective(law, options.objective, options.delta, options.quantile)
     rows = read_table(table)
     law = with_settings_of(law, rows)
     fit_rows = fit_many if law.indexed else fit_one
@@ -168,7 +173,9 @@ def without_priors(laws: Sequence[Law], what: str) -> tuple[list[Law], list[Diag
     return [law.with_priors(["none"]) if law.name in names else law for law in laws], [warning]
 
 
-def in_one_step(law: Law, objective: str | None, delta: float | None) -> Objective:
+def in_one_step(
+    law: Law, objective: str | None, delta: float | None, quantile: float | None = None
+) -> Objective:
     """The objective for fits to parts of a table, which cannot repeat a choice of parameters in
     each part.
 
@@ -176,12 +183,13 @@ def in_one_step(law: Law, objective: str | None, delta: float | None) -> Objecti
         law: the law.
         objective: as `fit` takes it; None for the law's own.
         delta: Huber's delta; None for the objective's own.
+        quantile: of the loss quantile; None for the objective's own.
 
     Raises:
         LawdslError: an unknown objective, a delta that is not above 0, or a law with a parameter
             that is chosen before the others are fitted.
     """
-    chosen = chosen_objective(law, objective, delta)
+    chosen = chosen_objective(law, objective, delta, quantile)
     if chosen.choice is not None:
         message = f"`{law.name}` chooses {chosen.choice.name} before it fits the rest: that takes two steps"
         scale = "log" if chosen.log else "raw"
@@ -190,17 +198,20 @@ def in_one_step(law: Law, objective: str | None, delta: float | None) -> Objecti
     return chosen
 
 
-def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Objective:
+def chosen_objective(
+    law: Law, objective: str | None, delta: float | None, quantile: float | None = None
+) -> Objective:
     """The law's objective, or another one in its place; `squared` alone is squared(raw).
 
     Args:
         law: the law.
-        objective: huber(log), huber(raw), squared(log), squared(raw) or one of the other losses;
-            None for the law's own.
+        objective: huber(log), squared(raw) or another loss and scale; None for the law's own.
         delta: Huber's delta; None for the objective's own.
+        quantile: of the loss quantile; None for the objective's own.
 
     Raises:
-        LawdslError: an unknown objective, or a delta that is not above 0.
+        LawdslError: an unknown objective, a delta that is not above 0, or a quantile that is not
+            between 0 and 1.
     """
     chosen = law.objective
     if chosen.choice is not None and chosen.choice.name not in {q.name for q in law.parameters}:
@@ -220,4 +231,13 @@ def chosen_objective(law: Law, objective: str | None, delta: float | None) -> Ob
             message = f"{chosen.loss.capitalize()}'s delta is a number above 0, not {delta:g}"
             raise LawdslError(Diagnostic("L0404", message, help="write --delta 1e-3"))
         chosen = replace(chosen, delta=float(delta))
+    if quantile is not None:
+        if "quantile" not in chosen.row.parameters:
+            help = "leave it out, or ask for that loss: --objective 'quantile(log)'"
+            message = f"a {chosen.loss} loss has no quantile"
+            raise LawdslError(Diagnostic("L0404", message, help=help))
+        if not 0 < quantile < 1:
+            message = f"a quantile is a number between 0 and 1, not {quantile:g}"
+            raise LawdslError(Diagnostic("L0404", message, help="write --quantile 0.9"))
+        chosen = replace(chosen, quantile=float(quantile))
     return chosen

@@ -6,11 +6,13 @@ delta·(|r| - delta/2) beyond (Huber (1964), Annals of Mathematical Statistics 3
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.losses import CHECKED
 from lawdsl.language.resolver import Objective
 
 Array = NDArray[np.float64]
@@ -115,6 +117,34 @@ def curvature_of(residual: Array, slope: Array, objective: Objective, exact: boo
     second = row.curvature if exact else row.weight
     curvature: Array = second(ARRAYS, residual, slope, *objective.parameters)
     return curvature
+
+
+def smoothed(objective: Objective, width: float) -> Objective:
+    """An objective with a slope everywhere, near one whose loss has a kink.
+
+    Its loss is `width` times the kinked one, up to a factor, beyond `width` of 0.
+
+    Args:
+        objective: the objective, with a kinked loss.
+        width: the residual below which the loss is a parabola, above 0.
+    """
+    assert objective.row.sides is not None
+    below, above = objective.row.sides(*objective.parameters)
+    return replace(objective, loss=CHECKED.name, quantile=below / (below + above), delta=width)
+
+
+def with_slope(objective: Objective, residuals: Array, share: float = 1.0) -> Objective:
+    """An objective with a slope everywhere: itself, or smoothed within some residuals of a kink.
+
+    Args:
+        objective: the objective.
+        residuals: of its minimum, any shape.
+        share: of the median residual, within which the loss is smoothed.
+    """
+    if not objective.row.kinked:
+        return objective
+    width = share * float(np.median(np.abs(residuals)))
+    return smoothed(objective, width if width > 0 and np.isfinite(width) else 1.0)
 
 
 def least_squares_loss(objective: Objective) -> str | Any:

@@ -104,6 +104,12 @@ class FitOptions:
         f"{_DELTA}, in place of the law's own.",
         kind=float,
     )
+    quantile: float | None = _option(
+        None,
+        "the share of the measurements below the fit, of the loss `quantile`, in place of the law's own.",
+        "Share of the measurements below the fit, of the loss quantile.",
+        kind=float,
+    )
     where: tuple[str, ...] = _option(
         (),
         'one condition that rows must meet, `"size = 70M"`, or several.',

@@ -67,12 +67,19 @@ class PlainFit:
 
 
 def check_usable(law: Law, objective: Objective) -> None:
-    """Refuse priors of what an `identify` determines, and priors beside an objective in two steps.
+    """Refuse priors of what an `identify` determines, and priors beside an objective in two steps or
+    one without a curvature.
 
     Raises:
-        LawdslError: F0135.
+        LawdslError: F0135, F0157.
     """
     _check_identified(law)
+    if law.priors and objective.row.kinked:
+        message = (
+            f"priors and the loss {objective.loss}, which has no curvature, cannot be combined"
+        )
+        help = "leave the priors out, --prior none, or choose another loss, such as huber"
+        raise LawdslError(Diagnostic("F0157", message, help=help))
     if not law.priors or objective.choice is None:
         return
     name = objective.choice.name

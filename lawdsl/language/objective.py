@@ -57,10 +57,11 @@ def _bad_parameter(formula: Formula) -> str:
     if len(arguments) != len(row.parameters):
         return ""
     for parameter, example, argument in zip(row.parameters, row.example, arguments, strict=True):
-        if _read_sizes([argument]) is None:
+        if _read_sizes([argument], row.limit) is None:
+            below = f" and below {row.limit:g}" if row.limit < math.inf else ""
             return (
-                f"`{print_formula(argument)}`, the {parameter} of {name}, must be a number above 0: "
-                f"write {example}"
+                f"`{print_formula(argument)}`, the {parameter} of {name}, must be a number above 0"
+                f"{below}: write {example}"
             )
     return ""
 
@@ -115,16 +116,18 @@ def read_objective(formula: Formula, output: str) -> Objective | None:
 
 def _read_parameters(row: Loss, arguments: Sequence[Formula]) -> list[float] | None:
     """The parameters of a loss; None where they are too few, too many or not above 0."""
-    return _read_sizes(arguments) if len(arguments) == len(row.parameters) else None
+    if len(arguments) != len(row.parameters):
+        return None
+    return _read_sizes(arguments, row.limit)
 
 
-def _read_sizes(arguments: Sequence[Formula]) -> list[float] | None:
-    """The values of formulas that are numbers above 0; None where one is something else."""
+def _read_sizes(arguments: Sequence[Formula], limit: float = math.inf) -> list[float] | None:
+    """The values of formulas that are numbers above 0 and below a limit; None where one is not."""
     try:
         sizes = [value(argument) for argument in arguments]
     except (Undefined, TooLarge):
         return None
-    sizes_above_0 = [float(size) for size in sizes if size is not None and size > 0]
+    sizes_above_0 = [float(size) for size in sizes if size is not None and 0 < size < limit]
     return sizes_above_0 if len(sizes_above_0) == len(sizes) else None
 
 

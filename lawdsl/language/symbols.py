@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Span, Text
-from lawdsl.core.losses import HUBER, LOSSES, Loss
+from lawdsl.core.losses import HUBER, INTERNAL, LOSSES, Loss
 from lawdsl.language import tree
 from lawdsl.language.printer import print_formula, with_subscripts
 from lawdsl.language.tree import Formula, Named
@@ -96,12 +96,13 @@ class Objective:
     loss: str = HUBER.name  # of the rows in `lawdsl.core.losses`
     log: bool = True
     delta: float = 1e-3  # of losses with that parameter
+    quantile: float = 0.5  # likewise: the share of the measurements below the fit
     choice: ParameterChoice | None = None
 
     @property
     def row(self) -> Loss:
         """The record of its loss function."""
-        return LOSSES[self.loss]
+        return LOSSES.get(self.loss) or INTERNAL[self.loss]
 
     @property
     def parameters(self) -> tuple[float, ...]:

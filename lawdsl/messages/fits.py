@@ -287,6 +287,17 @@ FITS: dict[str, Message] = {
         "Beyond the fitted rows a law is taken to be wrong by some percentage for each decade of "
         "distance: `--wrong 2%`, or `discrepancy=0.02` in Python. 0 takes the law as right.",
     ),
+    "F0156": Message(
+        "a method of intervals that the loss does not allow",
+        "The losses `absolute` and `quantile` have a kink at 0 in place of a curvature. Their "
+        "intervals come from the density of the errors there, by `--intervals delta`; a profile and "
+        "a bootstrap follow the curvature of the objective. Use delta, or a loss such as `huber`.",
+    ),
+    "F0157": Message(
+        "priors beside a loss without a curvature",
+        "The weight of a prior beside the rows is told by the curvature of the loss, which `absolute` "
+        "and `quantile` lack. Leave the priors out, `--prior none`, or choose another loss.",
+    ),
     "F0155": Message(
         "rows of a single run",
         "The column `run`, `run_id` or `run_name` says that all rows are of one training run. They "

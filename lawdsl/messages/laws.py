@@ -156,12 +156,15 @@ MEANING: dict[str, Message] = {
     "L0404": Message(
         "no objective",
         "A fit minimises the sum over the rows of a loss of the residuals, log or raw: Huber's "
-        "with its delta, or the square. Huber's delta is a number above 0. One parameter, without "
+        "with its delta, the square, the absolute value, or the check loss of a quantile. Huber's "
+        "delta is a number above 0, a quantile one between 0 and 1. One parameter, without "
         "subscripts, may be chosen before the others are fitted: where log(L - c) is nearest to "
         "linear, of 10 to 1,000,000 values if a number is given.",
         (
             law("minimize mse(L)"),
             law("minimize huber(log(L), 0)"),
+            law("minimize quantile(log(L), 1)"),
+            law("minimize absolute(log(L), 0.1)"),
             law("minimize squared(L, N = straightest(log(L - N)))"),
             law("minimize squared(L, A = straightest(log(L - alpha)))"),
             law("minimize squared(L, A = straightest(log(L - A), 2.5))"),

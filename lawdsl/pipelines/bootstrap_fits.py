@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.fitting.losses import with_slope
 from lawdsl.fitting.problem import Problem, rho, rho_curvature, rho_slope
 from lawdsl.fitting.transforms import to_free, to_parameters
 
@@ -13,6 +16,7 @@ Array = NDArray[np.float64]
 MAX_REFIT_STEPS = 1000
 REFIT_LOSS_RTOL = 1e-11  # relative decrease of the objective that counts as convergence
 MAX_STEP_LENGTH = 4.0  # in free numbers: a factor of exp(4) for a positive parameter
+SMOOTHED_SHARE = 0.3  # of the median residual, within which a loss with a kink is smoothed
 MAX_DAMPING = 1e10  # damping at which no step decreases the objective
 
 
@@ -53,7 +57,9 @@ class _LevenbergMarquardt:
     """
 
     def __init__(self, problem: Problem, free: Array, shift: Array) -> None:
-        self.problem, self.free, self.shift = problem, free, shift
+        objective = with_slope(problem.objective, problem.residuals(free[:1]), SMOOTHED_SHARE)
+        self.problem = replace(problem, objective=objective)
+        self.free, self.shift = free, shift
         self.weights = np.ones(problem.rows) if problem.weights is None else problem.weights
         self.losses = self._losses(free, shift)
         self.damping = np.full(len(free), 1e-3)

@@ -18,13 +18,15 @@ def optimality(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Op
     """The scaled gradient and curvature of the objective at a fit.
 
     With S = diag(|H_jj|^(-1/2)): the length |S·g|/sqrt(F) of the gradient, and the least eigenvalue
-    of S·H·S.
+    of S·H·S. Both are nan for a loss with a kink.
 
     Args:
         problem: the objective to be minimised, with its data.
         free: its free numbers, shape (parameters,).
         on_bound: those on a bound, shape (parameters,), which are left out.
     """
+    if problem.objective.row.kinked:  # without a gradient or curvature at its minimum
+        return Optimality(math.nan, math.nan)
     local = problem.local_model(free[None])
     inner = np.flatnonzero(~on_bound)
     gradient, hessian = local.gradient[0][inner], local.hessian[0][np.ix_(inner, inner)]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.records import MAY_BE_ABSENT
 from lawdsl.fitting.intervals.m_estimator import rows_by_run
+from lawdsl.fitting.losses import with_slope
 from lawdsl.fitting.problem import Problem, rho_curvature
 
 Array = NDArray[np.float64]
@@ -80,7 +81,9 @@ def rows_of_fit(
     weights = problem.weights
     if not problem.objective.row.quadratic:
         residuals = problem.residuals_of(problem.model.value(theta[None]))[0]
-        by_loss = rho_curvature(residuals, problem.objective, exact=False)
+        # without a kink, at which a residual of 0 would have an infinite weight
+        objective = with_slope(problem.objective, residuals)
+        by_loss = rho_curvature(residuals, objective, exact=False)
         weights = by_loss if weights is None else weights * by_loss
     return conditioning_rows(names, problem.columns, problem.target, runs, weights)
 

@@ -8,7 +8,7 @@ from importlib import import_module
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.intervals.covariance import Covariance, parameter_covariance
 from lawdsl.fitting.intervals.delta import linearised_errors
 from lawdsl.fitting.intervals.interval_method import IntervalMethod, IntervalTask
@@ -64,6 +64,8 @@ def intervals(
         groups: the training run of each row, shape (rows,).
         criterion: by which a parameter is chosen before the fit; None for none.
     """
+    if problem.objective.row.kinked and options.intervals != "delta":
+        raise LawdslError(_needs_delta(problem, options.intervals))
     method = method_of(options.intervals)
     names = tuple(t.name for t in problem.transforms)
     free = int(np.sum(~on_bound))
@@ -120,6 +122,14 @@ def intervals(
     covariance = linearised_covariance if criterion is None else ends.covariance
     notes = (*ends.notes, *_endless_warnings(without_end, groups))
     return IntervalEstimate(result, covariance, ends.lower, notes)
+
+
+def _needs_delta(problem: Problem, method: str) -> Diagnostic:
+    """The error for a method that needs a loss with a slope everywhere."""
+    loss = problem.objective.loss
+    message = f"intervals by {method} need a loss with a slope everywhere, which {loss} is not"
+    help = "use --intervals delta, or a loss such as huber"
+    return Diagnostic("F0156", message, help=help)
 
 
 def method_of(name: str) -> IntervalMethod:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.core.distributions import normal_cdf, student_quantile
+from lawdsl.core.distributions import normal_cdf, normal_quantile, student_quantile
 from lawdsl.fitting.problem import Problem, rho_curvature, rho_slope
 
 Array = NDArray[np.float64]
@@ -21,6 +21,8 @@ Groups = NDArray[np.int64] | None
 
 # half width of a box kernel in sigma·n^-1/5: Silverman (1986), section 3.4.2
 SILVERMAN_WIDTH = 1.84
+HALL_SHEATHER_QUANTILE = 1.96  # their bandwidth is for tests at 5 %
+EXACT_SHARE = 1e-6  # of the median residual: a smaller one is 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,11 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     slope = rho_slope(residual, problem.objective)
     dof = rows - parameters if groups is None else min(rows - parameters, units - 1)
     row = problem.objective.row
+    if row.sides is not None:
+        slope, mean_square, mean_slope, window = _kinked_noise(
+            residual, slope, weights, row.sides(*problem.objective.parameters), parameters
+        )
+        return Noise(weights * slope, mean_square, mean_slope, max(min(dof, window), 1))
     if row.quadratic:
         mean_curvature = row.max_curvature
     elif row.jump is not None:
@@ -88,6 +95,55 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     # a Huber fit draws only rows within delta, so it costs fewer degrees of freedom than parameters
     mean = float(np.sum(weights * slope**2)) / max(rows - drawing * parameters, 1.0)
     return Noise(weights * slope, mean, mean_curvature, max(dof, 1))
+
+
+def _kinked_noise(
+    residual: Array, slope: Array, weights: Array, sides: tuple[float, float], parameters: int
+) -> tuple[Array, float, float, int]:
+    """Slopes, mean(psi²) and mean(psi') of a loss of two straight lines.
+
+    psi jumps at 0 by the sum of their slopes, so that mean(psi') is the jump times the density of the
+    errors at 0 (Koenker and Bassett (1978), Econometrica 46). That is the density of the nearest
+    errors, as many as the bandwidth of Hall and Sheather (1988), Journal of the Royal Statistical
+    Society B 50, has. Residuals that the fit makes 0, one per parameter, are left out.
+
+    Args:
+        residual: shape (rows,).
+        slope: psi of each, shape (rows,).
+        weights: of the rows, shape (rows,).
+        sides: the slopes of the lines below and above 0.
+        parameters: how many were fitted.
+
+    Returns:
+        The slopes, 0 where the residual is; mean(psi²); mean(psi'); and how many rows that density
+        is known from.
+    """
+    sizes = np.abs(residual)
+    order = np.argsort(sizes)
+    typical = float(np.median(sizes[weights > 0]))
+    is_exact = np.zeros(len(residual), dtype=bool)
+    is_exact[order[:parameters]] = sizes[order[:parameters]] <= EXACT_SHARE * typical
+    slope = np.where(is_exact, 0.0, slope)
+    used = order[~is_exact[order] & (weights[order] > 0)]
+    if not len(used) or typical == 0:  # an exact fit
+        return slope, 1e-300, 1.0, len(residual)
+    total = float(np.sum(weights[used]))
+    below, above = sides
+    share = below / (below + above)
+    at = float(normal_quantile(share))
+    peak = math.exp(-(at**2)) / (2 * math.pi)
+    width = (1.5 * peak / (2 * at**2 + 1)) ** (1 / 3) * (HALL_SHEATHER_QUANTILE**2 / total) ** (
+        1 / 3
+    )
+    # no more than lie on the side of fewer rows, twice
+    count = max(min(2 * width, 2 * min(share, 1 - share)) * total, parameters + 1.0)
+    summed = np.cumsum(weights[used])
+    last = min(int(np.searchsorted(summed, count)), len(used) - 1)
+    # half of the last row lies beyond the window
+    inside = float(summed[last] - weights[used[last]] / 2)
+    density = inside / total / (2 * float(sizes[used[last]]))
+    # below·above is mean(psi²) at the right quantile; that of few rows is too small
+    return slope, below * above, (below + above) * density, int(inside)
 
 
 def rows_by_run(runs: NDArray[np.int64]) -> list[NDArray[np.int64]]:

@@ -20,9 +20,16 @@ from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Agreement
 from lawdsl.fitting.solvers.descent import POLISH_RTOL, SOLVERS, descend, polish
+from lawdsl.fitting.solvers.kinked_losses import first_smoothing, follow
 from lawdsl.fitting.solvers.newton import ENDS, newton_batch
 from lawdsl.fitting.solvers.projected_problem import project
-from lawdsl.fitting.solvers.solver import Solution, Solver, SolverOptions
+from lawdsl.fitting.solvers.solver import (
+    MINIMUM,
+    OUT_OF_STEPS,
+    Solution,
+    Solver,
+    SolverOptions,
+)
 from lawdsl.fitting.solvers.starts import (
     chosen_starts,
     declared_starts,
@@ -45,6 +52,10 @@ EXTRA_EVALUATIONS = 600
 PREDICTION_RTOL = 1e-12
 # starts for the fit of the logarithm of the law
 LOG_LAW_STARTS = 6
+# minima of a smooth loss from which that of a loss with a kink is sought
+FOLLOWED_MINIMA = 3
+# free numbers that differ by less are of one minimum
+SAME_POINT_ATOL = 1e-4
 # relative to the best objective: objectives that differ by less belong to the same minimum
 SAME_MINIMUM_RTOL = 1e-6
 WITHOUT_GRADIENT = SolverOptions(gradient=False)
@@ -111,6 +122,9 @@ def optimum(
     Raises:
         LawdslError: the law has no value on the data at any start.
     """
+    if problem.objective.row.kinked:
+        smooth = optimum(law, first_smoothing(problem), starts, seed, progress, solvers, near)
+        return _with_kinks(problem, smooth)
     # a minimum without the bounds between parameters that satisfies them is the minimum
     without_coupled = without_coupled_limits(problem.transforms)
     if without_coupled is not None:
@@ -161,6 +175,22 @@ def _optimum(
     theta = to_parameters(problem.transforms, best.point[None])[0]
     parts = (agreement, best.converged, best.reason, sample, tuple(reached), outside)
     return Optimum(theta, best.point, float(problem.losses_at(theta[None])[0]), *parts)
+
+
+def _with_kinks(problem: Problem, smooth: Optimum) -> Optimum:
+    """The minimum of a loss with a kink, from the best minima of a smooth one.
+
+    Their order by the smooth loss need not be that by the loss itself, so several are followed.
+    """
+    points = [smooth.free]
+    for solution in sorted(smooth.reached, key=lambda d: d.loss):
+        apart = all(np.max(np.abs(solution.point - p)) > SAME_POINT_ATOL for p in points)
+        if len(points) < FOLLOWED_MINIMA and np.isfinite(solution.loss) and apart:
+            points.append(solution.point)
+    free, loss, converged = min((follow(problem, p) for p in points), key=lambda found: found[1])
+    theta = to_parameters(problem.transforms, free[None])[0]
+    reason = MINIMUM if converged else OUT_OF_STEPS
+    return replace(smooth, theta=theta, free=free, loss=loss, converged=converged, reason=reason)
 
 
 def _from_one(problem: Problem, start: Array, solvers: tuple[Solver, Solver]) -> list[Solution]:
