@@ -94,7 +94,8 @@ class FitOptions:
     )
     objective: str | None = _option(
         None,
-        f"{', '.join(OBJECTIVES[:-1])} or {OBJECTIVES[-1]} in place of the law's own.",
+        "a loss and the scale of its residuals, in place of the law's own: huber(log), squared(raw), "
+        "absolute(log), quantile(log) and so on.",
         "In place of the law's own.",
         choices=(*OBJECTIVES, *SHORT),
     )
@@ -106,7 +107,7 @@ class FitOptions:
     )
     quantile: float | None = _option(
         None,
-        "the share of the measurements below the fit, of the loss `quantile`, in place of the law's own.",
+        "the share of the measurements below the fit, of the loss quantile, in place of the law's own.",
         "Share of the measurements below the fit, of the loss quantile.",
         kind=float,
     )
@@ -126,8 +127,9 @@ class FitOptions:
     )
     run: tuple[str, ...] = _option(
         (),
-        "the column whose values tell which training run a row comes from, or several; by default "
-        '`run`, `run_id` or `run_name` where its runs have several rows; "none" for independent rows.',
+        "the column whose values tell which training run a row comes from, or several. By default "
+        "`run`, `run_id` or `run_name`, where the law does not use it and its runs have several rows; "
+        '"none" for rows that are independent.',
         "Which training run a row comes from, several together; by default run, run_id or run_name."
         " none: rows are independent.",
         metavar="COLUMN",
