@@ -8,7 +8,8 @@ What is held out and how it is scored is the protocol `largest` of `lawdsl compa
 runs (of sizes or budgets, the largest) is predicted from those that cost at most 1/R of the cheapest one held
 out, for R = 1, 3 and 10. For predictions without the error of the law, and with it, the script prints the share
 of the held-out rows within their 95 % interval, the median width of the interval, the median error, and the mean
-interval score, in per cent of the loss. COST is a column, or a product of columns: `6*N*D`.
+interval score, in per cent of the loss. Then it counts the held-out rows inside the 2 % horizon, at which the
+interval of the curve is ± 2 % or less, and those of them whose prediction is within 2 %. COST is a column, or a product of columns: `6*N*D`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHARED = ROOT.parent / "shared" / "data"
 
+TOLERANCE = 0.02  # of the horizon whose rows are counted
+HEADERS = ("law taken as right", "with its error", "inside the 2 % horizon, within 2 %")
+
 out = Console(highlight=False, width=200)
 
 
@@ -74,17 +78,37 @@ class Replay:
         return largest_runs(self.cost if self.size is None else self.size, numbers, self.cost)
 
 
-def replay(table: Replay, ratio: float) -> tuple[IntervalScores, IntervalScores, int, int] | None:
+@dataclass(frozen=True)
+class Replayed:
+    """What was predicted of the largest runs of a table.
+
+    Attributes:
+        plain: the scores, the law taken as right.
+        with_error: the scores with the error of the law.
+        fitted: the number of rows that were fitted.
+        held_out: the number of rows that were predicted.
+        inside_horizon: those of them inside the 2 % horizon.
+        within: those of these whose prediction is within 2 %.
+    """
+
+    plain: IntervalScores
+    with_error: IntervalScores
+    fitted: int
+    held_out: int
+    inside_horizon: int
+    within: int
+
+
+def replay(table: Replay, ratio: float) -> Replayed | None:
     """Fit the smaller runs, and score what is predicted of the largest.
 
     Returns:
-        The scores without and with the error of the law, and how many rows were fitted and held out;
-        None where the rows left do not determine a fit.
+        The scores; None where the rows left do not determine a fit.
     """
     split = table.largest
     held_out, fitted = split.held_out, split.fitted(ratio)
     rows: dict[str, Any] = {name: values[fitted] for name, values in table.columns.items()}
-    options: dict[str, Any] = {"claims": False, "settings": table.settings}
+    options: dict[str, Any] = {"claims": False, "rolled_check": False, "settings": table.settings}
     if table.runs is not None:
         rows["run"], options["run"] = table.runs[fitted], "run"
     try:
@@ -99,7 +123,12 @@ def replay(table: Replay, ratio: float) -> tuple[IntervalScores, IntervalScores,
         scored(*further_run_interval(fit, rows, rows["L"], points, discrepancy), measured).summary()
         for discrepancy in (0.0, None)
     )
-    return without, with_error, int(np.sum(fitted)), int(np.sum(held_out))
+    band = fit.predict_with_errors(points)
+    with np.errstate(all="ignore"):
+        inside = np.log(band.high / band.low) / 2 <= np.log1p(TOLERANCE)
+    within = inside & (np.abs(band.values / measured - 1) <= TOLERANCE)
+    counts = (int(np.sum(rows)) for rows in (fitted, held_out, inside, within))
+    return Replayed(without, with_error, *counts)
 
 
 def main() -> None:
@@ -123,20 +152,32 @@ def main() -> None:
 def show_replays(tables: list[Replay]) -> None:
     """Print the scores of tables for all ratios."""
     for ratio in RATIOS:
-        rows, scores = [], []
+        rows: list[tuple[Any, ...]] = []
+        done = []
         for table in tables:
-            found = replay(table, ratio)
-            if found is None:
+            replayed = replay(table, ratio)
+            if replayed is None:
                 continue
-            plain, with_error, fitted, held_out = found
-            rows.append((table.name, fitted, held_out, _text(plain), _text(with_error)))
-            scores.append((plain, with_error))
-        finite = [pair for pair in scores if np.isfinite([x.score for x in pair]).all()]
-        rows.append(("all with finite intervals", "", "", *map(_mean, zip(*finite, strict=True))))
+            done.append(replayed)
+            texts = _text(replayed.plain), _text(replayed.with_error), _horizon_text([replayed])
+            rows.append((table.name, replayed.fitted, replayed.held_out, *texts))
+        rows.append(("all with finite intervals", "", "", *_means(done), _horizon_text(done)))
         out.print(f"\nR = {ratio:g}: % inside / width / error / interval score")
-        show_rows(
-            ("table", "fitted", "held out", "law taken as right", "with its error"), rows, out
-        )
+        show_rows(("table", "fitted", "held out", *HEADERS), rows, out)
+
+
+def _means(done: list[Replayed]) -> tuple[str, str]:
+    """The means of both scores over tables whose intervals are finite."""
+    pairs = [(replayed.plain, replayed.with_error) for replayed in done]
+    finite = [pair for pair in pairs if np.isfinite([x.score for x in pair]).all()]
+    plain, with_error = map(_mean, zip(*finite, strict=True))
+    return plain, with_error
+
+
+def _horizon_text(done: list[Replayed]) -> str:
+    """How many rows inside the 2 % horizon are predicted within 2 %."""
+    inside, within = (sum(getattr(x, name) for x in done) for name in ("inside_horizon", "within"))
+    return f"{within} of {inside} ({100 * within / inside:.0f} %)" if inside else "none"
 
 
 def _mean(scores: tuple[IntervalScores, ...]) -> str:
@@ -220,11 +261,11 @@ def show_worlds(count: int) -> None:
     for ratio in (1.0, 10.0):
         rows = []
         for name, loss in WORLDS.items():
-            found = [replay(world(name, loss, seed), ratio) for seed in range(count)]
-            pairs = [(pair[0], pair[1]) for pair in found if pair is not None]
-            rows.append((name, len(pairs), *map(_mean, zip(*pairs, strict=True))))
+            replays = [replay(world(name, loss, seed), ratio) for seed in range(count)]
+            done = [replayed for replayed in replays if replayed is not None]
+            rows.append((name, len(done), *_means(done), _horizon_text(done)))
         out.print(f"\nR = {ratio:g}: % inside / width / error / interval score")
-        show_rows(("world", "tables", "law taken as right", "with its error"), rows, out)
+        show_rows(("world", "tables", *HEADERS), rows, out)
 
 
 def world(
