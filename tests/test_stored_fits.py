@@ -142,6 +142,7 @@ def test_in_two_variables_an_edited_offset_is_seen():
     content = _one(lawdsl.fit(TWO, {"N": N, "D": D, "L": L})).to_json()
     content["parameters"]["E"]["value"] = 16.9
     content["intervals"]["ends"]["E"] = [16.0, 18.0]
+    content["intervals"]["ends_with_law_error"]["E"] = [15.0, 19.0]
 
     with pytest.raises(lawdsl.LawdslError, match="its parameters give L"):
         lawdsl.Fit.of_json(content).predict({"N": [1e9], "D": [1e10]})

@@ -252,7 +252,9 @@ class Discrepancy:
 
 
 def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:
-    """The noise of rows and of runs that maximise the marginal likelihood, the amplitude given.
+    """The noise of rows and of runs at a maximum of the marginal likelihood, the amplitude given.
+
+    With runs there may be several maxima; a bounded search for the ratio of the two ends in one.
 
     Where runs have several rows, what these have in common is at least half as large as the noise of
     a row: with less, the discrepancy would explain it.
