@@ -53,6 +53,7 @@ def test_joint_errors_have_the_means_and_variances_of_single_ones(cpt: Fit):
         alone = model.at(at, surface.theta)
         mean, covariance = model.jointly(at, surface.theta)
 
+        assert np.allclose(model.moments(at, surface.theta), (alone.mean, alone.curve**2))
         assert mean == pytest.approx(alone.mean)
         assert np.sqrt(np.diag(covariance)) == pytest.approx(alone.curve)
         assert np.linalg.eigvalsh(covariance)[0] > -1e-12
@@ -153,6 +154,39 @@ def test_the_best_choice_is_found_between_points():
     assert best.point[:2] == pytest.approx([0.333, 0.777])
     assert best.goal[:2] == pytest.approx([0.0, -0.777], abs=1e-12)
     assert np.isnan(best.point[2]) and best.goal[2] == np.inf
+
+
+ODD = [
+    # a bound that no choice far from the rows may pretend to reach
+    ("choose D > 0  unit token\nminimize D\nsubject to loss(N = 1e9, D) <= 1", "infeasible"),
+    ("choose x\nminimize (x - 2)^2\nsubject to loss(N = 10^(9 + x), D = 1e11) <= 2.3", "answered"),
+    (
+        "choose N > 0  unit param\nchoose D > 0  unit token\nminimize D\n"
+        "subject to 6*N*D = 1e22\nsubject to loss(N, D) <= 2.4",
+        "answered",
+    ),
+    ("choose N in [1e8, 1e9]  unit param\nmaximize N\nsubject to N <= 4e8", None),
+]
+
+
+@pytest.mark.parametrize(("lines", "status"), ODD)
+def test_odd_questions_have_safe_answers_within_their_constraints(
+    chinchilla: Fit, tmp_path: Path, lines: str, status: str | None
+):
+    path = tmp_path / "odd.law"
+    text = f"question odd\nuses loss : chinchilla\n{lines}\n"
+    path.write_text(text, encoding="utf-8")
+    if status is None:  # nothing but numbers bounds it
+        path.write_text(text + "subject to loss(N, D = 1e11) <= 10\n", encoding="utf-8")
+    answer = lawdsl.Asked(path, loss=chinchilla).answer(safe=0.9, discrepancy=0.02)
+    assert answer.safe is not None
+
+    assert answer.status == (status or "answered")
+    assert answer.safe.ok == answer.ok
+    if status is None:
+        assert answer.safe["N"] == pytest.approx(4e8, rel=1e-9) and answer.safe["N"] <= 4e8
+    if not answer.safe.ok:
+        assert answer.safe.probability < 1e-3
 
 
 def test_a_question_with_several_unknowns_says_that_it_takes_its_laws_as_right(

@@ -111,6 +111,17 @@ class LawErrorModel:
         law = np.sqrt(np.maximum(variance - by_noise, 0.0))
         return LawError(mean, np.sqrt(np.minimum(by_noise, variance)), law, self.discrepancy.levels)
 
+    def moments(self, problem: Problem, theta: Array) -> tuple[Array, Array]:
+        """Mean and variance of the error of the law at points, both of shape (points,).
+
+        Args:
+            problem: the law at the points, with residuals of logarithms.
+            theta: the parameters of the fit, shape (parameters,).
+        """
+        _, jacobian = log_residuals(problem, theta)
+        z = coordinates(self.axes, self.names, problem.columns)
+        return self.discrepancy.at(z, jacobian)
+
     def jointly(self, problem: Problem, theta: Array) -> tuple[Array, Array]:
         """The joint distribution of the error of the law at points.
 

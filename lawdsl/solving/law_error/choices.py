@@ -22,8 +22,8 @@ from lawdsl.solving.law_error.law_values import LawValues, NoLawError, PointValu
 
 Array = NDArray[np.float64]
 
-# a constraint without a fitted law is kept within rounding
-FEASIBILITY_ATOL = 1e-9
+# a constraint without a fitted law is kept within rounding, relative to the sum of its terms
+FEASIBILITY_RTOL = 1e-12
 WIDE_DECADES = 12.0  # of an unknown without an end, on both sides of its center
 MAX_REACH = 3.0  # decades beyond the fitted rows
 SPACING = 0.01  # decades between two choices
@@ -99,9 +99,13 @@ class Choices:
 
     @cached_property
     def _outputs(self) -> tuple[Slopes, tuple[sp.Symbol, ...]]:
-        """Goal, uncertain margins, certain margins by the laws' values, unknowns and values."""
+        """Goal, uncertain margins, certain ones and the sizes of their terms, as functions of the
+        laws' values, the unknowns and all other values."""
         outputs = [self.formulated.goal]
         outputs += [c.margin for c in (*self.uncertain, *self._certain)]
+        outputs += [
+            sp.Add(*(sp.Abs(term) for term in sp.Add.make_args(c.margin))) for c in self._certain
+        ]
         calls = [call.symbol for call in self.laws.calls]
         others = sorted(set().union(*(e.free_symbols for e in outputs)) - set(calls), key=str)
         return Slopes(compile_tape(outputs, [*calls, *others])), tuple(others)
@@ -152,9 +156,12 @@ class Choices:
         count = len(self.uncertain)
         margins = np.where(np.isnan(outputs[1 : count + 1]), -np.inf, outputs[1 : count + 1])
         allowed = self._domains(inputs, shape)
-        for constraint, margin in zip(self._certain, outputs[count + 1 :], strict=True):
+        certain = len(self._certain)
+        of_certain, sizes = outputs[count + 1 :][:certain], outputs[count + 1 + certain :]
+        for constraint, margin, size in zip(self._certain, of_certain, sizes, strict=True):
             with np.errstate(invalid="ignore"):
-                allowed &= margin > 0 if constraint.strict else margin >= -FEASIBILITY_ATOL
+                least = 0.0 if constraint.strict else -FEASIBILITY_RTOL * size
+                allowed &= margin > 0 if constraint.strict else margin >= least
         return Outcome(outputs[0], margins, allowed)
 
     def slopes_of_margins(self, points: Array, at: PointValues, true: Array) -> Array:
@@ -237,21 +244,19 @@ class Choices:
             points = np.append(points, center)
         return np.unique(points[np.isfinite(points)])
 
-    def within_reach(self, points: Array, center: float) -> NDArray[np.bool_]:
+    def within_reach(self, points: Array, center: float | None) -> NDArray[np.bool_]:
         """Which choices are not so far from the fitted rows that the error of a law means nothing:
         no positive variable of a law leaves their range by more than MAX_REACH decades, or one
         decade more than the answer does; shape (points,).
 
         Args:
             points: values of the unknown, shape (points,).
-            center: the answer.
+            center: the answer; None where there is none.
         """
         reached = np.ones(len(points), dtype=np.bool_)
+        at_answer = np.array([np.nan if center is None else center])
         each = zip(
-            self.laws.calls,
-            self.law_points(points),
-            self.law_points(np.array([center])),
-            strict=True,
+            self.laws.calls, self.law_points(points), self.law_points(at_answer), strict=True
         )
         for call, columns, at_center in each:
             assert call.source.fit is not None
@@ -260,9 +265,11 @@ class Choices:
                 call.source.law.variables, columns, at_center[:, 0], strict=True
             ):
                 low, high = ranges.get(quantity.name, (0.0, 0.0))
-                if quantity.is_share or low <= 0 or not answer > 0:
+                if quantity.is_share or low <= 0:
                     continue
-                beyond = max(np.log10(low / answer), np.log10(answer / high), 0.0)
+                beyond = 0.0
+                if answer > 0:
+                    beyond = max(np.log10(low / answer), np.log10(answer / high), 0.0)
                 factor = 10.0 ** max(MAX_REACH, beyond + 1)
                 reached &= (values >= low / factor) & (values <= high * factor)
         return reached

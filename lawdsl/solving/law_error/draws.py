@@ -26,6 +26,7 @@ FIRST_POINTS = 121  # of the grid that covers the domain
 FINER_POINTS = 101  # of that where the best choices are
 FINER_QUANTILES = (0.02, 0.98)  # between which they are
 FINER_MARGIN = 0.5  # of that range, on both sides
+REGRET_RTOL = 1e-6  # of the goal: a smaller regret is that of the draws' resolution
 NEAR = 0.2  # of the distance of neighbours
 # of all draws: of fewer in which the answer keeps the constraints there is no regret
 MIN_KEPT = 0.05
@@ -80,6 +81,8 @@ def under_law_error(choices: Choices, answer: Answer, seed: int) -> UnderLawErro
         goal = _quantiles(sign * best.goal[answered], answer.level)
         goal = goal if goal[1] > goal[0] else None
     regret = outcome.goal[kept, at] - best.goal[kept]
+    # errors at neighbouring points are alike to a part of their size only
+    regret[regret < REGRET_RTOL * np.abs(outcome.goal[kept, at])] = 0.0
     known = np.mean(kept) >= MIN_KEPT
     return UnderLawError(
         discrepancy=choices.laws.amplitude,
@@ -163,15 +166,13 @@ def _joined(coarse: Array, fine: Array, point: float) -> Array:
 
 
 def _apart(grid: Array, point: float) -> Array:
-    """The points of a grid with both ends, and one more; others that are much nearer to their
-    neighbours than these to theirs, or to that one, are left out: errors of rounding would count."""
-    kept = [grid[0]]
-    for k in range(1, len(grid) - 1):
-        wide = max(grid[k + 1] - kept[-1], grid[k] - grid[k - 1])
-        if grid[k] - kept[-1] > NEAR * wide and abs(grid[k] - point) > NEAR * wide:
-            kept.append(grid[k])
-    ends = [x for x in (kept[0], grid[-1]) if abs(x - point) > 1e-9 * max(abs(x), abs(point))]
-    return np.unique([*kept[1:], *ends, point])
+    """The points of a grid with both ends, and one more; others that are much nearer to that one
+    than to their neighbours are left out: between them slopes would be those of rounding."""
+    gaps = np.diff(grid)
+    wide = np.maximum(np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:]))
+    kept = np.abs(grid - point) > NEAR * wide
+    kept[[0, -1]] = np.abs(grid[[0, -1]] - point) > 1e-9 * max(abs(grid[0]), abs(grid[-1]))
+    return np.unique(np.append(grid[kept], point))
 
 
 def _finer(best: Array, point: float, coarse: Array) -> Array:

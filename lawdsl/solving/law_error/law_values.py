@@ -107,8 +107,7 @@ class FitCalls:
         """
         problem, values, slopes = self._fitted(columns)
         if self.model is not None:
-            error = self.model.at(problem, self.theta)
-            mean, variance = error.mean, error.curve**2
+            mean, variance = self.model.moments(problem, self.theta)
         else:
             assert self.fit.spread is not None
             mean = np.zeros(len(values))

@@ -111,6 +111,8 @@ def safe_answer(choices: Choices, answer: Answer, level: float) -> SafeAnswer:
     given = {u.name: u.value for u in answer.unknowns}
     point = given.get(name)
     grid = choices.grid(point)
+    within = choices.within_reach(grid, point)
+    grid = grid[within] if np.sum(within) >= 3 else grid
     found = safety(choices, grid)
     count = len(grid)
     points, goals, probabilities = grid, found.goal, _admissible(found)
