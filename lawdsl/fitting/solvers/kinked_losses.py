@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import csc_array, hstack, identity
 
 from lawdsl.fitting.losses import smoothed
 from lawdsl.fitting.problem import Problem
@@ -117,17 +116,18 @@ def _best_step(
     # steps in units that each change the residuals by their own size, which are the unit of rows
     scaled = slopes[:, moving] / lengths[moving]
     rows, count = scaled.shape
-    eye = identity(rows, format="csc")
-    # residual + scaled·d = above - below, both nonnegative
+    # the dual program has one equation a parameter: max rᵀy - box·|scaledᵀy|₁, y between the slopes;
+    # the step is the vector of its multipliers
+    eye = np.eye(count)
     found = linprog(
-        np.concatenate([np.zeros(count), above * weights, below * weights]),
-        A_eq=hstack([csc_array(scaled), -eye, eye], format="csc"),
-        b_eq=-residual / size,
-        bounds=[(-box, box)] * count + [(0, None)] * (2 * rows),
+        np.concatenate([-residual / size, np.full(2 * count, box)]),
+        A_eq=np.hstack([scaled.T, eye, -eye]),
+        b_eq=np.zeros(count),
+        bounds=[*zip(-below * weights, above * weights, strict=True), *[(0, None)] * (2 * count)],
         method="highs",
     )
     if found.x is None:
         return None, float("inf")
     step = np.zeros(slopes.shape[1])
-    step[moving] = found.x[:count] * size / lengths[moving]
-    return step, float(found.fun) * size
+    step[moving] = found.eqlin.marginals * size / lengths[moving]
+    return step, -float(found.fun) * size
