@@ -76,7 +76,9 @@ def fit(
     What the law claims is decided for the fitted values too, on the whole domain. Exits with 1
     where the fit is not trusted; it is written all the same.
     """
+    from lawdsl.comparing.rival_laws import with_rival_laws
     from lawdsl.fitting.fit import fit_with
+    from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
     from lawdsl.law.law import load
     from lawdsl.proof.identifiability import findings, freedom
@@ -100,6 +102,8 @@ def fit(
         starts = numbers(start, "--start") if start else _count(options["starts"])
         record = FitOptions(**{**options, "starts": starts}, progress=report)
         fitted_law = fit_with(read, data, record)
+        if isinstance(fitted_law, Fit):
+            fitted_law = with_rival_laws(fitted_law, read, data, record)
     if output:
         fitted_law.save(output)
 

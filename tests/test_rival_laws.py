@@ -1,0 +1,76 @@
+"""Shipped laws that leave no pattern where the residuals of a fit have one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run
+
+import lawdsl
+from lawdsl.comparing.rival_laws import rival_laws, with_rival_laws
+from lawdsl.fitting.options import FitOptions
+from lawdsl.fitting.result import Fit
+from lawdsl.language.law_changes import LawChanges
+
+
+def table(kind: str) -> dict[str, np.ndarray]:
+    """Runs of Kaplan's law, or of one that no shipped law describes."""
+    N, D = (x.ravel() for x in np.meshgrid(np.geomspace(1e7, 3e9, 6), np.geomspace(1e9, 3e11, 6)))
+    L = ((6e13 / N) ** 0.74 + 2e13 / D) ** 0.1
+    if kind == "neither":
+        L = L * np.where(D > 2e10, 0.97, 1.0)
+    return {"N": N, "D": D, "L": L * np.exp(1e-4 * np.random.default_rng(0).normal(size=36))}
+
+
+def help_of_the_pattern(kind: str) -> str:
+    law, rows = lawdsl.load("chinchilla"), table(kind)
+    fit = lawdsl.fit(law, rows, claims=False)
+    assert isinstance(fit, Fit)
+    named = with_rival_laws(fit, law, rows, FitOptions())
+    assert named.verdict == fit.verdict
+    helps = {d.help for d in named.diagnostics if d.code == "F0116"}
+    assert len(helps) == 1
+    return helps.pop() or ""
+
+
+def test_rivals_have_the_variables_and_the_output_of_the_law():
+    assert [law.name for law in rival_laws(lawdsl.load("chinchilla"))] == ["kaplan"]
+    names = {law.name for law in rival_laws(lawdsl.load("dcpt.l3"))}
+    assert names == {"dcpt.l1", "dcpt.l2", "dcpt.l4", "dcpt.l5"}
+
+
+def test_rivals_have_the_settings_of_the_law():
+    rivals = rival_laws(LawChanges.of(settings={"D_min": 0.5}).apply(lawdsl.load("dcpt.l3")))
+    values = {q.value for law in rivals for q in law.settings if q.name == "D_min"}
+    assert values == {0.5}
+
+
+def test_the_law_that_leaves_no_pattern_is_named():
+    help = help_of_the_pattern("kaplan")
+    assert "fitted to these rows, kaplan leaves no pattern" in help
+    assert "lawdsl compare chinchilla kaplan DATA" in help
+
+
+def test_no_law_is_named_where_all_leave_a_pattern():
+    help = help_of_the_pattern("neither")
+    assert "kaplan leaves a pattern, too" in help and "no pattern" not in help
+
+
+def test_the_command_names_it(tmp_path: Path):
+    rows = zip(*table("kaplan").values(), strict=True)
+    text = "N,D,L\n" + "".join(f"{n:.6g},{d:.6g},{loss:.6f}\n" for n, d, loss in rows)
+    (tmp_path / "runs.csv").write_text(text)
+    done = run("fit", "chinchilla", "runs.csv", cwd=tmp_path)
+    assert "kaplan leaves no pattern" in done.stderr
+
+
+@pytest.mark.parametrize("rows", [0, 5])
+def test_a_fit_without_a_pattern_stays_as_it_is(rows: int):
+    N, D = (x.ravel() for x in np.meshgrid(np.geomspace(1e7, 3e9, 6), np.geomspace(1e9, 3e11, 6)))
+    L = 1.8 + 480 / N**0.35 + 2000 / D**0.37
+    L = L * np.exp(0.003 * np.random.default_rng(rows).normal(size=36))
+    law = lawdsl.load("chinchilla")
+    fit = lawdsl.fit(law, {"N": N, "D": D, "L": L}, claims=False)
+    assert with_rival_laws(fit, law, {"N": N, "D": D, "L": L}, FitOptions()) is fit
