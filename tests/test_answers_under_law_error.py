@@ -15,6 +15,8 @@ from test_safe_answers import LEAST, limit, share  # noqa: F401
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.fitting.extrapolation.result import Extrapolation
+from lawdsl.fitting.extrapolation.rolled_check import RolledCut
 from lawdsl.fitting.result import Fit
 from lawdsl.solving.law_error.choices import Outcome
 from lawdsl.solving.law_error.draws import DRAWS, best_choices
@@ -57,6 +59,35 @@ def test_joint_errors_have_the_means_and_variances_of_single_ones(cpt: Fit):
         assert mean == pytest.approx(alone.mean)
         assert np.sqrt(np.diag(covariance)) == pytest.approx(alone.curve)
         assert np.linalg.eigvalsh(covariance)[0] > -1e-12
+
+
+def test_a_widened_error_has_an_equal_mean_and_a_larger_law(cpt: Fit):
+    law = cpt.law_of_spread()
+    surface = cpt.fitted_surface(law, np.array(list(cpt.values.values())))
+    at = surface.at(np.array([[1.0, 8.0, 40.0], [3.0, 10.0, 90.0], [0.2, 0.5, 0.9]]))
+    model = surface.law_error(0.02)
+    wide = model.widened(2.0)
+    one, two = model.at(at, surface.theta), wide.at(at, surface.theta)
+    assert np.array_equal(one.mean, two.mean) and np.array_equal(one.parameters, two.parameters)
+    assert two.law == pytest.approx(2 * one.law, rel=1e-6)
+    mean, covariance = wide.jointly(at, surface.theta)
+    assert mean == pytest.approx(one.mean)
+    assert np.sqrt(np.diag(covariance)) == pytest.approx(two.curve, rel=1e-6)
+
+
+def test_answers_take_an_error_that_the_rolled_check_widens(cpt: Fit):
+    cuts = tuple(RolledCut(1.0, 20, 10, 3.0) for _ in range(4))
+    missed = replace(cpt, extrapolation=Extrapolation(None, cuts))
+    asked = lawdsl.Asked("dcpt.tradeoff", general=missed, domain=missed)
+    default, learned = (asked.answer(TRADEOFF, discrepancy=wrong) for wrong in (0.02, "learned"))
+    assert default.law_error is not None and learned.law_error is not None
+    assert learned.unknowns == default.unknowns
+    widths = [
+        high - low
+        for ends in (default.law_error.unknowns, learned.law_error.unknowns)
+        for low, high in ends.values()
+    ]
+    assert widths[1] > 1.2 * widths[0]
 
 
 def test_with_laws_that_are_right_the_answer_is_that_without(cpt: Fit):
@@ -223,7 +254,12 @@ def test_numbers_in_place_of_a_fit_have_no_further_warning():
     assert [d.code for d in answer.diagnostics] == ["F0504"]
 
 
-@pytest.mark.parametrize("discrepancy", [2.0, -0.1, "learned", True])
+def test_intervals_of_parameters_are_not_learned(chinchilla: Fit):
+    with pytest.raises(LawdslError, match="F0133"):
+        chinchilla.intervals_with_law_error("learned")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("discrepancy", [2.0, -0.1, "much", True])
 def test_a_discrepancy_that_is_not_a_number_from_0_to_1_is_refused(
     chinchilla: Fit, discrepancy: Any
 ):

@@ -18,7 +18,6 @@ from lawdsl.cli.options import (
     fit_options,
     numbers,
     print_message,
-    priors,
     quiet,
     time_limit,
 )
@@ -28,6 +27,16 @@ from lawdsl.fitting.options import FitOptions
 
 if TYPE_CHECKING:
     from lawdsl.language.law_changes import LawChanges
+
+
+priors = click.option(
+    "--prior",
+    "priors",
+    multiple=True,
+    metavar="PRIOR",
+    help="A Gaussian, one standard deviation: 'log(alpha) = log(0.35) +- 0.35'; none: without those "
+    "of the law; published: those of shipped laws.",
+)
 
 
 @click.command("fit")

@@ -193,16 +193,6 @@ _tie = click.option(
 )
 
 
-priors = click.option(
-    "--prior",
-    "priors",
-    multiple=True,
-    metavar="PRIOR",
-    help="A Gaussian, one standard deviation: 'log(alpha) = log(0.35) +- 0.35'; none: without those "
-    "of the law; published: those of shipped laws.",
-)
-
-
 def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
     """Parse NAME=VALUE arguments as numbers.
 

@@ -6,11 +6,11 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lawdsl.cli.law_error import percentage_option
+from lawdsl.cli.law_error import percentage_option, wrong_or_learned
 from lawdsl.cli.options import (
     as_json,
     bindings,
@@ -46,10 +46,7 @@ MAX_COMBINATIONS = 10_000  # combinations of values
     "--safe",
     "Also the best choice whose constraints hold with this probability, 95%, were the laws wrong.",
 )
-@percentage_option(
-    "--wrong",
-    "Error of the laws per decade beyond the fitted rows, 2% by default; 0 for laws that are right.",
-)
+@wrong_or_learned
 @table_option(
     "-o",
     "--output",
@@ -66,7 +63,7 @@ def solve(
     level: float,
     seed: int,
     safe: float | None,
-    wrong: float | None,
+    wrong: float | Literal["learned"] | None,
     output: str | None,
     curve: str | None,
     time_limit: float,

@@ -167,9 +167,10 @@ class Fit(FitRecord):
         if amplitude:
             surface = self.fitted_surface(law, theta)
             with np.errstate(all="ignore"):  # an extrapolated law may have no value
-                error = surface.law_error(amplitude).at(surface.at(problem.columns), theta)
-            if discrepancy == LEARNED and self.extrapolation is not None:
-                error = error.widened(self.extrapolation.widening)
+                model = surface.law_error(amplitude)
+                if discrepancy == LEARNED:
+                    model = model.widened(self.widening)
+                error = model.at(surface.at(problem.columns), theta)
             band = band_with_discrepancy(band, error, self.spread.quantile(level))
         undetermined = undetermined_prediction_warning(law.output, band.high)
         half_widths = None
@@ -337,6 +338,11 @@ class Fit(FitRecord):
             advice = range_advice(self.horizon, widest)
             warnings += range_warnings(q.name, values, fitted, unit=unit, advice=advice)
         return warnings
+
+    @property
+    def widening(self) -> float:
+        """What a learned error of the law is multiplied by; 1 without a rolled check."""
+        return 1.0 if self.extrapolation is None else self.extrapolation.widening
 
     @property
     def has_law_error(self) -> bool:

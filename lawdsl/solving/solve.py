@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import sympy as sp
 
@@ -15,7 +15,7 @@ from lawdsl.compiling.interval_evaluation import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
-from lawdsl.fitting.options import check_level, check_numeric_amplitude, check_seed
+from lawdsl.fitting.options import check_amplitude, check_level, check_seed
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits, load_fit
 from lawdsl.language import library
@@ -79,7 +79,7 @@ class Asked:
         seed: int = 0,
         proofs: bool = True,
         compare: Sequence[Mapping[str, float]] = (),
-        discrepancy: float | None = None,
+        discrepancy: float | Literal["learned"] | None = None,
         safe: float | None = None,
         **named: Any,
     ) -> Answer:
@@ -92,8 +92,8 @@ class Asked:
             proofs: whether to search for bounds of laws that keep an answer at an end, and prove
                 that they do, which may take a second.
             compare: further choices of the unknowns that are compared with the answer.
-            discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws that are right.
-                By default 0.02 where the answer leaves the fitted rows, and for safe answers.
+            discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws that are right;
+                "learned" for 0.02, widened by the rolled check of each fit. By default 0.02 where the answer leaves the fitted rows, and for safe answers.
             safe: a probability, 0.95 for 95 %, with which the constraints that involve fitted laws
                 hold at a further answer, `Answer.safe`, under noise and the error of the laws.
             named: more values, N=1.8.
@@ -109,7 +109,7 @@ class Asked:
         check_level(level)
         check_seed(seed)
         if discrepancy is not None:
-            check_numeric_amplitude(discrepancy)
+            check_amplitude(discrepancy)
         if safe is not None:
             check_safe(safe)
         inputs = {**(values or {}), **named}
@@ -139,8 +139,8 @@ class Asked:
         problem = solver.problem if isinstance(solver, UnivariateSolver) else None
         answer = self._law_errors.under_law_error(answer, problem, values_of_all, seed, discrepancy)
         if safe is not None:
-            amplitude = DEFAULT_AMPLITUDE if discrepancy is None else float(discrepancy)
-            at = self._law_errors.safe(answer, problem, values_of_all, safe, amplitude)
+            wrong = DEFAULT_AMPLITUDE if discrepancy is None else discrepancy
+            at = self._law_errors.safe(answer, problem, values_of_all, safe, wrong)
             answer = replace(answer, safe=at)
         if self._without_bounds is not None:
             asked, fits = self._without_bounds
@@ -212,7 +212,7 @@ def solve(
     question: str | Path | Question,
     /,
     *,
-    discrepancy: float | None = None,
+    discrepancy: float | Literal["learned"] | None = None,
     safe: float | None = None,
     **given: Any,
 ) -> Answer:

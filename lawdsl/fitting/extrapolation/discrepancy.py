@@ -142,11 +142,13 @@ class Discrepancy:
         rows: the fitted rows.
         amplitude: standard deviation of log L per decade, 0.02 for 2 %.
         levels: the noise of rows and of runs.
+        widening: what the standard deviation of the law's error is multiplied by afterwards.
     """
 
     rows: FittedRows
     amplitude: float
     levels: NoiseLevels
+    widening: float = 1.0
 
     @cached_property
     def _root(self) -> Array:
@@ -191,6 +193,10 @@ class Discrepancy:
         for first in range(0, len(z), POINTS_AT_ONCE):
             part = slice(first, first + POINTS_AT_ONCE)
             mean[part], variance[part] = self._at(z[part], jacobian[part])
+        if self.widening != 1:
+            by_noise = self.from_parameters(jacobian)
+            by_law = np.maximum(variance - by_noise, 0.0)
+            variance = variance + (self.widening**2 - 1) * by_law
         return mean, variance
 
     def _at(self, z: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -235,7 +241,19 @@ class Discrepancy:
             joint = self.amplitude**2 * kernel(z, z) - whitened.T @ whitened
             mean += (self._residuals - self._changes @ estimate) @ whitened
             changes = changes - whitened.T @ self._changes
-        return mean, joint + changes @ covariance @ changes.T
+        joint = joint + changes @ covariance @ changes.T
+        if self.widening != 1:
+            by_noise = self._jointly_from_parameters(jacobian)
+            values, vectors = np.linalg.eigh(joint - by_noise)
+            by_law = (vectors * np.maximum(values, 0.0)) @ vectors.T
+            joint = joint + (self.widening**2 - 1) * by_law
+        return mean, joint
+
+    def _jointly_from_parameters(self, jacobian: Array) -> Array:
+        """The covariance that the noise of the rows leaves, were the law right: (points, points)."""
+        right = Discrepancy(self.rows, 0.0, self.levels)
+        changes = jacobian @ self.rows.directions
+        return np.asarray(changes @ right._covariance_of_changes @ changes.T)
 
     def from_parameters(self, jacobian: Array) -> Array:
         """The variance at points that the noise of the rows leaves, were the law right.

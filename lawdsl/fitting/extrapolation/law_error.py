@@ -50,10 +50,6 @@ class LawError:
         """The standard deviation of the output of a further run."""
         return np.sqrt(self.curve**2 + self.levels.noise**2 + self.levels.run**2)
 
-    def widened(self, factor: float) -> LawError:
-        """An equal mean, with the standard deviation of the law's error multiplied by a factor."""
-        return replace(self, law=factor * self.law)
-
 
 @dataclass(frozen=True)
 class LawErrorModel:
@@ -110,6 +106,10 @@ class LawErrorModel:
         by_noise = self.discrepancy.from_parameters(jacobian)
         law = np.sqrt(np.maximum(variance - by_noise, 0.0))
         return LawError(mean, np.sqrt(np.minimum(by_noise, variance)), law, self.discrepancy.levels)
+
+    def widened(self, factor: float) -> LawErrorModel:
+        """A model of equal mean, with the standard deviation of the law's error times a factor."""
+        return replace(self, discrepancy=replace(self.discrepancy, widening=factor))
 
     def moments(self, problem: Problem, theta: Array) -> tuple[Array, Array]:
         """Mean and variance of the error of the law at points, both of shape (points,).

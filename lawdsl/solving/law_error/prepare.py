@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import Literal
 
 import numpy as np
 import sympy as sp
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
+from lawdsl.fitting.options import LEARNED
 from lawdsl.fitting.result import Fit
 from lawdsl.language.questions import Question
 from lawdsl.law.law import Law
@@ -24,6 +26,9 @@ from lawdsl.solving.law_error.draws import under_law_error
 from lawdsl.solving.law_error.law_values import LawValues, NoLawError
 from lawdsl.solving.law_error.safe import safe_answer
 from lawdsl.solving.result import Answer, SafeAnswer
+
+# the error of the laws per decade, or learned from the rolled check of each fit
+Wrong = float | Literal["learned"]
 
 OUTSIDE_FITTED_RANGE = "F0109"
 SAFE_LEVELS = (0.5, 0.9999)
@@ -39,7 +44,7 @@ class LawErrors:
 
     def __init__(self, question: Question, fits: Mapping[str, object]) -> None:
         self._question, self._fits = question, fits
-        self._models: list[tuple[Fit, float, LawErrorModel]] = []
+        self._models: list[tuple[Fit, Wrong, LawErrorModel]] = []
 
     @cached_property
     def formulated(self) -> FormulatedQuestion:
@@ -50,14 +55,14 @@ class LawErrors:
         self,
         problem: ReducedProblem | None,
         values: Mapping[sp.Symbol, float],
-        amplitude: float,
+        discrepancy: Wrong,
     ) -> Choices:
         """The question at given values.
 
         Args:
             problem: the question after elimination; None where it has several unknowns.
             values: symbol -> value, of all symbols but the unknowns.
-            amplitude: standard deviation of log L per decade.
+            discrepancy: standard deviation of log L per decade, or "learned".
 
         Raises:
             NoLawError: the error of the laws is not known, or the question has several unknowns.
@@ -67,19 +72,21 @@ class LawErrors:
             raise NoLawError("it has several unknowns")
         if sum(c.equality for c in formulated.conditions) > len(problem.follow):
             raise NoLawError("an equation fixes its unknown")
-        laws = LawValues.of(formulated, amplitude, partial(self._model, amplitude))
+        laws = LawValues.of(formulated, _amplitude(discrepancy), partial(self._model, discrepancy))
         return Choices(formulated, problem, values, laws)
 
     def _model(
-        self, amplitude: float, fit: Fit, law: Law, theta: NDArray[np.float64]
+        self, discrepancy: Wrong, fit: Fit, law: Law, theta: NDArray[np.float64]
     ) -> LawErrorModel:
         """The error of a law, conditioned on the rows of its fit once."""
-        for known, size, model in self._models:
-            if known is fit and size == amplitude:
+        for known, wrong, model in self._models:
+            if known is fit and wrong == discrepancy:
                 return model
         with np.errstate(all="ignore"):  # the law may have no value at a row
-            model = fit.fitted_surface(law, theta).law_error(amplitude)
-        self._models.append((fit, amplitude, model))
+            model = fit.fitted_surface(law, theta).law_error(_amplitude(discrepancy))
+        if discrepancy == LEARNED:
+            model = model.widened(fit.widening)
+        self._models.append((fit, discrepancy, model))
         return model
 
     def safe(
@@ -88,7 +95,7 @@ class LawErrors:
         problem: ReducedProblem | None,
         values: Mapping[sp.Symbol, float],
         level: float,
-        amplitude: float,
+        discrepancy: Wrong,
     ) -> SafeAnswer:
         """The best choice whose constraints with fitted laws hold with a probability.
 
@@ -97,7 +104,8 @@ class LawErrors:
             problem: the question after elimination; None where it has several unknowns.
             values: symbol -> value, of all symbols but the unknowns.
             level: the probability, 0.95 for 95 %.
-            amplitude: standard deviation of log L per decade; 0 for laws that are right.
+            discrepancy: standard deviation of log L per decade, or "learned"; 0 for laws that are
+                right.
 
         Raises:
             LawdslError: no constraint has a fitted law (F0515), or the errors of the laws are not
@@ -110,7 +118,7 @@ class LawErrors:
             help = "leave --safe out; the interval says how uncertain the goal is"
             raise LawdslError(Diagnostic("F0515", message, help=help))
         try:
-            return safe_answer(self.choices(problem, values, amplitude), answer, level)
+            return safe_answer(self.choices(problem, values, discrepancy), answer, level)
         except NoLawError as error:
             message = f"`{name}` has no safe answer: {error}"
             help = error.help or "ask a question with one unknown and no equation with a law"
@@ -122,7 +130,7 @@ class LawErrors:
         problem: ReducedProblem | None,
         values: Mapping[sp.Symbol, float],
         seed: int,
-        discrepancy: float | None,
+        discrepancy: Wrong | None,
     ) -> Answer:
         """An answer with its interval and regret under the error of the laws.
 
@@ -131,28 +139,33 @@ class LawErrors:
             problem: the question after elimination; None where it has several unknowns.
             values: symbol -> value, of all symbols but the unknowns.
             seed: the seed of the draws.
-            discrepancy: standard deviation of log L per decade; None for 0.02 where the answer
-                leaves the fitted rows, and 0 elsewhere.
+            discrepancy: standard deviation of log L per decade, or "learned"; None for 0.02 where the
+                answer leaves the fitted rows, and 0 elsewhere.
 
         Returns:
             The answer as it is, where its laws are right or it has no value; with a warning (F0518)
             where the error of its laws is not known.
         """
         leaves = any(d.code == OUTSIDE_FITTED_RANGE for d in answer.diagnostics)
-        amplitude = discrepancy
-        if amplitude is None:
-            amplitude = DEFAULT_AMPLITUDE if leaves else 0.0
+        wrong: Wrong | None = discrepancy
+        if wrong is None:
+            wrong = DEFAULT_AMPLITUDE if leaves else 0.0
         numbers = any(source.fit is None for source in self.formulated.sources)
-        if not amplitude or not answer.ok or not self.formulated.law_calls or numbers:
+        if not wrong or not answer.ok or not self.formulated.law_calls or numbers:
             return answer
         try:
-            result = under_law_error(self.choices(problem, values, amplitude), answer, seed)
+            result = under_law_error(self.choices(problem, values, wrong), answer, seed)
         except NoLawError as error:
             message = f"the answer takes its laws as right: {error}"
             help = error.help or "see what `lawdsl predict --intervals` says of the losses there"
             warning = Diagnostic("F0518", message, "warning", help=help)
             return replace(answer, diagnostics=(*answer.diagnostics, warning))
         return replace(answer, law_error=result)
+
+
+def _amplitude(discrepancy: Wrong) -> float:
+    """The standard deviation of log L per decade, before it is widened."""
+    return DEFAULT_AMPLITUDE if isinstance(discrepancy, str) else discrepancy
 
 
 def check_safe(level: object) -> None:
