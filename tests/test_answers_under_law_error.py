@@ -84,10 +84,53 @@ def test_answers_take_an_error_that_the_rolled_check_widens(cpt: Fit):
     assert learned.unknowns == default.unknowns
     widths = [
         high - low
-        for ends in (default.law_error.unknowns, learned.law_error.unknowns)
+        for ends in (default.law_error.ends, learned.law_error.ends)
         for low, high in ends.values()
     ]
     assert widths[1] > 1.2 * widths[0]
+
+
+def missing_by(fit: Fit, z: float) -> Fit:
+    """A fit whose smaller runs miss the larger ones by z standard deviations."""
+    return replace(
+        fit, extrapolation=Extrapolation(None, tuple(RolledCut(1.0, 20, 10, z) for _ in range(4)))
+    )
+
+
+def test_answers_say_by_what_each_rolled_check_widens_the_error(cpt: Fit, tmp_path: Path):
+    fits = {"general": missing_by(cpt, 3.0), "domain": missing_by(cpt, 1.0)}
+    for use, fit in fits.items():
+        fit.save(tmp_path / f"{use}.json")
+    paths = [f"{use}={use}.json" for use in fits]
+    given = [f"{name}={value}" for name, value in TRADEOFF.items()]
+    command = ("solve", "dcpt.tradeoff", *paths, *given, "--safe", "90%", "--wrong", "learned")
+    result = json.loads(run(*command, "--json", cwd=tmp_path).stdout)["result"]
+    factor = fits["general"].widening
+    assert factor > 1
+    for part in (result["law_error"], result["safe"]):
+        assert part["discrepancy"] == 0.02
+        assert part["widening"] == {"general": pytest.approx(factor), "domain": 1.0}
+
+    shown = run(*command, cwd=tmp_path).stdout
+    text = (
+        f"laws wrong by 2 % per decade, widened {factor:.3g} times by the rolled check of general"
+    )
+    assert shown.count(text) == 2 and "check of domain" not in shown
+    assert "laws wrong by 2 %/decade, widened" in shown
+    number = json.loads(run(*command[:-1], "2%", "--json", cwd=tmp_path).stdout)["result"]
+    assert number["law_error"]["widening"] == number["safe"]["widening"] == {}
+
+
+def test_answers_warn_of_fits_without_a_rolled_check(cpt: Fit):
+    without = replace(cpt, extrapolation=None)
+    asked = lawdsl.Asked("dcpt.tradeoff", general=missing_by(cpt, 3.0), domain=without)
+    answer = asked.answer(TRADEOFF, discrepancy="learned", safe=0.9)
+
+    (warning,) = (d for d in answer.diagnostics if d.code == "F0142")
+    assert "`domain` has no rolled check" in warning.message and warning.severity == "warning"
+    for discrepancy in (None, 0, 0.02):
+        codes = {d.code for d in asked.answer(TRADEOFF, discrepancy=discrepancy).diagnostics}
+        assert "F0142" not in codes
 
 
 def test_with_laws_that_are_right_the_answer_is_that_without(cpt: Fit):
@@ -117,7 +160,7 @@ def test_an_answer_on_a_constraint_has_the_interval_that_safe_answers_give(
     given = limit(share, 0.5)
     answer = least.answer(given, discrepancy=0.02, safe=0.95, level=0.9)
     assert answer.law_error is not None and answer.safe is not None
-    low, high = answer.law_error.unknowns["r"]
+    low, high = answer.law_error.ends["r"]
 
     # 400 draws: the quantile is that of 0.92 to 0.975
     ends = [least.answer(given, discrepancy=0.02, safe=p).safe for p in (0.91, 0.98)]
@@ -133,7 +176,7 @@ def test_it_widens_with_the_error_of_the_law(chinchilla: Fit):
     for amplitude in (0.005, 0.02, 0.04):
         answer = asked.answer(C=1e23, discrepancy=amplitude)
         assert answer.law_error is not None and answer.law_error.regret is not None
-        low, high = answer.law_error.unknowns["N"]
+        low, high = answer.law_error.ends["N"]
         assert low < answer["N"] < high
         widths.append(np.log(high / low))
         regrets.append(answer.law_error.regret)
@@ -146,7 +189,7 @@ def test_it_widens_with_the_error_of_the_law(chinchilla: Fit):
 def test_unknowns_that_follow_from_an_equation_have_their_interval(chinchilla: Fit):
     answer = lawdsl.Asked("chinchilla.allocation", loss=chinchilla).answer(C=1e23, discrepancy=0.01)
     assert answer.law_error is not None
-    (low, high), (least, most) = (answer.law_error.unknowns[n] for n in ("N", "D"))
+    (low, high), (least, most) = (answer.law_error.ends[n] for n in ("N", "D"))
 
     assert 6 * low * most == pytest.approx(1e23) == 6 * high * least
 

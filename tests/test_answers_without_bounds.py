@@ -51,7 +51,7 @@ def test_the_answer_without_the_bound_is_that_of_a_fit_without_it(on_bound: Fit)
     assert answer["r_d"] == 1.0 and 0.3 < alone["r_d"] < 0.9
     assert beside["r_d"] == pytest.approx(alone["r_d"], rel=1e-6)
     assert beside.ends["r_d"] == pytest.approx(alone.ends("r_d"), rel=1e-4)
-    assert beside.bounds == {"domain": ("C > C0",)} and beside.objectives["domain"] < 0.5
+    assert beside.bounds == {"domain": ("C > C0",)} and beside.objective_ratios["domain"] < 0.5
     assert alone.without_bounds is None
 
 

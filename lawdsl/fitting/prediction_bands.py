@@ -197,8 +197,13 @@ def missing_rows_diagnostic(fit: FitRecord) -> Diagnostic:
     return Diagnostic("F0134", f"the error of the law is not known: {why}", help=help)
 
 
-def missing_rolled_check_warning() -> Diagnostic:
-    """The warning that nothing can be learned from the rolled check."""
-    message = "the fit has no rolled check: its smaller runs do not predict the larger ones"
+def missing_rolled_check_warning(name: str = "") -> Diagnostic:
+    """The warning that nothing can be learned from the rolled check.
+
+    Args:
+        name: what the fit is called; empty where there is one.
+    """
+    which = f"the fit `{name}`" if name else "the fit"
+    message = f"{which} has no rolled check: its smaller runs do not predict the larger ones"
     help = "without it the error of the law is 2 % per decade; fit again, or add runs"
     return Diagnostic("F0142", message, "warning", help=help)

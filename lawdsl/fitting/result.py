@@ -190,7 +190,7 @@ class Fit(FitRecord):
             return float(discrepancy), []
         if self.rows is None:
             return 0.0, [replace(missing_rows_diagnostic(self), severity="warning")]
-        if discrepancy == LEARNED and (self.extrapolation is None or not self.extrapolation.rolled):
+        if discrepancy == LEARNED and not self.has_rolled_check:
             return DEFAULT_AMPLITUDE, [missing_rolled_check_warning()]
         return DEFAULT_AMPLITUDE, []
 
@@ -343,6 +343,11 @@ class Fit(FitRecord):
     def widening(self) -> float:
         """What a learned error of the law is multiplied by; 1 without a rolled check."""
         return 1.0 if self.extrapolation is None else self.extrapolation.widening
+
+    @property
+    def has_rolled_check(self) -> bool:
+        """Whether the error of the law can be learned from the rows of the fit."""
+        return self.extrapolation is not None and bool(self.extrapolation.rolled)
 
     @property
     def has_law_error(self) -> bool:

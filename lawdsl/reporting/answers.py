@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lawdsl.core.diagnostics import printable
+from lawdsl.core.enumerations import conjunction
 from lawdsl.language.printer import print_unit
 from lawdsl.reporting.answer_tables import goal_of, varied
 from lawdsl.reporting.terminal import number_text, printable_lines, show_rows
@@ -117,7 +118,7 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
     wrong = answer.law_error
     rows: list[list[str]] = []
     for u in answer.unknowns:
-        wider = _rounded_ends(wrong.unknowns.get(u.name)) if wrong else ""
+        wider = _rounded_ends(wrong.ends.get(u.name)) if wrong else ""
         doc = printable(u.doc or "")
         doc = "" if rows and doc == printable(answer.unknowns[0].doc or "") else doc
         rows.append([u.name, number_text(u.value), _ends(u.ends), wider, u.unit, doc])
@@ -125,6 +126,8 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
         goal, wider = answer.goal, _rounded_ends(wrong.goal) if wrong else ""
         rows.append([goal.text, number_text(goal.value), _ends(goal.ends), wider, "", ""])
     law_wrong = f"laws wrong by {100 * wrong.discrepancy:g} %/decade" if wrong else ""
+    if wrong and _widened(wrong.widening):
+        law_wrong += ", widened"
     columns = ["", "", percent, law_wrong, "unit", ""]
     _show_table(columns, rows, out, always=2)
     for u in answer.unknowns:
@@ -161,6 +164,15 @@ def _show_law_error(answer: Answer, out: Console) -> None:
         out.print(
             Text(f"in {wrong.draws} draws of the true laws {'; '.join(parts)}"), soft_wrap=True
         )
+    if widened := _widened(wrong.widening):
+        line = f"laws wrong by {100 * wrong.discrepancy:g} % per decade{widened}"
+        out.print(Text(line), soft_wrap=True)
+
+
+def _widened(widening: Mapping[str, float]) -> str:
+    """By what rolled checks widen the error of the laws; empty where they do not."""
+    parts = [f"{x:.3g} times by the rolled check of {use}" for use, x in widening.items() if x > 1]
+    return f", widened {conjunction(parts)}" if parts else ""
 
 
 def _share(value: float) -> str:
@@ -184,7 +196,7 @@ def _show_without_bounds(answer: Answer, out: Console) -> None:
     shown = ", ".join(values) if values else NO_ANSWER.get(other.status, other.status)
     out.print()
     out.print(Text(f"{what}: {shown}", style="bold"), soft_wrap=True)
-    for use, ratio in other.objectives.items():
+    for use, ratio in other.objective_ratios.items():
         line = f"  the fit of {use} lies on {'it' if len(other.bounds[use]) == 1 else 'them'}"
         if ratio < 1:
             line += f"; without, its objective falls to {100 * ratio:.3g} %"
@@ -200,7 +212,7 @@ def _show_safe(answer: Answer, out: Console) -> None:
         return
     choice = ", ".join(f"{n} = {number_text(v)}" for n, v in safe.unknowns.items())
     level = f"{100 * safe.level:g} %"
-    wrong = f"laws wrong by {100 * safe.discrepancy:g} % per decade"
+    wrong = f"laws wrong by {100 * safe.discrepancy:g} % per decade{_widened(safe.widening)}"
     under = f"noise and {wrong}" if safe.discrepancy else "noise alone"
     if not safe.ok:
         line = f"no choice is safe at {level}: the largest probability is {_probability(safe.probability)}"

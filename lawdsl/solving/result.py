@@ -209,13 +209,15 @@ class UnderLawError:
     """An answer under the noise of the fits and the error of the laws, by draws of the true laws.
 
     Attributes:
-        discrepancy: the error of the laws per decade, 0.02 for 2 %.
+        discrepancy: the error of the laws per decade, 0.02 for 2 %, before it is widened.
+        widening: use -> what its rolled check multiplies that by, 1 or more; empty where the error
+            was not learned.
         draws: how many.
         seed: of the draws.
         answered: the share of the draws in which some choice keeps the constraints; the intervals
             are of those.
-        unknowns: name -> the interval of the best choice. An end is infinite where the best choice
-            of some draws has no bound.
+        ends: name -> those of the interval of the best choice. An end is infinite where the best
+            choice of some draws has no bound.
         goal: the interval of the goal at the best choice; None where it is the same in all draws.
         kept: the share of the draws in which the answer keeps the constraints with fitted laws;
             None where no constraint has one.
@@ -228,11 +230,12 @@ class UnderLawError:
     draws: int
     seed: int
     answered: float
-    unknowns: Mapping[str, Ends]
+    ends: Mapping[str, Ends]
     goal: Ends | None
     kept: float | None
     regret: float | None
     regret_high: float | None
+    widening: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -243,7 +246,9 @@ class SafeAnswer:
 
     Attributes:
         level: the probability that was asked for, 0.95 for 95 %.
-        discrepancy: the error of the laws per decade, 0.02 for 2 %.
+        discrepancy: the error of the laws per decade, 0.02 for 2 %, before it is widened.
+        widening: use -> what its rolled check multiplies that by, 1 or more; empty where the error
+            was not learned.
         status: answered, or infeasible: no choice is that safe.
         constraints: those with fitted laws, as they are written.
         probability: at least so large is the probability that all of them hold; where no choice is
@@ -267,6 +272,7 @@ class SafeAnswer:
     goal: float | None = None
     cost: float | None = None
     each: Mapping[str, float] = field(default_factory=dict)
+    widening: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -292,7 +298,8 @@ class WithoutBounds:
         unknowns: name -> value; none without an answer.
         ends: name -> the interval by the noise of these fits.
         goal: its value; None without an answer.
-        objectives: use -> the objective without the bounds, relative to that with them: below 1.
+        objective_ratios: use -> the objective without the bounds, relative to that with them, on the
+            same rows: below 1.
         verdicts: use -> the verdict on the fit without the bounds.
         rows: use -> to how many rows it is.
     """
@@ -302,7 +309,7 @@ class WithoutBounds:
     unknowns: Mapping[str, float]
     ends: Mapping[str, Ends | None]
     goal: float | None
-    objectives: Mapping[str, float]
+    objective_ratios: Mapping[str, float]
     verdicts: Mapping[str, str]
     rows: Mapping[str, int]
 

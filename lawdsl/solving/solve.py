@@ -142,6 +142,8 @@ class Asked:
             wrong = DEFAULT_AMPLITUDE if discrepancy is None else discrepancy
             at = self._law_errors.safe(answer, problem, values_of_all, safe, wrong)
             answer = replace(answer, safe=at)
+        missing = self._law_errors.warnings(answer, discrepancy)
+        answer = replace(answer, diagnostics=(*answer.diagnostics, *missing))
         if self._without_bounds is not None:
             asked, fits = self._without_bounds
             other = asked.answer(inputs, level=level, seed=seed, proofs=False, discrepancy=0)

@@ -112,7 +112,7 @@ def beside(answer: Answer, without: Answer, fits: Mapping[str, Relaxed]) -> Answ
         unknowns={u.name: u.value for u in without.unknowns},
         ends={u.name: u.ends for u in without.unknowns},
         goal=None if without.goal is None else without.goal.value,
-        objectives={use: one.ratio for use, one in fits.items()},
+        objective_ratios={use: one.ratio for use, one in fits.items()},
         verdicts={use: one.fit.verdict for use, one in fits.items()},
         rows={use: one.fit.data.rows for use, one in fits.items()},
     )

@@ -173,7 +173,7 @@ def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
         safe = answer.safe["r_d"] if answer.safe.ok else np.nan
         probability = answer.safe.point_probability
         ends = answer.ends("r_d") if answer.unknowns else None
-        wider = answer.law_error.unknowns.get("r_d") if answer.law_error else None
+        wider = answer.law_error.ends.get("r_d") if answer.law_error else None
         judged.append(
             Judged(
                 times,

@@ -89,11 +89,12 @@ def under_law_error(choices: Choices, answer: Answer, seed: int) -> UnderLawErro
         draws=DRAWS,
         seed=seed,
         answered=float(np.mean(answered)),
-        unknowns=ends,
+        ends=ends,
         goal=goal,
         kept=float(np.mean(kept)) if choices.uncertain else None,
         regret=float(np.mean(regret)) if known else None,
         regret_high=float(np.quantile(regret, answer.level)) if known else None,
+        widening=choices.laws.widening,
     )
 
 

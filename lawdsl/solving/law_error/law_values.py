@@ -154,13 +154,15 @@ class LawValues:
     Attributes:
         calls: the laws at values.
         fits: the fits, each once.
-        amplitude: standard deviation of log L per decade.
+        amplitude: standard deviation of log L per decade, before it is widened.
+        widening: use -> what that is multiplied by; empty where it was not learned.
     """
 
     calls: tuple[LawCall, ...]
     fits: tuple[FitCalls, ...]
     amplitude: float
     _tape: tuple[Tape, tuple[sp.Symbol, ...]] = field(repr=False)
+    widening: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(

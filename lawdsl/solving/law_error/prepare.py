@@ -15,6 +15,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.options import LEARNED
+from lawdsl.fitting.prediction_bands import missing_rolled_check_warning
 from lawdsl.fitting.result import Fit
 from lawdsl.language.questions import Question
 from lawdsl.law.law import Law
@@ -73,7 +74,29 @@ class LawErrors:
         if sum(c.equality for c in formulated.conditions) > len(problem.follow):
             raise NoLawError("an equation fixes its unknown")
         laws = LawValues.of(formulated, _amplitude(discrepancy), partial(self._model, discrepancy))
+        if discrepancy == LEARNED:
+            widening = {use: fit.widening for use, fit in self._called_fits.items()}
+            laws = replace(laws, widening=widening)
         return Choices(formulated, problem, values, laws)
+
+    @property
+    def _called_fits(self) -> dict[str, Fit]:
+        """Use -> its fit, of the laws at values."""
+        sources = [call.source for call in self.formulated.law_calls]
+        return {source.use: source.fit for source in sources if source.fit is not None}
+
+    def warnings(self, answer: Answer, discrepancy: Wrong | None) -> list[Diagnostic]:
+        """Warnings (F0142) about fits from whose rows an answer cannot learn the error of the laws.
+
+        Args:
+            answer: with what was computed under the error of the laws.
+            discrepancy: as `under_law_error` takes it.
+        """
+        if discrepancy != LEARNED or (answer.law_error is None and answer.safe is None):
+            return []
+        fits = self._called_fits
+        missing = [use for use, fit in fits.items() if not fit.has_rolled_check]
+        return [missing_rolled_check_warning(use if len(fits) > 1 else "") for use in missing]
 
     def _model(
         self, discrepancy: Wrong, fit: Fit, law: Law, theta: NDArray[np.float64]

@@ -137,6 +137,7 @@ def safe_answer(choices: Choices, answer: Answer, level: float) -> SafeAnswer:
     blank = SafeAnswer(
         level=level,
         discrepancy=choices.laws.amplitude,
+        widening=choices.laws.widening,
         status="infeasible",
         constraints=tuple(c.text for c in choices.uncertain),
         probability=max(0.0, float(probabilities[largest])),
