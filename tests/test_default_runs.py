@@ -82,6 +82,21 @@ def test_a_column_that_the_law_reads_is_not_that_of_the_runs():
     assert lawdsl.fit(BY_SIZE, bound, starts=2, L="run").data.runs == ()
 
 
+@pytest.mark.parametrize("labels", ["by size", "one"])
+def test_the_order_of_laws_does_not_decide_whether_a_column_names_runs(labels: str):
+    """Within each value of `run` the model size changes, which one of the laws reads."""
+    N, D = (x.ravel() for x in np.meshgrid(np.geomspace(1e7, 1e9, 4), np.geomspace(1e9, 1e11, 4)))
+    L = 1.8 + 480 / N**0.35 + 2000 / D**0.37
+    names = {"by size": [f"d{i // 4}" for i in range(16)], "one": ["a"] * 16}[labels]
+    by_tokens = law_of("variable D > 0 unit token\nparameter a, b > 0\nL = a + b/D", "by_tokens")
+    laws = [BY_SIZE, by_tokens]
+    table = {"N": N, "D": D, "L": L, "run": names}
+    for order in (laws, laws[::-1]):
+        rows = common_rows(order, read_table(table), {}, where=(), drop_bad=False, positive=True)
+        assert rows.runs is None and rows.run_columns == ()
+        assert "F0155" not in {d.code for d in rows.warnings}
+
+
 def test_rows_of_a_single_run_are_said_to_be():
     rows = {"D": np.geomspace(1e9, 1e11, 20), "run": ["a"] * 20}
     rows["L"] = 2 + 410 / rows["D"] ** 0.28 + 0.001 * np.random.default_rng(0).normal(size=20)

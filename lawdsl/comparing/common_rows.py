@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import Runs
-from lawdsl.data.default_runs import bind_with_runs
+from lawdsl.data.default_runs import bind_laws_with_runs
 from lawdsl.data.table import Table, positions_of
 from lawdsl.fitting.extrapolation.fitted_surface import size_variables
 from lawdsl.fitting.extrapolation.run_size import run_size
@@ -165,18 +165,18 @@ def common_rows(
             help = did_you_mean(name, listed, f"they have {', '.join(listed)}")
             message = f"none of the laws has a variable `{name}`"
             raise LawdslError(Diagnostic("D0116", message, help=help))
-    runs = [
-        bind_with_runs(
-            law,
-            table,
-            {name: column for name, column in bindings.items() if name in law_names},
-            where=where,
-            drop_bad=drop_bad,
-            positive=positive,
-            run=run,
-        )
-        for law, law_names in zip(laws, names, strict=True)
-    ]
+    runs = bind_laws_with_runs(
+        laws,
+        table,
+        [
+            {name: column for name, column in bindings.items() if name in law_names}
+            for law_names in names
+        ],
+        where=where,
+        drop_bad=drop_bad,
+        positive=positive,
+        run=run,
+    )
     aligned = _align_rows(laws, table, runs)
     return replace(aligned, cost=cost, default_cost=_default_cost(laws, aligned.columns))
 

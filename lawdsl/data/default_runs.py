@@ -1,4 +1,4 @@
-"""Table, law -> the rows of a fit with their training runs, also where no column of runs is named.
+"""Table, laws -> the rows of fits with their training runs, also where no column of runs is named.
 
 Rows of one run, its checkpoints, have the luck of its seed and data in common: counted as
 independent they make intervals too narrow. So a column that names the runs is used by default.
@@ -29,28 +29,44 @@ NO_RUNS = ("none",)
 def bind_with_runs(
     law: Law, table: Table, columns: Mapping[str, str], *, run: Sequence[str], **options: Any
 ) -> Runs:
-    """Read the rows of a fit, with the run of each.
+    """Read the rows of a fit, with the run of each: `bind_laws_with_runs` for one law."""
+    return bind_laws_with_runs([law], table, [columns], run=run, **options)[0]
 
-    Without columns that were asked for, the run is that of the first column of RUN_NAMES that the
-    law does not use, if it has no empty cell, no model size changes within its runs, and some run
-    has several rows. Where all rows are of one run they count as independent, with a warning.
+
+def bind_laws_with_runs(
+    laws: Sequence[Law],
+    table: Table,
+    columns: Sequence[Mapping[str, str]],
+    *,
+    run: Sequence[str],
+    **options: Any,
+) -> list[Runs]:
+    """Read the rows of fits of several laws, with the run of each row, which is the same for all.
+
+    Without columns that were asked for, the run is that of the first column of RUN_NAMES that no
+    law uses, if it has no empty cell, no model size of any law changes within its runs, and some
+    run has several rows. Where all rows are of one run they count as independent, with a warning.
 
     Args:
-        law: the law.
+        laws: the laws.
         table: the table.
-        columns: variable or output -> column, where the names differ.
+        columns: for each law, variable or output -> column, where the names differ.
         run: the columns that identify a run; NO_RUNS for none, none for the default.
         options: further ones of `bind`.
 
     Raises:
         LawdslError: with every column and row that cannot be used.
     """
+    each = list(zip(laws, columns, strict=True))
     if run:
-        return bind(law, table, columns, run=requested_runs(run), **options)
+        given = requested_runs(run)
+        return [bind(law, table, bound, run=given, **options) for law, bound in each]
     for name in RUN_NAMES:
-        if _names_runs(law, table, columns, name):
-            return _if_they_are_runs(law, bind(law, table, columns, run=(name,), **options))
-    return bind(law, table, columns, **options)
+        if all(_names_runs(law, table, bound, name) for law, bound in each):
+            return _if_they_are_runs(
+                laws, [bind(law, table, bound, run=(name,), **options) for law, bound in each]
+            )
+    return [bind(law, table, bound, **options) for law, bound in each]
 
 
 def requested_runs(run: Sequence[str]) -> tuple[str, ...]:
@@ -66,23 +82,30 @@ def _names_runs(law: Law, table: Table, columns: Mapping[str, str], name: str) -
     return name in table.columns and name not in used and "" not in table.texts(name)
 
 
-def _if_they_are_runs(law: Law, runs: Runs) -> Runs:
-    """The rows, without their runs where the column tells nothing, or something else."""
-    groups = runs.groups
-    assert groups is not None
-    count, rows = int(groups.max()) + 1, len(groups)
-    without = replace(runs, groups=None, run_columns=())
-    sizes = [
-        values for q, values in zip(law.variables, runs.columns, strict=True) if _is_model_size(q)
-    ]
-    if count == rows or any(_changes_within(groups, values) for values in sizes):
+def _if_they_are_runs(laws: Sequence[Law], read: Sequence[Runs]) -> list[Runs]:
+    """The rows of each law, without their runs where the column does not tell the runs of all."""
+    counts = [_count_of_runs(law, rows) for law, rows in zip(laws, read, strict=True)]
+    without = [replace(rows, groups=None, run_columns=()) for rows in read]
+    if 0 in counts:
         return without
-    if count > 1:
-        return runs
-    message = f"all rows are of one training run (column {runs.run_columns[0]})"
+    if min(counts) > 1:
+        return list(read)
+    message = f"all rows are of one training run (column {read[0].run_columns[0]})"
     help = "intervals are those of this run; measure another one to know how far runs differ"
-    warning = Diagnostic("F0155", message, "warning", place=runs.name, help=help)
-    return replace(without, warnings=(*runs.warnings, warning))
+    warning = Diagnostic("F0155", message, "warning", place=read[0].name, help=help)
+    return [replace(rows, warnings=(*rows.warnings, warning)) for rows in without]
+
+
+def _count_of_runs(law: Law, read: Runs) -> int:
+    """How many runs the rows of a law are of; 0 where the column tells nothing, or something else."""
+    groups = read.groups
+    assert groups is not None
+    count = int(groups.max()) + 1
+    sizes = [
+        values for q, values in zip(law.variables, read.columns, strict=True) if _is_model_size(q)
+    ]
+    is_other = count == len(groups) or any(_changes_within(groups, values) for values in sizes)
+    return 0 if is_other else count
 
 
 def _is_model_size(q: Quantity) -> bool:
