@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,7 +15,11 @@ from commands import run
 from planted import PLANTED
 
 import lawdsl
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
 from lawdsl.fitting.result import Fit
+from lawdsl.solving import without_bounds
+from lawdsl.solving.without_bounds import relaxed
 
 GIVEN = {"N": 1.8, "D_d": 5.0}
 # C far below C0 = 3.9: a larger share does not always help
@@ -55,6 +61,66 @@ def test_the_answer_without_the_bound_is_that_of_a_fit_without_it(on_bound: Fit)
     assert alone.without_bounds is None
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"objective": "quantile(log)", "quantile": 0.8},
+        {"objective": "huber(log)", "delta": 0.0123},
+        {"objective": "squared(raw)"},
+    ],
+    ids=lambda options: options["objective"],
+)
+def test_the_fit_without_the_bound_minimises_the_same_loss(options: dict[str, Any]):
+    fit = fitted(**options)
+    assert fit.parameters["C"].at_bound == "lower"
+    other = relaxed("domain", fit)
+    assert other is not None
+    alone = fitted(without="C > C0", **options)
+
+    assert other.fit.objective.name == fit.objective.name == alone.objective.name
+    assert other.fit.objective.sum == pytest.approx(alone.objective.sum, rel=1e-4)
+    assert other.ratio == pytest.approx(alone.objective.mean / fit.objective.mean, rel=1e-3)
+
+
+def test_both_objectives_are_of_the_rows_that_the_fit_keeps(on_bound: Fit):
+    """On half of the rows neither objective is that of all rows."""
+    rows = on_bound.rows
+    assert rows is not None
+    some = np.argsort(rows.target)[::2]
+    half = replace(
+        rows,
+        columns={name: tuple(np.array(x)[some]) for name, x in rows.columns.items()},
+        target=tuple(np.array(rows.target)[some]),
+        weights=None,
+    )
+    other = relaxed("domain", replace(on_bound, rows=half))
+    assert other is not None
+    before = huber(half, on_bound, TRUTH)
+    assert other.ratio == pytest.approx(huber(half, other.fit, TRUTH) / before, rel=1e-6)
+    assert before != pytest.approx(on_bound.objective.sum / on_bound.data.rows, rel=0.01)
+
+
+def test_mistakes_that_are_not_expected_are_reported(
+    on_bound: Fit, monkeypatch: pytest.MonkeyPatch
+):
+    for code, is_expected in (("D0110", True), ("L0404", False)):
+        error = LawdslError(Diagnostic(code, "no fit"))
+        monkeypatch.setattr(without_bounds, "fit_law", Mock(side_effect=error))
+        if is_expected:
+            assert relaxed("domain", on_bound) is None
+        else:
+            with pytest.raises(LawdslError, match=code):
+                relaxed("domain", on_bound)
+
+
+def huber(rows: ConditioningRows, fit: Fit, held: Mapping[str, float]) -> float:
+    """Huber's mean loss of the D-CPT Law on rows, of log residuals."""
+    formula = PLANTED["dcpt.l3"].formula
+    values = {n: np.array(x) for n, x in rows.columns.items()} | {**held, **fit.values}
+    size = np.abs(np.log(rows.target) - np.log(formula(**values)))
+    return float(np.mean(np.where(size < 1e-3, size**2 / 2, 1e-3 * (size - 1e-3 / 2))))
+
+
 def test_fits_off_the_bound_have_none():
     planted = PLANTED["dcpt.l3"]
     held = {n: x for n, x in planted.parameters.items() if n not in FREE}
@@ -68,8 +134,6 @@ def test_a_bound_that_is_a_number_stays():
     x = np.linspace(1, 100, 12)
     fit = lawdsl.fit("cmr.domain", {"T": x, "dL_domain": 1 / x}, starts=4, claims=False)
     assert isinstance(fit, Fit)
-    from lawdsl.solving.without_bounds import relaxed
-
     assert relaxed("domain", fit) is None
 
 

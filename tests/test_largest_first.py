@@ -174,6 +174,23 @@ def test_a_cost_that_cannot_be_computed_is_refused(cost: str, code: str):
     assert code in [d.code for d in error.value.diagnostics]
 
 
+@pytest.mark.parametrize(
+    ("cost", "column", "part"),
+    [("6*N*", 4, "*"), ("  gpus  hours", 3, "gpus  hours"), ("6*N\n*D *", 8, "*")],
+)
+def test_a_mistake_in_a_cost_is_shown_in_the_text_as_given(cost: str, column: int, part: str):
+    table = grid()
+    with pytest.raises(lawdsl.LawdslError) as error:
+        lawdsl.compare("chinchilla", table, protocols="largest:cost", cost=cost)
+    (mistake,) = error.value.diagnostics
+    assert mistake.text is not None and mistake.span is not None
+
+    assert mistake.text.text == cost.replace("\n", " ") and mistake.text.name == "--cost"
+    assert mistake.text.position(mistake.span.start) == (1, column)
+    assert cost[mistake.span.start : mistake.span.end] == part
+    assert "tie" not in str(error.value) and "largest:cost" not in str(error.value)
+
+
 def test_without_size_and_tokens_the_cost_must_be_given():
     law = law_of("variable r > 0\nparameter a, b > 0\nL = a + b*r")
     table = {"r": np.linspace(0.1, 1, 20), "L": np.linspace(2, 3, 20), "flops": np.arange(1.0, 21)}

@@ -131,7 +131,9 @@ def _plan_folds(
             plan.append((protocol, protocol.folds(data)))
         except LawdslError as error:
             explained = [
-                replace(d, message=f"{protocol.name}: {d.message}") for d in error.diagnostics
+                # a mistake in a formula is shown there
+                replace(d, message=f"{protocol.name}: {d.message}") if d.text is None else d
+                for d in error.diagnostics
             ]
             problems += explained
     if requested is not None and problems:

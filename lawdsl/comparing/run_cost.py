@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.comparing.common_rows import CommonRows
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.data.table import bad_rows
 from lawdsl.language import tree
 from lawdsl.language.constants import TooLarge, Undefined, value
@@ -29,45 +32,56 @@ def costs(data: CommonRows) -> Array:
     text = data.cost or (COST if has_column else data.default_cost)
     if text is None:
         message = "what a run costs is not known: the laws have no variables N and D"
-        help = "say it: --cost 6*N*D; or name a column: --protocol largest:flops"
+        help = "give it with --cost 6*N*D, or name a column: --protocol largest:flops"
         raise LawdslError(Diagnostic("F0207", message, place=data.table.name, help=help))
     if text in data.table.columns:  # also a name that is no name of the language
-        found = data.values(text)
+        result = data.values(text)
     else:
         with np.errstate(all="ignore"):
-            found = np.broadcast_to(_evaluate(_parsed(text), data), (data.rows,))
-    return check_costs(data, text, found)
+            result = np.broadcast_to(_evaluate(_parsed(text), data), (data.rows,))
+    return check_costs(data, text, result)
 
 
-def check_costs(data: CommonRows, name: str, found: Array) -> Array:
+def check_costs(data: CommonRows, name: str, costs: Array) -> Array:
     """The costs, which are positive and finite.
 
     Args:
         data: the rows.
         name: the formula, or the column.
-        found: the cost of each row, shape (rows,).
+        costs: the cost of each row, shape (rows,).
 
     Raises:
         LawdslError: another cost, with its row; F0208.
     """
-    bad = ~(np.isfinite(found) & (found > 0))
+    bad = ~(np.isfinite(costs) & (costs > 0))
     if bad.any():
         rows = np.flatnonzero(bad)
-        message = f"{name} is {found[rows[0]]:g} here: a cost is a finite number above 0"
+        message = f"{name} is {costs[rows[0]]:g} here: a cost is a finite number above 0"
         help = "correct it, or choose rows with --where"
         raise LawdslError(bad_rows("F0208", data.table, name, rows, message, help))
-    return found
+    return costs
 
 
 def _parsed(text: str) -> tree.Formula:
     """The syntax tree of a formula, read as the right-hand side of a statement."""
-    document, mistakes = parse(f"tie {COST} = {' '.join(text.split())}\n", "--cost")
+    before, line = f"tie {COST} = ", re.sub(r"\s", " ", text)
+    document, mistakes = parse(f"{before}{line}\n", "--cost")
     if any(d.severity == "error" for d in mistakes):
-        raise LawdslError(mistakes)
+        raise LawdslError([_in_formula(d, line, len(before)) for d in mistakes])
     match document.statements:
         case (tree.Hold(values=((_, formula),)),):
             return formula
     raise _not_a_product(text)
+
+
+def _in_formula(mistake: Diagnostic, text: str, offset: int) -> Diagnostic:
+    """A mistake in a statement as one in its formula, which starts at an offset and the user knows."""
+    if mistake.span is None:
+        return mistake
+    start, end = (
+        min(max(x - offset, 0), len(text)) for x in (mistake.span.start, mistake.span.end)
+    )
+    return replace(mistake, text=Text("--cost", text), span=Span(start, end))
 
 
 def _evaluate(formula: tree.Formula, data: CommonRows) -> Array | float:

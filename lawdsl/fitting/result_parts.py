@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from lawdsl.core.losses import LOSSES
 from lawdsl.core.records import MAY_BE_ABSENT, Null, OneOf, Pairs
 from lawdsl.data.trends.result import Inflection
 from lawdsl.fitting.options import METHODS
@@ -185,6 +187,14 @@ class ObjectiveValue:
     def of_logs(self) -> bool:
         """Whether the residuals that were minimised are those of logarithms."""
         return self.name.partition("(")[2].startswith("log(")
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters of the loss, in the six digits of its name: delta -> 0.001."""
+        names = LOSSES[self.loss].parameters
+        # they precede a parameter that is chosen beforehand
+        numbers = re.findall(r", ([^,()=]+)(?=[,)])", self.name)[: len(names)]
+        return {name: float(x) for name, x in zip(names, numbers, strict=True)}
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
+from lawdsl.fitting.fit import chosen_objective
 from lawdsl.fitting.fit import fit as fit_law
+from lawdsl.fitting.preparation.build_problem import problem_of
+from lawdsl.fitting.problem import rho
 from lawdsl.fitting.result import Fit
+from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 from lawdsl.solving.result import Answer, WithoutBounds
 
 STARTS = 12  # of a fit without a bound, which is an easier one
+# too few rows, and no start at which the law has a value
+WITHOUT_FIT = ("D0110", "F0107")
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ class Relaxed:
         use: what the question calls it.
         bounds: as the law declares them.
         fit: the fit without them, to the rows that the fit keeps.
-        ratio: its objective, relative to that on the bound at the same rows.
+        ratio: its mean loss, relative to that of the fit on the bound, on the rows that this keeps.
     """
 
     use: str
@@ -74,27 +81,50 @@ def relaxed(use: str, fit: Fit, seed: int = 0) -> Relaxed | None:
     if fit.rows.runs is not None and fit.data.groups is not None:
         run = (_free_name("run", table),)
         table[run[0]] = np.array(fit.rows.runs)
-    loss, _, rest = fit.objective.name.partition("(")
-    delta = rest.rstrip(")").rpartition(",")[2].strip() if "," in rest else ""
+    loss, scale = fit.objective.loss, "log" if fit.objective.of_logs else "raw"
+    parameters = _loss_parameters(fit, law)
+    delta, quantile = parameters.get("delta"), parameters.get("quantile")
     try:
         again = fit_law(
             law,
             table,
             without=bounds,
-            objective=f"{loss}({'log' if fit.objective.of_logs else 'raw'})",
-            delta=float(delta) if delta else None,
+            objective=f"{loss}({scale})",
+            delta=delta,
+            quantile=quantile,
             run=run,
             starts=STARTS,
             claims=False,
             rolled_check=False,
             seed=seed,
         )
-    except (LawdslError, ValueError):
-        return None
+    except LawdslError as error:
+        if error.diagnostics[0].code in WITHOUT_FIT:
+            return None
+        raise
     assert isinstance(again, Fit)
-    per_row = fit.objective.sum / fit.data.rows
-    ratio = again.objective.sum / again.data.rows / per_row if per_row > 0 else np.nan
-    return Relaxed(use, bounds, again, float(ratio))
+    objective = chosen_objective(law, f"{loss}({scale})", delta, quantile)
+    before, after = (_mean_loss(each, fit.rows, law, objective) for each in (fit, again))
+    return Relaxed(use, bounds, again, after / before if before > 0 else np.nan)
+
+
+def _loss_parameters(fit: Fit, law: Law) -> dict[str, float]:
+    """The parameters of the loss that a fit has minimised: delta, quantile."""
+    own = law.objective
+    if fit.objective.name == own.text(law.output):  # which rounds them
+        return dict(zip(own.row.parameters, own.parameters, strict=True))
+    return fit.objective.parameters
+
+
+def _mean_loss(fit: Fit, rows: ConditioningRows, law: Law, objective: Objective) -> float:
+    """The mean loss of a fit, over rows."""
+    columns, target = rows.arrays([q.name for q in law.variables])
+    problem = problem_of(law, columns, target, objective)
+    values = fit.values | {name: fixed.value for name, fixed in fit.held.items()}
+    theta = np.array([values[q.name] for q in law.parameters])
+    with np.errstate(all="ignore"):  # the law may have no value at a row
+        residuals = problem.residuals_of(problem.model.value(theta[None]))[0]
+        return float(np.mean(rho(residuals, objective)))
 
 
 def beside(answer: Answer, without: Answer, fits: Mapping[str, Relaxed]) -> Answer:
