@@ -250,7 +250,7 @@ def test_the_law_that_made_the_data_predicts_its_largest_runs_best(ranked: lawds
 
     assert [s.law for s in whole.standings] == ["chinchilla", "example"]
     assert [r.part for r in ranked.rankings] == ["", "R = 1", "R = 3", "R = 10"]
-    best = whole.standings[0].interval
+    best = whole.standings[0].interval_scores
     assert best.inside >= 0.95 and best.error < 0.02 and best.score < 0.1
 
 
@@ -258,7 +258,7 @@ def test_the_score_of_the_whole_is_the_mean_of_its_parts(ranked: lawdsl.Comparis
     for law in ("chinchilla", "example"):
         parts = [next(s for s in ranking.standings if s.law == law) for ranking in ranked.rankings]
         assert parts[0].score == pytest.approx(np.mean([s.score for s in parts[1:]]))
-        assert [s.score for s in parts[1:]] == [s.folds[0].interval.score for s in parts[1:]]
+        assert [s.score for s in parts[1:]] == [s.folds[0].interval_scores.score for s in parts[1:]]
 
 
 def test_a_score_is_what_the_fit_of_the_smaller_runs_predicts():
@@ -278,7 +278,7 @@ def test_a_score_is_what_the_fit_of_the_smaller_runs_predicts():
     (standing,) = found.ranking("largest:N", "R = 3").standings
     assert standing.folds[0].fitted == fitted.sum() and standing.folds[0].tested == 3
     assert standing.score == pytest.approx(np.mean(score), rel=1e-4)
-    assert standing.interval.error == pytest.approx(
+    assert standing.interval_scores.error == pytest.approx(
         np.median(np.abs(band.values / measured - 1)), rel=1e-3
     )
 
@@ -291,7 +291,7 @@ def test_laws_taken_as_right_have_other_intervals(ranked: lawdsl.Comparison):
     assert "taken as right" in right.criterion
     wrong = ranked.ranking("largest:cost", "R = 1")
     assert "2 % per decade" in wrong.criterion
-    assert right.standings[0].interval.width != wrong.standings[0].interval.width
+    assert right.standings[0].interval_scores.width != wrong.standings[0].interval_scores.width
     with pytest.raises(lawdsl.LawdslError, match="F0133"):
         lawdsl.compare("chinchilla", grid(), protocols="largest:cost", discrepancy=2)
 
@@ -380,4 +380,4 @@ def test_the_command_prints_each_ratio(table_path: Path):
     )
     ranking = json.loads(right.stdout)["result"]["rankings"][0]
     assert "taken as right" in ranking["criterion"]
-    assert set(ranking["standings"][0]["interval"]) == {"error", "inside", "width", "score"}
+    assert set(ranking["standings"][0]["interval_scores"]) == {"error", "inside", "width", "score"}

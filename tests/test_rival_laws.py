@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +12,17 @@ import pytest
 from commands import run
 
 import lawdsl
-from lawdsl.comparing.rival_laws import rival_laws, with_rival_laws
+from lawdsl.comparing.rival_laws import (
+    OPTIONS,
+    PATTERN_TOO,
+    UNFITTED,
+    UNTRUSTED,
+    _failure,
+    _rows_of_command,
+    _why_none,
+    rival_laws,
+    with_rival_laws,
+)
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.result import Fit
 from lawdsl.language.law_changes import LawChanges
@@ -64,6 +77,52 @@ def test_the_command_names_it(tmp_path: Path):
     (tmp_path / "runs.csv").write_text(text)
     done = run("fit", "chinchilla", "runs.csv", cwd=tmp_path)
     assert "kaplan leaves no pattern" in done.stderr
+
+
+def test_the_suggested_command_compares_the_rows_that_were_fitted(tmp_path: Path):
+    rows = list(zip(*table("kaplan").values(), strict=True))
+    text = "N,D,final loss,stage\n" + "".join(
+        f"{n:.6g},{d:.6g},{loss:.6f},{stage}\n"
+        for stage in ("main", "test run")
+        for n, d, loss in rows
+    )
+    text += "1e9,1e10,9.9,test run\n"
+    (tmp_path / "my runs.csv").write_text(text)
+    (text,) = lawdsl.load("chinchilla").texts.values()
+    (tmp_path / "own.law").write_text(text.replace("law chinchilla", "law own"))
+    options = ("--where", "stage = main", "--objective", "huber(log)", "--delta", "0.01")
+    done = run("fit", "own.law", "my runs.csv", "L=final loss", *options, cwd=tmp_path)
+    command = re.search(r"`(lawdsl compare own.law .*?)`", " ".join(done.stderr.split()))
+    assert command is not None
+
+    words = shlex.split(command[1])
+    assert words[2:5] == ["own.law", "kaplan", "my runs.csv"]
+    done = run(*words[1:], "--protocol", "all", "--json", cwd=tmp_path)
+    result = json.loads(done.stdout)["result"]
+    assert result["data"]["rows"] == 36 and result["data"]["where"] == ["stage = main"]
+    assert result["objective"] == "huber(log(L), 0.01)"
+
+
+def test_the_suggested_command_has_the_settings_and_runs():
+    options = FitOptions(run=("seed",), drop_bad=True, columns={"L": "loss"})
+    words = list(_rows_of_command({}, options, {"D_min": 0.5}))
+    assert words == ["DATA", "L=loss", "--run", "seed", "--drop-bad", "--set", "D_min=0.5"]
+
+
+def test_laws_that_refuse_an_option_are_not_said_to_leave_a_pattern():
+    law = lawdsl.load("dcpt.share")
+    given = FitOptions(delta=0.01)
+    rows = {q.name: np.array([1.0]) for q in law.variables} | {law.output: np.array([1.0])}
+    assert _failure(law, rows, given) == OPTIONS
+    assert (
+        _failure(lawdsl.load("chinchilla"), {"N": [1e9], "D": [1e10], "L": [2.0]}, given)
+        == UNFITTED
+    )
+    failures = {"a": OPTIONS, "b": PATTERN_TOO, "c": PATTERN_TOO, "d": UNFITTED, "e": UNTRUSTED}
+    assert _why_none(failures, given) == (
+        "b and c leave a pattern, too; a does not take --delta; e has no fit that can be trusted; "
+        "d cannot be fitted"
+    )
 
 
 @pytest.mark.parametrize("rows", [0, 5])

@@ -82,6 +82,8 @@ def fit(
     NAME=COLUMN binds a variable or the output of the law to a column of another name: L=loss.
     Beside each interval is that of a law wrong by 2 % per decade: were it so, a fit to the true
     surface could have come out anywhere there.
+    Where its residuals have a pattern, shipped laws of these variables are fitted too, and those
+    that leave none are named.
     What the law claims is decided for the fitted values too, on the whole domain. Exits with 1
     where the fit is not trusted; it is written all the same.
     """
@@ -112,7 +114,9 @@ def fit(
         record = FitOptions(**{**options, "starts": starts}, progress=report)
         fitted_law = fit_with(read, data, record)
         if isinstance(fitted_law, Fit):
-            fitted_law = with_rival_laws(fitted_law, read, data, record)
+            fitted_law = with_rival_laws(
+                fitted_law, read, data, record, named=law, settings=changes.settings
+            )
     if output:
         fitted_law.save(output)
 

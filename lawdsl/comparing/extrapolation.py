@@ -137,7 +137,7 @@ def _fit_and_score(
         replace(
             result,
             scores=scores(target[fold.test], predicted, entry.problem.objective),
-            interval=rows.summary(),
+            interval_scores=rows.summary(),
         ),
         rows.score,
     )
@@ -192,7 +192,9 @@ def _ranking(
             parameters=entry.problem.parameters,
             aicc=None,
             folds=fold_results,
-            interval=_mean_intervals([f for f, k in zip(fold_results, kept, strict=True) if k]),
+            interval_scores=_mean_intervals(
+                [f for f, k in zip(fold_results, kept, strict=True) if k]
+            ),
         )
         laws.append(law)
     count = drawn.shape[1]
@@ -216,7 +218,7 @@ def _drawn_units(data: CommonRows, test: Labels, seed: int) -> tuple[Labels, Arr
 
 def _mean_intervals(folds: Sequence[FoldResult]) -> IntervalScores:
     """The mean of each score over folds; a fold without a fit has an infinite width and score."""
-    parts = [fold.interval or NO_SCORES for fold in folds]
+    parts = [fold.interval_scores or NO_SCORES for fold in folds]
     return IntervalScores(
         *(
             float(np.mean([getattr(part, name) for part in parts]))

@@ -79,7 +79,7 @@ class FoldResult:
         spread: where there are such, the smallest and largest mean objective of the test rows among
             fits that describe the fitted rows equally well.
         failed: why there is no fit; empty otherwise.
-        interval: the scores of intervals, where a protocol has them; None where the fit failed.
+        interval_scores: those of intervals, where a protocol has them; None where the fit failed.
         undetermined: why the fitted rows do not determine these intervals; empty otherwise.
     """
 
@@ -95,7 +95,7 @@ class FoldResult:
     not_identified: tuple[str, ...] = ()
     spread: tuple[float, float] | None = None
     failed: str = ""
-    interval: IntervalScores | None = None
+    interval_scores: IntervalScores | None = None
     undetermined: str = ""
 
 
@@ -113,8 +113,8 @@ class RankedLaw:
         parameters: how many the law has.
         aicc: of the fit to all rows; None where rows are held out, which needs no such penalty.
         folds: the result of each fold.
-        interval: the mean of the scores of intervals over the folds that some law has; None where
-            the protocol has no intervals.
+        interval_scores: the means of those of intervals over the folds that some law has; None
+            where the protocol has no intervals.
     """
 
     law: str
@@ -125,7 +125,7 @@ class RankedLaw:
     parameters: int
     aicc: float | None
     folds: tuple[FoldResult, ...] = field(repr=False)
-    interval: IntervalScores | None = None
+    interval_scores: IntervalScores | None = None
 
     @property
     def place(self) -> str:

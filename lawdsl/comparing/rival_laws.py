@@ -6,12 +6,15 @@ none may be the better one; `lawdsl compare` says whether it predicts better.
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import conjunction
-from lawdsl.fitting.fit import fit_with
+from lawdsl.fitting.fit import chosen_objective, fit_with
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.result import Fit
 from lawdsl.language import library
@@ -24,33 +27,58 @@ MAX_RIVALS = 6
 STARTS = 8
 
 
-def with_rival_laws(fit: Fit, law: Law, table: Any, options: FitOptions) -> Fit:
+PATTERN_TOO, OPTIONS, UNTRUSTED, UNFITTED = range(4)
+"""Why a law is not named."""
+
+
+def with_rival_laws(
+    fit: Fit,
+    law: Law,
+    table: Any,
+    options: FitOptions,
+    *,
+    named: str = "",
+    settings: Mapping[str, float] | None = None,
+) -> Fit:
     """The fit, whose findings about patterns name shipped laws that leave none.
+
+    Values of settings apply to these laws too; bounds that were left out and parameters that were
+    fixed or tied do not.
 
     Args:
         fit: the fit.
         law: its law.
         table: the table, as `fit` takes it.
         options: of the fit.
+        named: the name or file of the law, for the command that is suggested; its name if empty.
+        settings: setting -> value, where they were given.
     """
     if not any(d.code == PATTERN for d in fit.diagnostics) or fit.data.rows > MAX_ROWS:
         return fit
     rivals = rival_laws(law)
     if not rivals:
         return fit
-    without = [rival.name for rival in rivals if _leaves_no_pattern(rival, table, options)]
-    names = [rival.name for rival in rivals]
-    if without:
-        verb = "leaves" if len(without) == 1 else "leave"
-        help = (
-            f"fitted to these rows, {conjunction(without)} {verb} no pattern: see which predicts "
-            f"better, `lawdsl compare {' '.join([law.name, *without])} DATA`"
+    failures = {rival.name: _failure(rival, table, options) for rival in rivals}
+    better = [rival for rival in rivals if failures[rival.name] is None]
+    if better:
+        names = [rival.name for rival in better]
+        verb = "leaves" if len(names) == 1 else "leave"
+        same = all(rival.objective.name == law.objective.name for rival in better)
+        command = shlex.join(
+            [
+                *("lawdsl", "compare", named or law.name, *names),
+                *_rows_of_command(table, options, settings or {}),
+                *_objective_of_command(fit, options, same=same),
+            ]
         )
+        help = (
+            f"fitted to these rows, {conjunction(names)} {verb} no pattern: see which predicts "
+            f"better, `{command}`"
+        )
+        if options.weights is not None:
+            help += ", which takes no weights"
     else:
-        help = (
-            f"fit a smaller range: {conjunction(names)} {'leave' if len(names) > 1 else 'leaves'}"
-        )
-        help += " a pattern, too, or cannot be fitted"
+        help = f"fit a smaller range: {_why_none(failures, options)}"
     return replace(fit, diagnostics=tuple(_with_help(d, help) for d in fit.diagnostics))
 
 
@@ -76,8 +104,60 @@ def rival_laws(law: Law) -> list[Law]:
     return rivals[:MAX_RIVALS]
 
 
-def _leaves_no_pattern(rival: Law, table: Any, options: FitOptions) -> bool:
-    """Whether the residuals of a law that can be fitted to a table have no pattern."""
+def _rows_of_command(
+    table: Any, options: FitOptions, settings: Mapping[str, float]
+) -> Iterator[str]:
+    """The arguments by which a command reads the rows of the fit."""
+    yield str(table) if isinstance(table, str | Path) else "DATA"
+    yield from (f"{name}={column}" for name, column in options.columns.items())
+    for condition in options.where:
+        yield from ("--where", condition)
+    for column in options.run:
+        yield from ("--run", column)
+    if options.drop_bad:
+        yield "--drop-bad"
+    for name, value in settings.items():
+        yield from ("--set", f"{name}={value!r}")
+
+
+def _objective_of_command(fit: Fit, options: FitOptions, *, same: bool) -> Iterator[str]:
+    """The options of the objective that the fit was given, or that laws with others need."""
+    objective = options.objective
+    numbers = {"--delta": options.delta, "--quantile": options.quantile}
+    if objective is None and not same:
+        objective = f"{fit.objective.loss}({'log' if fit.objective.of_logs else 'raw'})"
+        numbers = {f"--{name}": value for name, value in fit.objective.parameters.items()}
+    if objective is not None:
+        yield from ("--objective", objective)
+    for name, value in numbers.items():
+        if value is not None:
+            yield from (name, repr(value))
+
+
+def _why_none(failures: Mapping[str, int | None], options: FitOptions) -> str:
+    """Why none of the laws is named, each law once."""
+    given = [n for n in ("objective", "delta", "quantile") if getattr(options, n) is not None]
+    taken = conjunction([f"--{name}" for name in given]) if given else ""
+    texts = {
+        PATTERN_TOO: ("leaves a pattern, too", "leave a pattern, too"),
+        OPTIONS: (f"does not take {taken}", f"do not take {taken}"),
+        UNTRUSTED: ("has no fit that can be trusted", "have no fits that can be trusted"),
+        UNFITTED: ("cannot be fitted",) * 2,
+    }
+    parts = []
+    for reason, (one, several) in texts.items():
+        names = [name for name, failure in failures.items() if failure == reason]
+        if names:
+            parts.append(f"{conjunction(names)} {one if len(names) == 1 else several}")
+    return "; ".join(parts)
+
+
+def _failure(rival: Law, table: Any, options: FitOptions) -> int | None:
+    """Why a law is not one whose residuals have no pattern; None where it is."""
+    try:
+        chosen_objective(rival, options.objective, options.delta, options.quantile)
+    except LawdslError:
+        return OPTIONS
     few = replace(
         options,
         starts=STARTS,
@@ -91,9 +171,11 @@ def _leaves_no_pattern(rival: Law, table: Any, options: FitOptions) -> bool:
     try:
         fit = fit_with(rival, table, few)
     except LawdslError:
-        return False
+        return UNFITTED
     assert isinstance(fit, Fit)
-    return fit.verdict != "not trusted" and all(d.code != PATTERN for d in fit.diagnostics)
+    if any(d.code == PATTERN for d in fit.diagnostics):
+        return PATTERN_TOO
+    return UNTRUSTED if fit.verdict == "not trusted" else None
 
 
 def _with_help(finding: Diagnostic, help: str) -> Diagnostic:

@@ -50,7 +50,7 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
         show_rows(headers, rows, out)
     if details:
         for ranking in comparison.rankings:
-            if ranking.standings[0].interval is not None:
+            if ranking.standings[0].interval_scores is not None:
                 if not ranking.part:
                     parts = [
                         r for r in comparison.rankings if r.part and r.protocol == ranking.protocol
@@ -73,7 +73,7 @@ def show_comparisons(comparisons: Comparisons, out: Console) -> None:
     out.print(f"  every fit minimises {first.objective}", soft_wrap=True)
     for ranking in first.rankings:
         folds = f" of held-out rows, mean of {ranking.folds} folds" if ranking.folds > 1 else ""
-        by_intervals = ranking.standings[0].interval is not None
+        by_intervals = ranking.standings[0].interval_scores is not None
         what = "score in % and share inside" if by_intervals else "mean absolute error"
         subtitle = f": {what}{folds}; in brackets the rank by {ranking.criterion}"
         out.print(Text(ranking.title, style="bold") + Text(subtitle), soft_wrap=True)
@@ -91,9 +91,9 @@ def show_comparisons(comparisons: Comparisons, out: Console) -> None:
 
 def _cell_of_label(standing: RankedLaw) -> str:
     """What a table of labels shows of a law: its interval score and coverage, else its error."""
-    if standing.interval is None:
+    if standing.interval_scores is None:
         return score_text(standing.scores.mae)
-    return f"{_per_cent(standing.score)}, {_interval_cells(standing.interval)[1]}"
+    return f"{_per_cent(standing.score)}, {_interval_cells(standing.interval_scores)[1]}"
 
 
 def _title(comparison: Comparison, rows: int) -> Text:
@@ -153,7 +153,7 @@ def _show_intervals(ranking: Ranking, parts: Sequence[Ranking], out: Console) ->
             standing.law,
             _per_cent(standing.score),
             _difference_text(standing.behind, 100.0),
-            *_interval_cells(standing.interval),
+            *_interval_cells(standing.interval_scores),
         ]
         for standing in ranking.standings
     ]
@@ -169,7 +169,7 @@ def _show_intervals(ranking: Ranking, parts: Sequence[Ranking], out: Console) ->
             standing.place,
             standing.law,
             _per_cent(standing.score),
-            *_interval_cells(standing.interval),
+            *_interval_cells(standing.interval_scores),
             fold.failed or fold.undetermined,
         ]
         for part in parts
