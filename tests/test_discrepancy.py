@@ -338,7 +338,7 @@ def test_json_has_the_arrays_of_the_band(folder: Path):
     found = json.loads(run(*arguments, cwd=folder).stdout)["result"]["intervals"]
     assert found["discrepancy"] == 0.02 and found["law_error"][0] > 0
     plain = json.loads(run(*arguments, "--wrong", "0", cwd=folder).stdout)["result"]["intervals"]
-    assert set(plain) == {"level", "discrepancy", "low", "high"}
+    assert set(plain) == {"level", "discrepancy", "widening", "low", "high"}
     assert found["high"][0] / found["low"][0] > plain["high"][0] / plain["low"][0]
 
 
@@ -351,11 +351,28 @@ def test_wrong_asks_for_intervals(folder: Path):
     assert refused.returncode == 2 and "--no-intervals" in refused.stderr
 
 
-def test_a_learned_error_is_named_in_the_document(folder: Path):
-    done = run(
-        "predict", "fit.json", "N=1e10", "D=1e12", "--wrong", "learned", "--json", cwd=folder
-    )
-    assert json.loads(done.stdout)["result"]["intervals"]["discrepancy"] == "learned"
+def test_a_learned_error_is_named_in_the_document(folder: Path, fit: Fit):
+    given = {}
+    for wrong in ("2%", "learned"):
+        done = run(
+            "predict", "fit.json", "N=1e10", "D=1e12", "--wrong", wrong, "--json", cwd=folder
+        )
+        given[wrong] = json.loads(done.stdout)["result"]["intervals"]
+    assert given["2%"]["discrepancy"] == 0.02 == given["learned"]["discrepancy"]
+    assert given["2%"]["widening"] is None
+    assert given["learned"]["widening"] == fit.widening
+
+
+def test_a_level_asks_for_intervals(folder: Path):
+    done = run("predict", "fit.json", "N=1e9", "D=1e10,2e10", "--level", "0.9", cwd=folder)
+    assert "L run high" in done.stdout
+    refused = run("predict", "fit.json", "N=1e9", "D=1e10", "--level", "5", cwd=folder)
+    assert refused.returncode != 0 and "F0120" in refused.stderr
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, np.int64(0), np.float32(0)])
+def test_a_discrepancy_of_any_numeric_type_is_taken(fit: Fit, zero: Any):
+    assert fit.predict_with_errors({"N": [1e10], "D": [1e12]}, discrepancy=zero).law is None
 
 
 def test_a_prediction_below_0_has_no_ends():

@@ -173,7 +173,50 @@ def test_a_required_horizon_that_is_not_met_is_told():
     assert fitted(runs(), horizon=2).verdict == "trusted"
 
 
-@pytest.mark.parametrize("times", [0.5, -1, float("inf"), "far", True])
+def test_no_horizon_has_its_reason():
+    shares = {"r": np.linspace(0.1, 1, 12), "L": 2 + 0.1 / np.linspace(0.1, 1, 12)}
+    text = "variable r in [0, 1]\nparameter a, b > 0\nL = a + b/r"
+    for table, law, options, reason in (
+        (shares, text, {}, "no variable of the law measures the size of a run"),
+        (runs(), POWER, {"rolled_check": False}, "it was fitted without a rolled check"),
+    ):
+        (told,) = [
+            d for d in fitted(table, law, horizon=2, **options).diagnostics if d.code == "F0141"
+        ]
+        assert reason in told.message
+
+
+def test_a_path_is_compute_optimal_for_compute_alone():
+    x, y = (v.ravel() for v in np.meshgrid(np.geomspace(1, 100, 6), np.geomspace(1, 100, 6)))
+    noise = np.exp(0.002 * np.random.default_rng(0).normal(size=36))
+    text = "variable x, y > 0\nparameter a, b, c > 0\nL = a + b*x/y + c*y/x"
+    ratio = fitted({"x": x, "y": y, "L": (2 + x / y + y / x) * noise}, text)
+    assert ratio.horizon is not None and not ratio.horizon.optimal
+
+
+def test_the_horizon_knows_its_tolerances_alone(fit: Fit):
+    assert fit.horizon is not None
+    with pytest.raises(KeyError):
+        fit.horizon.times(0.03)
+
+
+def test_rows_of_little_weight_do_not_matter():
+    table, outlier = runs(), runs()
+    weights = np.ones(42)
+    weights[20] = 1e-9
+    outlier["L"] = np.where(weights < 1, 2 * table["L"], table["L"])
+    one, other = (fitted({**t, "w": weights}, weights="w") for t in (table, outlier))
+    assert one.horizon is not None and other.horizon is not None
+    assert zs(other) == pytest.approx(zs(one), rel=1e-3)
+    assert [r.times for r in other.horizon.path] == pytest.approx(
+        [r.times for r in one.horizon.path], rel=1e-3
+    )
+    bands = [f.predict_with_errors({"N": [5e10], "D": [1e12]}) for f in (one, other)]
+    assert bands[1].values == pytest.approx(bands[0].values, rel=1e-4)
+    assert bands[1].high == pytest.approx(bands[0].high, rel=1e-4)
+
+
+@pytest.mark.parametrize("times", [0.5, -1, 1e5, float("inf"), "far", True])
 def test_a_horizon_is_a_multiple(times: Any):
     with pytest.raises(LawdslError, match="F0141"):
         fitted(runs(), horizon=times)
@@ -183,6 +226,16 @@ def test_a_warning_beyond_the_data_says_how_far_the_runs_reach(fit: Fit):
     (told,) = fit.predict_with_warnings({"N": [1e11], "D": [4e10]})[1]
     assert told.code == "F0109"
     assert "2 % up to" in (told.help or "")
+
+
+def test_an_infinite_interval_says_that_nothing_is_determined():
+    N = runs()["N"]
+    noise = np.exp(0.004 * np.random.default_rng(0).normal(size=42))
+    ray = fitted({"N": N, "D": 20 * N, "L": loss(N, 20 * N) * noise})
+    band = ray.predict_with_errors({"N": [1e8], "D": [1e14]})
+    assert band.high == [np.inf]
+    helps = [d.help or "" for d in band.warnings if d.code == "F0109"]
+    assert helps and all("determine nothing there" in help for help in helps)
 
 
 def test_a_file_keeps_it(fit: Fit):

@@ -362,7 +362,7 @@ MESSAGES = [
     ("tie c[i] = t[i, j]", 17, "L0316", "a tie leaves the index `j` free", "sum over it, `sum(… for j)`, or give what is declared this subscript"),
     ("start k[web] = 1", 7, "L0314", "a start is for all elements of `k` at once", "write `k[i]`"),
     ("start log(k) in {0, 1}", 11, "L0314", "a start is for all elements of `k` at once", "write `k[i]`"),
-    ("minimize huber(log(L[i]), 1e-3)", 10, "L0404", "this is not an objective", "write huber(log(L), 1e-3), huber(L, d), squared(log(L)) or squared(L)"),
+    ("minimize huber(log(L[i]), 1e-3)", 10, "L0404", "this is not an objective", "write huber(log(L), 1e-3), huber(L, d), squared(log(L)), squared(L), absolute(log(L)), absolute(L), quantile(log(L), 0.9) or quantile(L, q)"),
 ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from lawdsl.data.trends.paired_differences import GridValues, distinct_codes
 from lawdsl.data.trends.result import Inflection
 from lawdsl.data.trends.slopes import slopes
 from lawdsl.data.trends.zero_crossing import CriticalErrors, crossing
-from lawdsl.fitting import fit_single
+from lawdsl.fitting import fit_task
 from lawdsl.fitting.result import Fit
 from lawdsl.reporting.terminal import console, show_fit
 from lawdsl.reporting.trends import show_trends
@@ -424,7 +424,7 @@ def test_the_report_of_a_fit_names_it(fitted: Fit, capsys: pytest.CaptureFixture
 
 def test_a_fit_that_is_one_of_many_does_not_look_for_it(monkeypatch: pytest.MonkeyPatch):
     looked: list[object] = []
-    monkeypatch.setattr(fit_single, "inflections", lambda *_: looked.append(1) or [])
+    monkeypatch.setattr(fit_task, "inflections", lambda *_: looked.append(1) or [])
     table = PLANTED["dcpt.l3"].table(0.001)
     lawdsl.fit("dcpt.l3", table, starts=5, claims=False)
     assert looked == []

@@ -368,7 +368,8 @@ def test_values_have_their_ends_beside_them(folder: Path):
     ]
     assert made["predictions"] == band.values.tolist()
     assert made["intervals"] == {
-        **{"level": 0.9, "discrepancy": 0.0, "low": band.low.tolist(), "high": band.high.tolist()},
+        **{"level": 0.9, "discrepancy": 0.0, "widening": None},
+        **{"low": band.low.tolist(), "high": band.high.tolist()},
     }
     assert predict(*asked).stdout.splitlines()[0].split() == ["x", "L", "L", "low", "L", "high"]
 
@@ -414,6 +415,7 @@ def test_an_end_that_is_infinite_is_null_in_a_document(tmp_path: Path):
     assert made["result"]["intervals"] == {
         "level": 0.95,
         "discrepancy": 0.0,
+        "widening": None,
         "low": [None],
         "high": [None],
     }

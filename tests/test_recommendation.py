@@ -95,7 +95,10 @@ def test_the_grid_of_the_quick_recipe_determines_a_law_of_the_share(tmp_path: Pa
     command = shlex.split(advice.command)
     assert command[:3] == ["lawdsl", "fit", "mixing.two_domain"]
     assert command_line(*command[1:], "-o", "fit.json", "-q") == 0
-    assert json.loads(Path("fit.json").read_text())["verdict"] == "trusted"
+    fit = json.loads(Path("fit.json").read_text())
+    # five shares determine three parameters, and hardly test them
+    assert all(parameter["identified"] for parameter in fit["parameters"].values())
+    assert [d["code"] for d in fit["diagnostics"]] == ["F0102"]
 
 
 def test_why_it_is_not_the_joint_law_is_said_in_numbers():

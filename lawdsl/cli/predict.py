@@ -14,6 +14,7 @@ import click
 from lawdsl.cli.law_error import wrong_or_learned
 from lawdsl.cli.options import as_json, bindings, finish, print_message, table_option, value_in
 
+LEVEL = 0.95
 # what a column of a prediction is called, in the order of BAND_ARRAYS; the first is the output
 HEADERS = ["", "low", "high", "law", "run low", "run high", "± noise", "± run", "± law"]
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     default=None,
     help="Add the interval of each prediction. By default where one leaves the fitted range.",
 )
-@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--level", type=float, help="Of the intervals, which it asks for.  [default: 0.95]")
 @wrong_or_learned
 @as_json
 def predict(
@@ -47,7 +48,7 @@ def predict(
     output: str | None,
     runs: str | None,
     intervals: bool | None,
-    level: float,
+    level: float | None,
     wrong: float | Literal["learned"] | None,
     as_json: bool,
 ) -> int:
@@ -78,20 +79,16 @@ def predict(
     asks for the law alone. A prediction that is not known within 2 % there has a warning.
     """
     from lawdsl.data.read import read_table
-    from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
-    from lawdsl.fitting.prediction_bands import BAND_ARRAYS
     from lawdsl.fitting.prediction_inputs import prediction_inputs
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.reporting.terminal import console, show_rows
 
-    if wrong is not None and intervals is False:
-        raise click.UsageError("--wrong concerns intervals: leave --no-intervals out")
+    asked = _asked_intervals(intervals, level, wrong)
     read = load_fit(fit)
     inputs = prediction_inputs(read)
     if runs and not inputs.measured:
         raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
     more = {"runs": runs} if runs else {}
-    asked = _Asked(True if wrong is not None else intervals, level, wrong)
     table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
     if table is not None:
         data = read_table(table)
@@ -125,7 +122,7 @@ def predict(
         if output:
             print_message(f"wrote {output}")
         elif not labels and table is None and len(rows) == 1 and "law" in ends:
-            print(_sentence(inputs.output, rows[0][len(names) :], level))
+            print(_sentence(inputs.output, rows[0][len(names) :], asked.level))
         elif labels and table is None and len(rows) == 1:
             beside = [
                 (label, *predicted)
@@ -144,15 +141,45 @@ def predict(
         "intervals": None,
     }
     if ends:
-        arrays = {
-            name: predictions[..., k].tolist()
-            for k, name in enumerate(BAND_ARRAYS[: predictions.shape[-1]])
-            if k
-        }
-        default = DEFAULT_AMPLITUDE if "law" in arrays else 0.0
-        amplitude = default if wrong is None else wrong
-        result["intervals"] = {"level": level, "discrepancy": amplitude, **arrays}
+        result["intervals"] = _document(predictions, read, asked)
     return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
+
+
+def _asked_intervals(
+    intervals: bool | None, level: float | None, wrong: float | Literal["learned"] | None
+) -> _Asked:
+    """The intervals that the command line asks for; a level or an error of the law does.
+
+    Raises:
+        click.UsageError: intervals that are also refused.
+        LawdslError: a level outside 0.5 to 0.999; F0120.
+    """
+    from lawdsl.fitting.options import check_level
+
+    stated = "--level" if level is not None else "--wrong" if wrong is not None else ""
+    if stated and intervals is False:
+        raise click.UsageError(f"{stated} concerns intervals: leave --no-intervals out")
+    level = LEVEL if level is None else level
+    check_level(level)
+    return _Asked(True if stated else intervals, level, wrong)
+
+
+def _document(predictions: Any, fit: Fit | Fits, asked: _Asked) -> dict[str, Any]:
+    """The intervals of predictions as the JSON document has them."""
+    from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
+    from lawdsl.fitting.options import LEARNED
+    from lawdsl.fitting.prediction_bands import BAND_ARRAYS
+
+    names = BAND_ARRAYS[: predictions.shape[-1]]
+    arrays = {name: predictions[..., k].tolist() for k, name in enumerate(names) if k}
+    amplitude: float = asked.wrong if isinstance(asked.wrong, float) else DEFAULT_AMPLITUDE
+    learned = asked.wrong == LEARNED and "law" in arrays
+    return {
+        "level": asked.level,
+        "discrepancy": amplitude if "law" in arrays else 0.0,
+        "widening": fit.widening if learned else None,
+        **arrays,
+    }
 
 
 @dataclass(frozen=True)

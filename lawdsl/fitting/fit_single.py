@@ -96,8 +96,10 @@ def fit_one(law: Law, table: Table, objective: Objective, options: FitOptions) -
             break
         task = task.with_law(bounded)
     fit = _with_extrapolation(solved, fit)
+    # what the law claims and its fitted values break is another matter than how good they are
+    verdict = overall_verdict(fit.diagnostics)
     failures = claim_failure_findings(task.law, fit.claims)
-    return replace(fit, diagnostics=(*fit.diagnostics, *failures))
+    return replace(fit, diagnostics=(*fit.diagnostics, *failures), verdict=verdict)
 
 
 @dataclass(frozen=True)
@@ -166,14 +168,10 @@ def _with_extrapolation(task: FitTask, fit: Fit) -> Fit:
             fit.spread,
             rolled=chosen is None,
         )
-    notes = extrapolation_findings(extrapolation, options.horizon, fit.diagnostics)
-    diagnostics = (*fit.diagnostics, *notes)
-    return replace(
-        fit,
-        extrapolation=extrapolation,
-        diagnostics=diagnostics,
-        verdict=overall_verdict(diagnostics),
-    )
+    missing = "" if usable else "its rows do not tell the error of the law"
+    missing = missing if options.rolled_check else "it was fitted without a rolled check"
+    notes = extrapolation_findings(extrapolation, options.horizon, fit.diagnostics, missing)
+    return replace(fit, extrapolation=extrapolation, diagnostics=(*fit.diagnostics, *notes))
 
 
 def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +104,7 @@ class FitTask:
         copied = self.runs.groups is None and any(d.code == "D0114" for d in self.runs.warnings)
         return copied and are_mostly_copies(problem)
 
-    @property
+    @cached_property
     def other_points(self) -> Array:
         """Other parameters, at which identifiability is tested too."""
         sample = self.problem.sample(MAX_SEARCH_ROWS, self.options.seed)

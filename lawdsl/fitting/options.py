@@ -36,6 +36,9 @@ _DELTA = (
 
 AUTO = "auto"
 
+LARGEST_HORIZON = 10_000
+"""Multiples of the largest fitted compute, up to which a trust horizon is sought."""
+
 LEARNED = "learned"
 """An error of the law that the rolled check of a table widens."""
 
@@ -160,7 +163,7 @@ class FitOptions:
         "the fit warns (F0141) where they are not.",
         "Warn unless predictions are within 2 % up to so many times the largest compute.",
         metavar="TIMES",
-        limits=(1, None),
+        limits=(1, LARGEST_HORIZON),
         kind=float,
     )
     intervals: str = _option(
@@ -246,14 +249,17 @@ def check_horizon(times: Any) -> None:
     """Refuse a required horizon that is not a multiple of the largest fitted compute.
 
     Raises:
-        LawdslError: neither None nor a finite number from 1; F0141.
+        LawdslError: neither None nor a number from 1 to 10,000; F0141.
     """
     if times is None:
         return
     if isinstance(times, bool) or not (
-        isinstance(times, Real) and 1 <= float(times) < float("inf")
+        isinstance(times, Real) and 1 <= float(times) <= LARGEST_HORIZON
     ):
-        message = f"the horizon is a multiple of the largest fitted compute, from 1, not `{times}`"
+        message = (
+            f"the horizon is a multiple of the largest fitted compute, from 1 to {LARGEST_HORIZON:,}, "
+            f"not `{times}`"
+        )
         help = "give 10 for predictions at 10 times the largest compute"
         raise LawdslError(Diagnostic("F0141", message, help=help))
 

@@ -176,7 +176,9 @@ class Fit(FitRecord):
         half_widths = None
         if band.law is not None:
             with np.errstate(all="ignore"):  # a lower end of 0 has no logarithm
-                half_widths = np.nan_to_num(np.log(band.high / band.low) / 2, nan=np.inf)
+                half_widths = np.nan_to_num(
+                    np.log(band.high / band.low) / 2, nan=np.inf, posinf=np.inf
+                )
         warnings = (*self._warnings(law, problem.columns, half_widths), *undetermined, *notes)
         return replace(band, warnings=warnings)
 
@@ -186,7 +188,7 @@ class Fit(FitRecord):
         Args:
             discrepancy: as `predict_with_errors` takes it; None for the default.
         """
-        if isinstance(discrepancy, float | int):
+        if discrepancy is not None and not isinstance(discrepancy, str):
             return float(discrepancy), []
         if self.rows is None:
             return 0.0, [replace(missing_rows_diagnostic(self), severity="warning")]

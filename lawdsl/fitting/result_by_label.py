@@ -27,6 +27,7 @@ from lawdsl.fitting.storage import (
     check_schema,
     load,
 )
+from lawdsl.fitting.verdicts import NEEDS, verdict_for
 
 Array = NDArray[np.float64]
 
@@ -152,7 +153,23 @@ class Fits(FitsRecord):
         options = BandOptions(level, LEARNED if least and discrepancy == LEARNED else least)
         arrays, warnings = predict_rows(self, table, runs, columns, options)
         notes = dict.fromkeys(note for _, notes in amplitudes for note in notes)
-        return Band.of_arrays(arrays, level, (*warnings, *notes))
+        return Band.of_arrays(arrays, level, tuple(dict.fromkeys((*warnings, *notes))))
+
+    @property
+    def widening(self) -> dict[str, float]:
+        """Label -> what a learned error of the law is multiplied by; 1 without a rolled check."""
+        return {label_of(part): part.widening for part in self.parts}
+
+    def verdict_for(self, use: str) -> str:
+        """Whether the fits of all labels can be trusted for one use.
+
+        Args:
+            use: `optimum`, `parameters`, `residuals` or `prediction`.
+
+        Raises:
+            KeyError: another use.
+        """
+        return verdict_for(use, [*self.warnings, *(d for p in self.parts for d in p.diagnostics)])
 
     @property
     def has_law_error(self) -> bool:
@@ -169,6 +186,7 @@ class Fits(FitsRecord):
         content = {
             "schema": FITS_SCHEMA,
             "verdict": self.verdict,
+            "verdicts": {use: self.verdict_for(use) for use in NEEDS},
             "labels": {over: list(labels) for over, labels in self.labels.items()},
             "values": self.values,
             "objective": self.objective,

@@ -15,9 +15,10 @@ from lawdsl.core.diagnostics import Diagnostic
 SUBJECTS: Mapping[str, tuple[str, ...]] = {
     "optimum": ("F0104", "F0105", "F0106", "F0118"),
     "rank": ("F0101",),
-    "parameters": ("F0103", "F0114", "F0121", "F0122", "F0130"),
+    "parameters": ("F0103", "F0114", "F0121", "F0122", "F0130", "F0138"),
     "priors": ("F0136", "F0137"),
-    "residuals": ("F0102", "F0112", "F0113", "F0115", "F0116", "F0117", "F0119", "F0132", "F0155"),
+    "residuals": ("F0102", "F0112", "F0115", "F0116", "F0117", "F0119", "F0132", "F0155"),
+    "claims": ("F0113",),
     "prediction": ("F0126", "F0127", "F0131", "F0140", "F0141", "F0143", "F0144"),
 }
 """What findings are about -> their codes. Findings about tables (D0101 and so on) concern the

@@ -327,8 +327,8 @@ FITS: dict[str, Message] = {
     ),
     "F0143": Message(
         "rows near one ray",
-        "Two variables grow together in all rows, as D and N do where each model is trained on 20 "
-        "tokens per parameter. The form of the law alone tells their effects apart, so that "
+        "One variable is nearly a power of another in all rows, as D and N are where each model is "
+        "trained on 20 tokens per parameter, or where D falls as 1/N at one budget. The form of the law alone tells their effects apart, so that "
         "predictions off that ray, and the best split of a budget, rest on it. Add runs with many "
         "tokens for a small model, and few for a large one.",
         (

@@ -29,6 +29,7 @@ from lawdsl.reporting.terminal import (
     show_data,
     show_priors,
     show_rows,
+    show_verdicts,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def show_fits(fits: Fits, out: Console) -> None:
     _show_parameters(fits, law, out)
     show_priors([part.priors for part in parts if part.priors is not None], out)
     _show_claims(parts, out)
-    out.print(Text("verdict: ") + Text(fits.verdict, style=STYLES[fits.verdict]))
+    show_verdicts(fits, out)
 
 
 def _show_parts(parts: Sequence[Fit], law: Declarations, out: Console) -> None:

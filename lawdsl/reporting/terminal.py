@@ -18,6 +18,7 @@ from lawdsl.fitting.verdicts import NEEDS, findings_for
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
+    from lawdsl.fitting.result_by_label import Fits
     from lawdsl.fitting.result_parts import (
         FittedData,
         FittedLaw,
@@ -242,11 +243,16 @@ def show_fit(fit: Fit, out: Console) -> None:
     for inflection in fit.data.inflections:
         line = f"inflection ratio: {inflection.text}; below it {inflection.trend}"
         out.print(Text(line, style=STYLES["caution"]), soft_wrap=True)
-    _show_verdicts(fit, out)
+    show_verdicts(fit, out)
 
 
-def _show_verdicts(fit: Fit, out: Console) -> None:
-    """Print whether a fit can be trusted, for all uses and for each."""
+def show_verdicts(fit: Fit | Fits, out: Console) -> None:
+    """Print whether a fit can be trusted, for all uses and for each.
+
+    Args:
+        fit: the fit, or those of all labels.
+        out: where it is printed.
+    """
     out.print(Text("verdict: ") + Text(fit.verdict, style=STYLES[fit.verdict]))
     width = max(map(len, NEEDS))
     for use in NEEDS:
@@ -254,8 +260,9 @@ def _show_verdicts(fit: Fit, out: Console) -> None:
         line = Text(f"  {use:{width}}  ") + Text(f"{verdict:{TRUST_WIDTH}}", STYLES[verdict])
         codes = ", ".join(dict.fromkeys(d.code for d in findings_for(use, fit.diagnostics)))
         texts = [codes] if codes else []
-        if use == "prediction" and fit.extrapolation is not None:
-            texts += fit.extrapolation.texts
+        extrapolation = getattr(fit, "extrapolation", None)  # each label has its own
+        if use == "prediction" and extrapolation is not None:
+            texts += extrapolation.texts
         line += Text("  " + "; ".join(texts))
         line.rstrip()
         out.print(line, soft_wrap=True)

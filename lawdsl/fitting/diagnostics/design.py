@@ -144,10 +144,10 @@ def design_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
         if q.unit is not None and len(values) < MIN_SIZES:
             number = "one value" if len(values) == 1 else "two values"
             message = (
-                f"{q.name} has {number}, {' and '.join(f'{v:g}' for v in values)}: how the output "
-                "depends on it is the form of the law, which no row tests"
+                f"{q.name} has {number}, {' and '.join(f'{v:g}' for v in values)}: the rows do not "
+                "test how the output depends on it"
             )
-            help = f"measure a third {q.name} before you predict at others"
+            help = f"measure at least three values of {q.name} before you predict at others"
             findings.append(Diagnostic("F0144", message, "warning", help=help))
     return [*findings, *_ray_findings(law, problem)]
 
@@ -174,9 +174,9 @@ def _ray_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
             f"{factor:.3g} (one standard deviation), so that the form of the law alone tells the "
             "effects of the two apart"
         )
-        help = (
-            f"add runs with much {names[1]} for a small {names[0]}, and with little for a large one"
-        )
+        help = f"add runs with a large {names[1]} for a small {names[0]}, and the other way round"
+        if slope < 0:
+            help = f"add runs in which {names[0]} and {names[1]} are both small, or both large"
         findings.append(Diagnostic("F0143", message, "warning", help=help))
     return findings
 

@@ -30,6 +30,7 @@ Array = NDArray[np.float64]
 LEVEL = 0.95  # of the intervals that the horizon is about
 # errors that say that the minimum, or the law, is not that of the rows
 NO_FIT_CODES = ("F0101", "F0105", "F0112")
+NO_SIZE = "no variable of the law measures the size of a run"
 REQUIRED = 0.02  # the tolerance of predictions that users ask a horizon for
 
 
@@ -56,7 +57,10 @@ def assess(
 
 
 def extrapolation_findings(
-    extrapolation: Extrapolation | None, required: float | None, earlier: Sequence[Diagnostic]
+    extrapolation: Extrapolation | None,
+    required: float | None,
+    earlier: Sequence[Diagnostic],
+    missing: str = "",
 ) -> list[Diagnostic]:
     """Warnings about predictions beyond the rows of a fit.
 
@@ -64,6 +68,7 @@ def extrapolation_findings(
         extrapolation: of the fit, or None.
         required: multiples of the largest fitted size up to which the user needs predictions.
         earlier: the other findings about the fit.
+        missing: why the fit has no trust horizon, where `extrapolation` is None.
     """
     findings = []
     # a law that does not describe its rows misses the larger ones, too
@@ -72,7 +77,7 @@ def extrapolation_findings(
         findings += rolled_finding(extrapolation.rolled)
     if required is not None:
         horizon = None if extrapolation is None else extrapolation.horizon
-        findings += horizon_finding(horizon, required)
+        findings += horizon_finding(horizon, required, missing or NO_SIZE)
     return findings
 
 
@@ -110,13 +115,16 @@ def rolled_check(
         amplitude: standard deviation of log L per decade.
     """
 
-    def refit(columns: Array, target: Array) -> Array | None:
+    def refit(rows: NDArray[np.int64]) -> Array | None:
+        columns, target = surface.columns[:, rows], surface.target[rows]
         if np.ptp(target) == 0:
             return None
+        weights = None if surface.weights is None else surface.weights[rows]
         # a part of the rows is weighed against the priors by the noise of all
-        rows = replace(law.problem(columns, target, objective, None), penalty=surface.penalty)
+        problem = law.problem(columns, target, objective, weights)
         try:
-            return optimum(law, rows, surface.theta).theta
+            problem = replace(problem, penalty=surface.penalty)
+            return optimum(law, problem, surface.theta).theta
         except LawdslError:
             return None
 
@@ -140,17 +148,18 @@ def rolled_finding(cuts: tuple[RolledCut, ...]) -> list[Diagnostic]:
     return [Diagnostic("F0140", message, "warning", help=help)]
 
 
-def horizon_finding(horizon: Horizon | None, times: float) -> list[Diagnostic]:
+def horizon_finding(
+    horizon: Horizon | None, times: float, missing: str = NO_SIZE
+) -> list[Diagnostic]:
     """A warning where predictions at some multiple of the largest fitted size are not within 2 %.
 
     Args:
-        horizon: of the fit; None where no variable measures the size of a run.
+        horizon: of the fit, or None.
         times: the multiple that the user needs.
+        missing: why the fit has no horizon, where it is None.
     """
     if horizon is None:
-        message = (
-            "no variable of the law measures the size of a run, so that it has no trust horizon"
-        )
+        message = f"the fit has no trust horizon: {missing}"
         help = "leave --horizon out, and see the interval of each prediction: `lawdsl predict`"
         return [Diagnostic("F0141", message, "warning", help=help)]
     reach = horizon.times(REQUIRED)

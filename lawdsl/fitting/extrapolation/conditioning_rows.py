@@ -35,12 +35,14 @@ class ConditioningRows:
         runs: the number of each row's run; None where the runs are unknown.
         weights: of each row in the fit, those of the table times rho'(r)/r of the loss; None where
             all are equal.
+        table_weights: those of the table alone; None where all are equal.
     """
 
     columns: Mapping[str, tuple[float, ...]]
     target: tuple[float, ...]
     runs: tuple[int, ...] | None = None
     weights: Annotated[tuple[float, ...] | None, MAY_BE_ABSENT] = None
+    table_weights: Annotated[tuple[float, ...] | None, MAY_BE_ABSENT] = None
 
     def arrays(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Variables, shape (variables, rows), and the output, shape (rows,).
@@ -85,7 +87,7 @@ def rows_of_fit(
         objective = with_slope(problem.objective, residuals)
         by_loss = rho_curvature(residuals, objective, exact=False)
         weights = by_loss if weights is None else weights * by_loss
-    return conditioning_rows(names, problem.columns, problem.target, runs, weights)
+    return conditioning_rows(names, problem.columns, problem.target, runs, weights, problem.weights)
 
 
 def conditioning_rows(
@@ -94,6 +96,7 @@ def conditioning_rows(
     target: Array,
     runs: NDArray[np.int64] | None,
     weights: Array | None = None,
+    table_weights: Array | None = None,
 ) -> ConditioningRows:
     """Choose the rows that a discrepancy is conditioned on.
 
@@ -103,10 +106,13 @@ def conditioning_rows(
         target: the measured output, shape (rows,).
         runs: the number of each row's run, shape (rows,); None where they are unknown.
         weights: of the rows in the fit, shape (rows,); None where all are equal.
+        table_weights: those of the table alone.
     """
-    if runs is None:
+    if runs is None and table_weights is None:
         # a copy of a row says nothing new
         chosen = np.sort(np.unique(np.vstack([columns, target]), axis=1, return_index=True)[1])
+    elif runs is None:
+        chosen = np.arange(len(target))
     else:
         chosen = np.sort(
             np.concatenate([_checkpoints(columns, rows) for rows in rows_by_run(runs)])
@@ -118,6 +124,7 @@ def conditioning_rows(
         tuple(target[chosen].tolist()),
         None if runs is None else tuple(int(x) for x in runs[chosen]),
         None if weights is None else tuple(weights[chosen].tolist()),
+        None if table_weights is None else tuple(table_weights[chosen].tolist()),
     )
 
 

@@ -339,14 +339,15 @@ def conditioned(rows: FittedRows, amplitude: float) -> Discrepancy:
         amplitude: standard deviation of log L per decade; 0 for a law that is right.
     """
     discrepancy = Discrepancy(rows, amplitude, noise_levels(rows, amplitude))
+    given = np.ones(len(rows.residuals)) if rows.weights is None else rows.weights
     for _ in range(REWEIGHTINGS):
         # rows far from both law and discrepancy are outliers, and count less
         mean, _ = discrepancy.at(rows.z, rows.jacobian)
-        deviation = np.hypot(discrepancy.levels.noise, discrepancy.levels.run)
+        deviation = np.hypot(discrepancy.levels.noise / np.sqrt(given), discrepancy.levels.run)
         sizes = np.abs(rows.residuals - mean) / deviation
         weights = np.minimum(1.0, HUBER_CONSTANT / np.maximum(sizes, 1e-300))
         if np.all(weights == 1):
             break
-        weighted = replace(rows, weights=weights)
+        weighted = replace(rows, weights=given * weights)
         discrepancy = Discrepancy(weighted, amplitude, noise_levels(weighted, amplitude))
     return discrepancy

@@ -32,6 +32,7 @@ class FittedSurface:
         theta: the fitted parameters, shape (parameters,).
         of_logarithms: columns, target -> the law on other rows, with residuals of logarithms.
         penalty: of the declared priors of its parameters; None without.
+        weights: those of the table's rows, shape (rows,); None where all are equal.
     """
 
     variables: tuple[SizeVariable, ...]
@@ -41,6 +42,7 @@ class FittedSurface:
     theta: Array
     of_logarithms: Callable[[Array, Array], Problem]
     penalty: Penalty | None = None
+    weights: Array | None = None
 
     @classmethod
     def of(
@@ -53,7 +55,9 @@ class FittedSurface:
     ) -> FittedSurface:
         """A fitted law at the rows that its fit keeps; the arguments are as the attributes."""
         columns, target = rows.arrays([v.name for v in variables])
-        return cls(variables, columns, target, rows.run_numbers, theta, of_logarithms, penalty)
+        weights = None if rows.table_weights is None else np.array(rows.table_weights)
+        runs = rows.run_numbers
+        return cls(variables, columns, target, runs, theta, of_logarithms, penalty, weights)
 
     @classmethod
     def of_prepared(
@@ -100,7 +104,10 @@ class FittedSurface:
         shares = tuple(v.is_share for v in self.variables)
         runs = None if self.runs is None else self.runs[rows]
         priors = prior_rows(self.penalty, theta)
-        return LawErrorModel.of(problem, theta, self.names, shares, runs, amplitude, priors)
+        weights = None if self.weights is None else self.weights[rows]
+        return LawErrorModel.of(
+            problem, theta, self.names, shares, runs, amplitude, priors, weights
+        )
 
 
 def size_variables(law: Law) -> tuple[SizeVariable, ...]:

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from lawdsl.core.records import Null
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
+from lawdsl.fitting.options import LARGEST_HORIZON
 
 Array = NDArray[np.float64]
 
 TOLERANCES = (0.01, 0.02, 0.05)
-MAX_DECADES = 4.0
+MAX_DECADES = float(np.log10(LARGEST_HORIZON))
 POINTS_PER_DECADE = 20
 # of the runs, the largest, whose other variables the path has
 LARGEST_SHARE = 0.1
@@ -100,8 +101,15 @@ class Horizon:
         return ", ".join(sentence)
 
     def times(self, within: float) -> float:
-        """The multiple of the largest fitted size up to which predictions are within a tolerance."""
-        return next((reach.times for reach in self.path if reach.within == within), 0.0)
+        """The multiple of the largest fitted size up to which predictions are within a tolerance.
+
+        Args:
+            within: one of `TOLERANCES`: 0.01, 0.02 or 0.05.
+
+        Raises:
+            KeyError: another one.
+        """
+        return {reach.within: reach.times for reach in self.path}[within]
 
 
 def trust_horizon(
@@ -135,7 +143,7 @@ def trust_horizon(
         return tuple(Reach(x, _reach(decades, half, float(np.log1p(x)))) for x in TOLERANCES)
 
     chosen = [surface.names.index(name) for name in size.variables]
-    path, optimal = _path(surface, chosen, logs, largest + decades, split=True)
+    path, optimal = _path(surface, chosen, logs, largest + decades, split=size.is_compute)
     if optimal and not determined(path[:, :1])[0]:  # nor is the optimum of a law that is not
         path, optimal = _path(surface, chosen, logs, largest + decades, split=False)
     start = {surface.names[k]: float(path[k, 0]) for k in chosen}

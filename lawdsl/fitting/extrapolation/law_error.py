@@ -75,6 +75,7 @@ class LawErrorModel:
         runs: NDArray[np.int64] | None,
         amplitude: float,
         priors: PriorRows | None = None,
+        weights: Array | None = None,
     ) -> LawErrorModel:
         """Condition a discrepancy on the rows of a fit.
 
@@ -86,11 +87,12 @@ class LawErrorModel:
             runs: the run of each row, shape (rows,), where some run has several; else None.
             amplitude: standard deviation of log L per decade.
             priors: the declared priors of the parameters; None without.
+            weights: those of the table's rows, shape (rows,); None where all are equal.
         """
         residuals, jacobian = log_residuals(problem, theta)
         axes = axes_of(names, shares, problem.columns)
         z = coordinates(axes, names, problem.columns)
-        rows = FittedRows(z, -residuals, jacobian, runs, priors=priors)
+        rows = FittedRows(z, -residuals, jacobian, runs, weights, priors=priors)
         return cls(names, tuple(axes), conditioned(rows, amplitude))
 
     def at(self, problem: Problem, theta: Array) -> LawError:

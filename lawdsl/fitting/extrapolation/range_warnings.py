@@ -64,13 +64,14 @@ def range_warnings(
     low, high = fitted
     below, above = float(np.min(values)), float(np.max(values))
     factors: list[tuple[str, float]] = []
+    is_above, is_below = outside(np.array([above, below]), fitted) & [above > high, below < low]
     # a factor says something only of positive numbers
-    if high > 0 and above > high * OUTSIDE_FACTOR:
+    if is_above and high > 0:
         times = above / high
         factors.append((f"{above:g} is {times:.3g} times the largest fitted, {high:g}", times))
-    elif above > high + abs(high) * (OUTSIDE_FACTOR - 1):
+    elif is_above:
         factors.append((f"{above:g} is above the largest fitted, {high:g}", 1.0))
-    if below < low - abs(low) * (OUTSIDE_FACTOR - 1):
+    if is_below:
         times = low / below if below > 0 < low else 1.0
         ratio = f"{times:.3g} times below" if below > 0 < low else "below"
         factors.append((f"{below:g} is {ratio} the smallest fitted, {low:g}", times))
@@ -95,14 +96,14 @@ def range_advice(horizon: Horizon | None, half_width: float | None = None) -> st
         half_width: of the widest of their intervals, in the logarithm; None where it is not known.
     """
     if half_width is None:
-        return SEE_INTERVAL if horizon is None else f"the fitted runs predict {horizon.text}"
+        return SEE_INTERVAL if horizon is None else f"predictions are {horizon.text}"
     if not np.isfinite(half_width):
         return "the fitted runs determine nothing there: add runs nearer to it"
-    percent = (
-        f"{100 * np.expm1(half_width):.2g} %" if half_width < MANY_TIMES else "a factor of many"
-    )
-    here = f"the prediction there is known within {percent}"
-    return here if horizon is None else f"{here}; the fitted runs predict {horizon.text}"
+    size = f"within {100 * np.expm1(half_width):.2g} %"
+    if half_width > MANY_TIMES:
+        size = "only within a factor of more than 10"
+    here = f"the prediction there is known {size}"
+    return here if horizon is None else f"{here}; predictions are {horizon.text}"
 
 
 def _unit_question(name: str, fitted: tuple[float, float], unit: str, advice: str) -> str:

@@ -65,7 +65,7 @@ def widening(cuts: Sequence[RolledCut]) -> float:
 
 def rolled_cuts(
     surface: FittedSurface,
-    refit: Callable[[Array, Array], Array | None],
+    refit: Callable[[Rows], Array | None],
     amplitude: float,
 ) -> tuple[RolledCut, ...]:
     """Predict the larger runs of a table from its smaller ones, at up to four cuts.
@@ -74,7 +74,7 @@ def rolled_cuts(
 
     Args:
         surface: the fitted law and its rows.
-        refit: columns, target -> parameters fitted to them, or None where the fit failed.
+        refit: positions of rows -> parameters fitted to them, or None where the fit failed.
         amplitude: standard deviation of log L per decade.
     """
     size = surface.size
@@ -114,13 +114,13 @@ def _cut_z(
     surface: FittedSurface,
     below: Rows,
     above: Rows,
-    refit: Callable[[Array, Array], Array | None],
+    refit: Callable[[Rows], Array | None],
     amplitude: float,
 ) -> float | None:
     """The root mean square error of the rows above a cut; None where those below do not tell."""
     if len(below) < len(surface.theta) + MIN_CUT_DOF:
         return None
-    theta = refit(surface.columns[:, below], surface.target[below])
+    theta = refit(below)
     if theta is None:
         return None
     points = surface.at(surface.columns[:, above])
@@ -137,5 +137,8 @@ def _cut_z(
         return None  # a law that is not positive has no logarithm
     error = surface.law_error_of_rows(below, theta, amplitude).at(points, theta)
     missed = np.log(surface.target[above] / np.where(determined, predicted, 1.0)) - error.mean
-    squares = (missed / error.further_run)[determined] ** 2
+    variances = error.further_run**2
+    if surface.weights is not None:  # a row of little weight has much noise
+        variances += error.levels.noise**2 * (1 / surface.weights[above] - 1)
+    squares = (missed**2 / variances)[determined]
     return float(np.sqrt(np.mean(squares))) if np.all(np.isfinite(squares)) else None
