@@ -117,7 +117,29 @@ def test_checkpoints_of_a_run_stay_on_one_side_of_a_cut():
     assert all(cut.fitted % 5 == 0 and cut.predicted % 5 == 0 for cut in checked.rolled)
 
 
+def test_a_law_that_misses_its_own_rows_is_not_trusted():
+    """A bound keeps the fit from rows that the formula could follow."""
+    table = runs()
+    free = fitted(table)
+    bounded = fitted(table, POWER.replace("beta > 0", "beta > 1"))
+    assert free.extrapolation is not None and bounded.extrapolation is not None
+    assert free.extrapolation.misfit < 0.005 < 0.02 < bounded.extrapolation.misfit
+    assert "F0145" in {d.code for d in bounded.diagnostics}
+    assert bounded.verdict_for("prediction") != "trusted"
+
+
 # ---- the trust horizon
+
+
+def test_larger_runs_that_miss_their_predictions_shorten_the_horizon(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    bent = runs(beyond=1e20)
+    short = fitted(bent).horizon
+    monkeypatch.setattr("lawdsl.fitting.extrapolation.assess.MAX_RMS_Z", np.inf)
+    long = fitted(bent).horizon
+    assert short is not None and long is not None
+    assert [r.times for r in short.path] < [r.times for r in long.path]
 
 
 def test_the_horizon_is_where_the_interval_is_as_wide(fit: Fit):

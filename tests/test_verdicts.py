@@ -88,6 +88,11 @@ def test_the_verdict_is_that_of_the_worst_finding():
     assert overall_verdict([warning, error]) == "not trusted"
 
 
+def test_another_use_is_refused():
+    with pytest.raises(KeyError, match="'predictions' is not one of optimum"):
+        verdict_for("predictions", [])
+
+
 def test_the_terminal_and_the_file_have_a_verdict_for_each_use(tmp_path: Path):
     table = measured(*scattered(40))
     (tmp_path / "runs.csv").write_text(

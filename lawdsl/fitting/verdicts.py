@@ -17,7 +17,7 @@ SUBJECTS: Mapping[str, tuple[str, ...]] = {
     "rank": ("F0101",),
     "parameters": ("F0103", "F0114", "F0121", "F0122", "F0130", "F0138"),
     "priors": ("F0136", "F0137"),
-    "residuals": ("F0102", "F0112", "F0115", "F0116", "F0117", "F0119", "F0132", "F0155"),
+    "residuals": ("F0102", "F0112", "F0115", "F0116", "F0117", "F0119", "F0132", "F0145", "F0155"),
     "claims": ("F0113",),
     "prediction": ("F0126", "F0127", "F0131", "F0140", "F0141", "F0143", "F0144"),
 }
@@ -62,5 +62,10 @@ def verdict_for(use: str, diagnostics: Iterable[Diagnostic]) -> str:
     Args:
         use: a key of `NEEDS`.
         diagnostics: the findings of a fit.
+
+    Raises:
+        KeyError: another use.
     """
+    if use not in NEEDS:
+        raise KeyError(f"{use!r} is not one of {', '.join(NEEDS)}")
     return overall_verdict(findings_for(use, diagnostics))

@@ -13,12 +13,14 @@ from lawdsl.core.enumerations import conjunction
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
 from lawdsl.fitting.extrapolation.horizon import Horizon, trust_horizon
+from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.extrapolation.result import Extrapolation
 from lawdsl.fitting.extrapolation.rolled_check import (
     MAX_RMS_Z,
     RolledCut,
     rms_z,
     rolled_cuts,
+    widening,
 )
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.prepared_law import PreparedLaw
@@ -53,7 +55,12 @@ def assess(
     """
     with np.errstate(all="ignore"):  # an extrapolated law may have no value
         cuts = rolled_check(law, objective, surface) if rolled else ()
-        return Extrapolation(horizon_of(surface, covariance), cuts)
+        model = surface.law_error(DEFAULT_AMPLITUDE)
+        at_rows = model.at(surface.at(surface.columns), surface.theta)
+        # larger runs that miss their predictions will miss them beyond the rows, too
+        widened = model.widened(widening(cuts)) if rms_z(cuts) > MAX_RMS_Z else model
+        misfit = float(np.sqrt(np.mean(at_rows.mean**2)))
+        return Extrapolation(horizon_of(surface, covariance, widened), cuts, misfit)
 
 
 def extrapolation_findings(
@@ -74,7 +81,7 @@ def extrapolation_findings(
     # a law that does not describe its rows misses the larger ones, too
     is_fit = not any(d.code in NO_FIT_CODES for d in earlier if d.severity == "error")
     if extrapolation is not None and is_fit:
-        findings += rolled_finding(extrapolation.rolled)
+        findings += [*misfit_finding(extrapolation.misfit), *rolled_finding(extrapolation.rolled)]
     if required is not None:
         horizon = None if extrapolation is None else extrapolation.horizon
         findings += horizon_finding(horizon, required, missing or NO_SIZE)
@@ -82,21 +89,20 @@ def extrapolation_findings(
 
 
 def horizon_of(
-    surface: FittedSurface, covariance: Covariance, amplitude: float = DEFAULT_AMPLITUDE
+    surface: FittedSurface, covariance: Covariance, model: LawErrorModel
 ) -> Horizon | None:
     """The trust horizon of a fit.
 
     Args:
         surface: the fitted law and its rows.
         covariance: of its parameters.
-        amplitude: standard deviation of log L per decade.
+        model: the error of the law, conditioned on the rows.
     """
 
     def determined(columns: Array) -> NDArray[np.bool_]:
         slopes = surface.at(columns).slopes(surface.theta[None])[1][0]
         return np.isfinite(covariance.errors(slopes))
 
-    model = surface.law_error(amplitude)
     return trust_horizon(surface, model, covariance.quantile(LEVEL), determined)
 
 
@@ -129,6 +135,24 @@ def rolled_check(
             return None
 
     return rolled_cuts(surface, refit, amplitude)
+
+
+def misfit_finding(misfit: float) -> list[Diagnostic]:
+    """A warning where the law misses its own rows by more than laws are supposed to be wrong.
+
+    Args:
+        misfit: the root mean square of the expected error of the law at the rows.
+    """
+    if not misfit > DEFAULT_AMPLITUDE:
+        return []
+    message = (
+        f"the law misses its own rows by {100 * misfit:.2g} %, in the root mean square and beyond "
+        "their noise"
+    )
+    help = (
+        "compare with another law, leave out a bound that the fit lies on, or fit a smaller range"
+    )
+    return [Diagnostic("F0145", message, "warning", help=help)]
 
 
 def rolled_finding(cuts: tuple[RolledCut, ...]) -> list[Diagnostic]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+import numpy as np
+
+from lawdsl.core.records import Null
 from lawdsl.fitting.extrapolation.horizon import Horizon
 from lawdsl.fitting.extrapolation.rolled_check import RolledCut, rms_z, widening
 
@@ -17,10 +21,12 @@ class Extrapolation:
             size of a run.
         rolled: how well the larger runs of the table are predicted from the smaller ones, at each
             cut; none where those do not determine the law.
+        misfit: the root mean square of the expected error of the law at the rows, of the logarithm.
     """
 
     horizon: Horizon | None = None
     rolled: tuple[RolledCut, ...] = ()
+    misfit: Annotated[float, Null(np.nan)] = 0.0
 
     @property
     def rms_z(self) -> float:
