@@ -59,7 +59,7 @@ def rows(table: dict, *, run: tuple[str, ...] = (), cost: str | None = None) -> 
 # ---- the split
 
 
-def test_the_dearest_tenth_of_the_runs_is_held_out():
+def test_the_most_expensive_tenth_of_the_runs_is_held_out():
     cost = RNG.permutation(np.geomspace(1, 1000, 50))
     split = largest_runs(cost)
 

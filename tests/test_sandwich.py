@@ -1,4 +1,4 @@
-"""Intervals of parameters were the law wrong."""
+"""Intervals of parameters if the law is wrong."""
 
 from __future__ import annotations
 

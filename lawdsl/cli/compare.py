@@ -76,9 +76,10 @@ def compare(
     segments:D        each third of each curve from the others (D-segments)
     growing:N         each size from all that are smaller      (growing-N)
     continuing:D      the rest of each curve from its start    (growing-D)
-    largest:cost      the dearest runs from those that cost 1, 3, 10 times less; or largest:N
+    largest:cost      the most expensive runs from those that cost at most 1/R as much,
+                      R = 1, 3, 10; or largest:N
 
-    largest ranks by the score of intervals in which the error of the law is (--wrong). A run costs
+    largest ranks by interval score, including the error of the law (--wrong). A run costs
     6*N*D, or --cost. Behind the colon stands a variable of the laws or any column. Laws that the data do not tell
     apart share ranks. --set, --without, --fix and --tie concern the laws that have such a
     setting, bound or parameter.

@@ -80,8 +80,8 @@ def fit(
     """Fit LAW to the table DATA (CSV, Parquet or SQLite).
 
     NAME=COLUMN binds a variable or the output of the law to a column of another name: L=loss.
-    Beside each interval is that of a law wrong by 2 % per decade: were it so, a fit to the true
-    surface could have come out anywhere there.
+    Beside each interval is that of a law wrong by 2 % per decade: a fit to the true surface
+    could then have come out anywhere there.
     Where its residuals have a pattern, shipped laws of these variables are fitted too, and those
     that leave none are named.
     What the law claims is decided for the fitted values too, on the whole domain. Exits with 1

@@ -46,10 +46,23 @@ wrong = percentage_option(
     "Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is right.",
 )
 
-wrong_or_learned = click.option(
-    "--wrong",
-    metavar="PERCENT|learned",
-    callback=lambda _, __, text: None if text is None else _percentage_or_learned(text),
-    help="Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is"
-    " right; learned: 2%, widened by how far this table's own largest runs missed.",
+
+def _wrong_or_learned(help: str) -> Callable[[Command], Command]:
+    """The option `--wrong 5%`, or `--wrong learned`; None where it is not given."""
+    return click.option(
+        "--wrong",
+        metavar="PERCENT|learned",
+        callback=lambda _, __, text: None if text is None else _percentage_or_learned(text),
+        help=help,
+    )
+
+
+wrong_or_learned = _wrong_or_learned(
+    "Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is"
+    " right; learned: 2%, widened by how far this table's own largest runs missed."
+)
+
+wrong_of_laws = _wrong_or_learned(
+    "Error of the laws per decade beyond the fitted rows, 2% by default; 0 for laws that are"
+    " right; learned: 2%, widened by how far each fit's own largest runs missed."
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lawdsl.cli.law_error import percentage_option, wrong_or_learned
+from lawdsl.cli.law_error import percentage_option, wrong_of_laws
 from lawdsl.cli.options import (
     as_json,
     bindings,
@@ -44,9 +44,10 @@ MAX_COMBINATIONS = 10_000  # combinations of values
 @click.option("--seed", default=0, show_default=True, help="Of the starts and draws.")
 @percentage_option(
     "--safe",
-    "Also the best choice whose constraints hold with this probability, 95%, were the laws wrong.",
+    "Also the best choice whose constraints hold with this probability, 95%, if the laws are wrong by"
+    " --wrong.",
 )
-@wrong_or_learned
+@wrong_of_laws
 @table_option(
     "-o",
     "--output",
@@ -161,7 +162,7 @@ def print_inputs(
 
     units = question.units
 
-    def told(kind: str) -> list[dict[str, Any]]:
+    def symbols_of(kind: str) -> list[dict[str, Any]]:
         return [
             {
                 "name": s.text,
@@ -177,9 +178,9 @@ def print_inputs(
         "sources": list(question.sources),
         "text": question.text.text,
         "uses": {use: law.name for use, law in question.uses.items()},
-        "givens": told("given"),
-        "settings": told("setting"),
-        "unknowns": told("unknown"),
+        "givens": symbols_of("given"),
+        "settings": symbols_of("setting"),
+        "unknowns": symbols_of("unknown"),
     }
     return finish(
         command,

@@ -11,9 +11,9 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 RATIOS = (1.0, 3.0, 10.0)
-"""R: the cheapest run held out costs R times what the dearest fitted one may cost."""
+"""R: the cheapest run held out costs R times what the most expensive fitted one may cost."""
 
-HELD_OUT = 0.1  # of the runs, the dearest
+HELD_OUT = 0.1  # of the runs, the most expensive
 MAX_LEVELS = 20  # values of a size or budget that runs have in common
 SAME_LEVEL_RTOL = 0.01  # costs that differ by less are of one budget
 ROUNDING_RTOL = 1e-9
@@ -25,7 +25,7 @@ class LargestRuns:
 
     Attributes:
         held_out: the rows of these runs, shape (rows,).
-        cost: of the run of each row, which is that of its dearest row, shape (rows,).
+        cost: of the run of each row, which is that of its most expensive row, shape (rows,).
         smallest: of the costs held out.
     """
 

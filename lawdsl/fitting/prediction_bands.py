@@ -32,7 +32,7 @@ class ErrorParts:
     The squares add up to that of the whole.
 
     Attributes:
-        noise: of a row, and what the noise of the fitted rows leaves open, were the law right.
+        noise: of a row, and what the noise of the fitted rows leaves open, if the law is right.
         run: of what the rows of a run have in common; 0 where each row is a run.
         law: of the error of the law.
     """

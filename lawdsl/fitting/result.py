@@ -199,7 +199,7 @@ class Fit(FitRecord):
     def intervals_with_law_error(
         self, discrepancy: float = DEFAULT_AMPLITUDE
     ) -> dict[str, tuple[float, float]]:
-        """The intervals of the parameters, were the law wrong: a fit to the true surface could have
+        """The intervals of the parameters if the law is wrong: a fit to the true surface could have
         come out anywhere in them.
 
         To the half-width of today's interval, in the free number of the parameter, that by the

@@ -54,7 +54,7 @@ class Intervals:
             on a bound, and those that the data do not determine, have no interval.
         resamples: the number of fits of a bootstrap.
         failed: how many of them did not end in a minimum.
-        ends_with_law_error: the same intervals, were the law wrong by 2 % per decade: a fit to the
+        ends_with_law_error: the same intervals if the law is wrong by 2 % per decade: a fit to the
             true surface could have come out anywhere in them.
     """
 

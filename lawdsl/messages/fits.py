@@ -357,9 +357,9 @@ COMPARISONS: dict[str, Message] = {
     ),
     "F0207": Message(
         "a cost that cannot be computed",
-        "`--protocol largest:cost` holds out the dearest runs. A run costs 6*N*D where the laws "
-        "have the variables N and D, or one variable in parameters and one in tokens. Otherwise say "
-        "it, as a product, quotient or power of variables, columns and numbers: `--cost 6*N*D`, "
+        "`--protocol largest:cost` holds out the most expensive runs. A run costs 6*N*D where the laws "
+        "have the variables N and D, or one variable in parameters and one in tokens. Otherwise give "
+        "it as a product, quotient or power of variables, columns and numbers: `--cost 6*N*D`, "
         "`--cost gpus*hours`. A sum is refused: its terms would need the same unit.",
     ),
     "F0208": Message(

@@ -105,8 +105,7 @@ ANSWERS: dict[str, Message] = {
     "F0515": Message(
         "a safe answer to a question without a fitted law in its constraints",
         "`--safe 0.95` asks for a choice whose constraints with fitted laws hold with that probability. "
-        "Where fitted laws are in the goal alone, or in no constraint, every answer keeps its "
-        "constraints for certain.",
+        "Where fitted laws are in the goal alone, no constraint depends on a fitted law.",
     ),
     "F0516": Message(
         "a safe answer that is not computed",

@@ -145,20 +145,20 @@ class Asked:
         missing = self._law_errors.warnings(answer, discrepancy)
         answer = replace(answer, diagnostics=(*answer.diagnostics, *missing))
         if self._without_bounds is not None:
-            asked, fits = self._without_bounds
-            other = asked.answer(inputs, level=level, seed=seed, proofs=False, discrepancy=0)
-            answer = beside(answer, other, fits)
+            question, relaxed_fits = self._without_bounds
+            other = question.answer(inputs, level=level, seed=seed, proofs=False, discrepancy=0)
+            answer = beside(answer, other, relaxed_fits)
         return answer
 
     @cached_property
     def _without_bounds(self) -> tuple[Asked, dict[str, Relaxed]] | None:
         """The question about the fits without bounds on which they lie; None where none does."""
         fits = {use: relaxed(use, f) for use, f in self._loaded.items() if isinstance(f, Fit)}
-        found = {use: one for use, one in fits.items() if one is not None}
-        if not found:
+        relaxed_fits = {use: one for use, one in fits.items() if one is not None}
+        if not relaxed_fits:
             return None
-        others = {use: one.fit for use, one in found.items()}
-        return Asked(self.question, **{**self._loaded, **others}), found
+        others = {use: one.fit for use, one in relaxed_fits.items()}
+        return Asked(self.question, **{**self._loaded, **others}), relaxed_fits
 
     def _solver_for(
         self, values: Mapping[sp.Symbol, float]

@@ -250,13 +250,13 @@ class Discrepancy:
         return mean, joint
 
     def _jointly_from_parameters(self, jacobian: Array) -> Array:
-        """The covariance that the noise of the rows leaves, were the law right: (points, points)."""
+        """The covariance that the noise of the rows leaves, if the law is right: (points, points)."""
         right = Discrepancy(self.rows, 0.0, self.levels)
         changes = jacobian @ self.rows.directions
         return np.asarray(changes @ right._covariance_of_changes @ changes.T)
 
     def from_parameters(self, jacobian: Array) -> Array:
-        """The variance at points that the noise of the rows leaves, were the law right.
+        """The variance at points that the noise of the rows leaves, if the law is right.
 
         Args:
             jacobian: of the logarithm of the law there, shape (points, p).

@@ -1,4 +1,4 @@
-"""Intervals of parameters were the law wrong: where a fit to the true surface could have come out.
+"""Intervals of parameters if the law is wrong: where a fit to the true surface could have come out.
 
 To first order the fit θ̂ moves with its residuals by H = (JᵀWJ)⁻¹JᵀW, J their Jacobian and W the
 weights of the loss; with declared priors by (JᵀWJ + P)⁻¹JᵀW, P the curvature of their penalty. A law that is wrong by δ ~ GP(0, s²K) at the rows moves it by H·δ, of covariance

@@ -31,7 +31,7 @@ SPACING = 0.01  # decades between two choices
 
 @dataclass(frozen=True)
 class Outcome:
-    """What choices come to.
+    """The outcomes of choices: goal and constraints.
 
     Attributes:
         goal: what is minimised, of any shape; nan where it has no value.
@@ -134,7 +134,7 @@ class Choices:
         return self.laws.arguments(self.inputs(points), len(points))
 
     def outcome(self, points: Array, true: Array) -> Outcome:
-        """What choices come to.
+        """The outcomes of choices.
 
         Args:
             points: values of the unknown, shape (points,).

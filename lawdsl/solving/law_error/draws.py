@@ -99,7 +99,7 @@ def under_law_error(choices: Choices, answer: Answer, seed: int) -> UnderLawErro
 
 
 def _drawn(choices: Choices, points: Array, count: int, rng: np.random.Generator) -> Outcome:
-    """What choices come to in draws of the laws: arrays of shape (draws, points)."""
+    """The outcomes of choices in draws of the laws: arrays of shape (draws, points)."""
     return choices.outcome(points, choices.laws.draws(choices.law_points(points), count, rng))
 
 

@@ -137,7 +137,7 @@ class LawErrors:
         calls = {call.symbol for call in self.formulated.law_calls}
         name = self._question.name
         if not any(c.margin.free_symbols & calls for c in self.formulated.conditions):
-            message = f"no constraint of `{name}` involves a fitted law: every answer is safe"
+            message = f"no constraint of `{name}` depends on a fitted law"
             help = "leave --safe out; the interval says how uncertain the goal is"
             raise LawdslError(Diagnostic("F0515", message, help=help))
         try:

@@ -113,9 +113,9 @@ def safe_answer(choices: Choices, answer: Answer, level: float) -> SafeAnswer:
     grid = choices.grid(point)
     within = choices.within_reach(grid, point)
     grid = grid[within] if np.sum(within) >= 3 else grid
-    found = safety(choices, grid)
+    result = safety(choices, grid)
     count = len(grid)
-    points, goals, probabilities = grid, found.goal, _admissible(found)
+    points, goals, probabilities = grid, result.goal, _admissible(result)
     # a little more than the level, so that rounding does not undercut it
     least = level + ROUNDING * (1 - level)
     reached = _best(points, goals, probabilities, least)
@@ -164,9 +164,9 @@ def safe_answer(choices: Choices, answer: Answer, level: float) -> SafeAnswer:
     )
 
 
-def _admissible(found: Safety) -> Array:
+def _admissible(result: Safety) -> Array:
     """The probabilities, -1 where another constraint or a domain is left."""
-    return np.where(found.allowed & np.isfinite(found.probability), found.probability, -1.0)
+    return np.where(result.allowed & np.isfinite(result.probability), result.probability, -1.0)
 
 
 def _best(points: Array, goals: Array, probabilities: Array, level: float) -> int | None:
