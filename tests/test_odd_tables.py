@@ -172,7 +172,7 @@ def test_a_prediction_far_outside_asks_for_the_unit():
     assert "another unit? the fit has N from 50 to 8000 param" in (told.help or "")
 
     _, (near,) = fit.predict_with_warnings({"N": [16000.0], "D": [2e10]})
-    assert (near.help or "").startswith("the fitted runs predict ")
+    assert (near.help or "").startswith("predictions are within ")
 
 
 @pytest.mark.parametrize("shown", [lambda y: y, lambda y: np.round(y, 5), lambda y: 100 * y])

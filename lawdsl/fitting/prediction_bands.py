@@ -204,6 +204,9 @@ def missing_rolled_check_warning(name: str = "") -> Diagnostic:
         name: what the fit is called; empty where there is one.
     """
     which = f"the fit `{name}`" if name else "the fit"
-    message = f"{which} has no rolled check: its smaller runs do not predict the larger ones"
-    help = "without it the error of the law is 2 % per decade; fit again, or add runs"
+    message = (
+        f"{which} has no rolled check: no variable of its law measures the size of a run, or its "
+        "smaller runs do not determine the law"
+    )
+    help = "without it the error of the law is 2 % per decade: leave --wrong out"
     return Diagnostic("F0142", message, "warning", help=help)

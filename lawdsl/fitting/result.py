@@ -17,6 +17,7 @@ from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
 from lawdsl.fitting.extrapolation.horizon import Horizon
 from lawdsl.fitting.extrapolation.range_warnings import (
+    NO_INTERVAL,
     WITHIN_HORIZON,
     other_unit,
     outside,
@@ -337,7 +338,7 @@ class Fit(FitRecord):
                 widest = float(np.max(half_widths[outside(values, fitted)], initial=0.0))
                 if widest <= WITHIN_HORIZON and not other_unit(values, fitted):
                     continue
-            advice = range_advice(self.horizon, widest)
+            advice = range_advice(self.horizon, widest) if self.has_law_error else NO_INTERVAL
             warnings += range_warnings(q.name, values, fitted, unit=unit, advice=advice)
         return warnings
 

@@ -15,6 +15,7 @@ OTHER_UNIT_FACTOR = 1e3
 # half-width of an interval, in the logarithm: predictions within 2 % need no warning
 WITHIN_HORIZON = float(np.log(1.02))
 MANY_TIMES = float(np.log(10))  # half-width of an interval whose percentage says little
+NO_INTERVAL = "this fit has no intervals that say how wrong it is there: add rows nearer to it"
 SEE_INTERVAL = "see how far the law may be wrong there: `lawdsl predict` with --intervals"
 
 
