@@ -244,10 +244,55 @@ def test_intervals_do_not_depend_on_units_and_narrow_with_rows():
     assert many["b"] < one["b"] / 2
 
 
+LINE_THROUGH_EXP = "variable x\nparameter a > 0\nz = a*exp(x)\nminimize absolute(z)\n"
+
+
+def test_rows_on_the_curve_do_not_narrow_intervals():
+    x = np.linspace(0, 1, 100)
+    noise = np.random.default_rng(0).normal(size=100)
+    ends = [
+        fitted(
+            law_of(LINE_THROUGH_EXP),
+            {"x": x, "z": 2 * np.exp(x) + noise * (np.arange(100) >= exact)},
+        ).intervals.ends["a"]
+        for exact in (0, 46)
+    ]
+    widths = [high - low for low, high in ends]
+    assert ends[1][0] < 2 < ends[1][1]
+    assert 0.3 * widths[0] < widths[1] < 3 * widths[0]
+
+
+def test_rounded_measurements_do_not_narrow_intervals():
+    x = np.linspace(0, 1, 200)
+    z = 5 + x + np.random.default_rng(3).normal(size=200)
+    law = law_of("variable x\nparameter a, b\nz = a + b*x\nminimize absolute(z)\n")
+    exact, rounded = (fitted(law, {"x": x, "z": t}).intervals for t in (z, np.round(z)))
+    for name in "ab":
+        assert 0.7 * exact.errors[name] < rounded.errors[name] < 4 * exact.errors[name]
+
+
+def test_a_fit_through_most_rows_has_no_intervals():
+    x = np.linspace(0, 1, 200)
+    z = 5 + np.round(0.7 * np.random.default_rng(1).normal(size=200))  # more than half are 5
+    law = law_of("variable x\nparameter a, b\nz = a + b*x\nminimize absolute(z)\n")
+    found = fitted(law, {"x": x, "z": z})
+
+    assert found.values == pytest.approx({"a": 5, "b": 0}, abs=1e-6)
+    assert found.intervals.ends == {} and found.spread is None
+    (note,) = [d for d in found.diagnostics if d.code == "F0122"]
+    assert "more than half of the rows lie exactly on the fit" in note.message
+    with pytest.raises(lawdsl.LawdslError, match="F0125"):
+        found.predict_with_errors({"x": [0.5]})
+
+
 @pytest.mark.parametrize("method", ["profile", "bootstrap"])
 def test_methods_that_follow_a_curvature_are_refused(method: str):
+    def searching(done: int, total: int) -> None:
+        pytest.fail("refused after the search has begun")
+
     with pytest.raises(lawdsl.LawdslError, match="F0156"):
-        fitted(minimized(PLANE, "absolute", 0.5), plane(9), intervals=method)
+        law = minimized(PLANE, "absolute", 0.5)
+        fitted(law, plane(9), intervals=method, progress=searching)
 
 
 def test_priors_are_refused():

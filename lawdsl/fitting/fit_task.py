@@ -18,6 +18,7 @@ from lawdsl.fitting.chosen_parameter import ChosenParameter
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.identifiability import undetermined_directions
 from lawdsl.fitting.diagnostics.residuals import are_mostly_copies
+from lawdsl.fitting.intervals.compute_intervals import check_method
 from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.penalty import Penalty
 from lawdsl.fitting.preparation.build_problem import is_large
@@ -135,6 +136,7 @@ def fit_task(
     prepared = prepare(law)
     problem = problem_on(prepared, runs, objective)
     check_usable(law, objective)
+    check_method(objective, options.intervals)
     impossible = diagnose.insufficient_data_errors(prepared, problem)
     if impossible:
         raise LawdslError([replace(d, place=runs.name) for d in impossible])

@@ -111,12 +111,16 @@ class Problem:
         return len(self.transforms)
 
     @property
+    def rounding(self) -> float:
+        """The size of residuals below which a fit is exact up to rounding."""
+        return EXACT_FIT_RTOL * (1.0 if self.objective.log else float(np.max(np.abs(self.target))))
+
+    @property
     def exact(self) -> float:
         """The objective of a fit that is exact up to rounding: losses below it do not differ."""
-        size = 1.0 if self.objective.log else float(np.max(np.abs(self.target)))
         # one loss counts as often as the rows that it is summed over
         total = self.rows if self.weights is None else float(np.sum(self.weights))
-        return total * float(rho(np.array(EXACT_FIT_RTOL * size), self.objective))
+        return total * float(rho(np.array(self.rounding), self.objective))
 
     @property
     def output_deviation(self) -> float:
@@ -154,7 +158,7 @@ class Problem:
         if self.penalty is None:
             return sampled
         # the priors count as much beside the sample as beside all rows
-        share = sampled.rows / self.rows
+        share = self.penalty.share * sampled.rows / self.rows
         return replace(sampled, penalty=replace(self.penalty, share=share))
 
     def predictions(self, theta: Array) -> Array:

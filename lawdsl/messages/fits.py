@@ -190,7 +190,9 @@ FITS: dict[str, Message] = {
         "profile tries 27 of the sets of bounds that may be active, and might end further out on "
         "another one. Where the effects of parameters are nearly collinear, as those of a and b in "
         "a + b*x with x from 1e8 to 1e8 + 11, resamples cannot be fitted precisely enough for a "
-        "bootstrap, and of directions that rounding hides no interval has an end.",
+        "bootstrap, and of directions that rounding hides no interval has an end. Where more than "
+        "half of the rows lie exactly on a fit by `absolute` or `quantile`, as rounded measurements "
+        "may, the density of the errors at 0, which intervals need, is not known.",
     ),
     "F0123": Message(
         "claims of many labels that cannot be enforced",

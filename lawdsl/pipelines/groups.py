@@ -87,7 +87,9 @@ class GroupFit:
         assert self.problem is not None
         free = self.problem.parameters - len(self.bounds)
         residual = self.problem.slopes(self.theta[None])[0][0]
-        return float(self.problem.rows - free), noise_of(self.problem, residual, free).tau2
+        noise = noise_of(self.problem, residual, free)
+        # shrinking ignores the variance of a group without degrees of freedom
+        return float(self.problem.rows - free) if noise.is_known else 0.0, noise.tau2
 
 
 def floor_errors(sigma: Array) -> Array:

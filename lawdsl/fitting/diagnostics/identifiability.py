@@ -31,7 +31,7 @@ from lawdsl.fitting.diagnostics.design_coverage import (
 )
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.prepared_law import PreparedLaw, UnidentifiableDirections
-from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
+from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.transforms import bound_distances
 
 Array = NDArray[np.float64]
@@ -213,9 +213,7 @@ class _PredictionRanges:
 
     def __init__(self, law: PreparedLaw, problem: Problem, theta: Array) -> None:
         self.law, self.problem, self.theta = law, problem, theta
-        self.rounding = EXACT_FIT_RTOL * (
-            1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
-        )
+        self.rounding = problem.rounding
 
     @cached_property
     def coefficients(self) -> frozenset[int]:

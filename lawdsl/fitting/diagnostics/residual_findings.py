@@ -29,7 +29,6 @@ from lawdsl.fitting.diagnostics.residuals import (
     ResidualView,
     distinct_rows,
     residual_view,
-    rounding_level,
     sample_rows,
 )
 from lawdsl.fitting.diagnostics.swapped_columns import ExchangedRows, find_exchanged_rows
@@ -81,7 +80,7 @@ def residual_findings(
     rows = distinct_rows(problem)
     tested = sample_rows(rows)
     view = residual_view(law, problem, theta, tested)
-    if not _are_testable(view, rounding_level(problem)):
+    if not _are_testable(view, problem.rounding):
         return []
     wide_view = view
     # a sample may miss single rows far out, so these are added for the test of outliers

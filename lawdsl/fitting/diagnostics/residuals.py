@@ -18,7 +18,7 @@ from lawdsl.core.distributions import average_ranks, f_sf, normal_quantile
 from lawdsl.data.quality_checks import MAX_COPIED_SHARE
 from lawdsl.data.rounding import in_single_precision
 from lawdsl.fitting.prepared_law import PreparedLaw
-from lawdsl.fitting.problem import EXACT_FIT_RTOL, Problem
+from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -149,13 +149,6 @@ def sample_rows(rows: Rows) -> Rows:
     if len(rows) <= MAX_TESTED_ROWS:
         return rows
     return np.sort(np.random.default_rng(0).choice(rows, MAX_TESTED_ROWS, replace=False))
-
-
-def rounding_level(problem: Problem) -> float:
-    """The size of residuals below which a fit is exact up to rounding."""
-    return EXACT_FIT_RTOL * (
-        1.0 if problem.objective.log else float(np.max(np.abs(problem.target)))
-    )
 
 
 def orthonormal_basis(columns: Array) -> Array:

@@ -12,12 +12,13 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.intervals.covariance import Covariance, parameter_covariance
 from lawdsl.fitting.intervals.delta import linearised_errors
 from lawdsl.fitting.intervals.interval_method import IntervalMethod, IntervalTask
-from lawdsl.fitting.intervals.m_estimator import Groups
+from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
 from lawdsl.fitting.linearity_criterion import LinearityCriterion
 from lawdsl.fitting.options import METHODS, FitOptions
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import Intervals
 from lawdsl.fitting.transforms import Transforms, without_coupled_limits
+from lawdsl.language.symbols import Objective
 
 Array = NDArray[np.float64]
 
@@ -64,8 +65,6 @@ def intervals(
         groups: the training run of each row, shape (rows,).
         criterion: by which a parameter is chosen before the fit; None for none.
     """
-    if problem.objective.row.kinked and options.intervals != "delta":
-        raise LawdslError(_needs_delta(problem, options.intervals))
     method = method_of(options.intervals)
     names = tuple(t.name for t in problem.transforms)
     free = int(np.sum(~on_bound))
@@ -73,7 +72,10 @@ def intervals(
         _too_few_units(problem, free, method.min_excess_units, groups),
         None,
     )
-    if criterion is None and _too_few_units(problem, free, 0, groups) is None:
+    if missing_reason is None and problem.objective.row.kinked:
+        missing_reason = _unknown_noise(problem, theta, free, groups)
+    is_known = missing_reason is None or not problem.objective.row.kinked
+    if is_known and criterion is None and _too_few_units(problem, free, 0, groups) is None:
         linearised_covariance = parameter_covariance(problem, theta, names, free, groups)
     unit = "rows" if groups is None else "runs"
     if missing_reason is None and criterion is not None and not method.repeats_choice:
@@ -124,12 +126,38 @@ def intervals(
     return IntervalEstimate(result, covariance, ends.lower, notes)
 
 
-def _needs_delta(problem: Problem, method: str) -> Diagnostic:
-    """The error for a method that needs a loss with a slope everywhere."""
-    loss = problem.objective.loss
-    message = f"intervals by {method} need a loss with a slope everywhere, which {loss} is not"
+def _unknown_noise(
+    problem: Problem, theta: Array, free: int, groups: Groups
+) -> list[Diagnostic] | None:
+    """Why the residuals do not tell the noise; None where they do."""
+    residual = problem.residuals_of(problem.model.value(theta[None]))[0]
+    if noise_of(problem, residual, free, groups).is_known:
+        return None
+    message = (
+        "more than half of the rows lie exactly on the fit: the density of the errors at 0, which"
+        f" intervals of the loss {problem.objective.loss} need, is not known"
+    )
+    help = "measurements that are rounded or repeated do this: give more digits, or use huber"
+    return [Diagnostic("F0122", message, "warning", help=help)]
+
+
+def check_method(objective: Objective, method: str) -> None:
+    """Refuse a method that needs a loss with a slope everywhere, for another loss.
+
+    Args:
+        objective: what is minimised.
+        method: one of METHODS.
+
+    Raises:
+        LawdslError: F0156.
+    """
+    if not objective.row.kinked or method == "delta":
+        return
+    message = (
+        f"intervals by {method} need a loss with a slope everywhere, which {objective.loss} is not"
+    )
     help = "use --intervals delta, or a loss such as huber"
-    return Diagnostic("F0156", message, help=help)
+    raise LawdslError(Diagnostic("F0156", message, help=help))
 
 
 def method_of(name: str) -> IntervalMethod:

@@ -23,6 +23,7 @@ Groups = NDArray[np.int64] | None
 SILVERMAN_WIDTH = 1.84
 HALL_SHEATHER_QUANTILE = 1.96  # their bandwidth is for tests at 5 %
 EXACT_SHARE = 1e-6  # of the median residual: a smaller one is 0
+UNKNOWN = math.nan
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Noise:
     Attributes:
         slope: psi of each residual times its weight, shape (rows,).
         square: mean(psi²) of the errors, corrected for the degrees of freedom of the fit.
-        curvature: mean(psi').
+        curvature: mean(psi'); nan where the residuals do not tell it.
         dof: residual degrees of freedom.
     """
 
@@ -40,6 +41,11 @@ class Noise:
     square: float
     curvature: float
     dof: int
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the residuals tell the noise; else its variance factor is nan."""
+        return not math.isnan(self.curvature)
 
     @property
     def tau2(self) -> float:
@@ -80,7 +86,7 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
     row = problem.objective.row
     if row.sides is not None:
         slope, mean_square, mean_slope, window = _kinked_noise(
-            residual, slope, weights, row.sides(*problem.objective.parameters), parameters
+            problem, residual, slope, weights, parameters
         )
         return Noise(weights * slope, mean_square, mean_slope, max(min(dof, window), 1))
     if row.quadratic:
@@ -98,37 +104,43 @@ def noise_of(problem: Problem, residual: Array, parameters: int, groups: Groups 
 
 
 def _kinked_noise(
-    residual: Array, slope: Array, weights: Array, sides: tuple[float, float], parameters: int
+    problem: Problem, residual: Array, slope: Array, weights: Array, parameters: int
 ) -> tuple[Array, float, float, int]:
     """Slopes, mean(psi²) and mean(psi') of a loss of two straight lines.
 
     psi jumps at 0 by the sum of their slopes, so that mean(psi') is the jump times the density of the
     errors at 0 (Koenker and Bassett (1978), Econometrica 46). That is the density of the nearest
     errors, as many as the bandwidth of Hall and Sheather (1988), Journal of the Royal Statistical
-    Society B 50, has. Residuals that the fit makes 0, one per parameter, are left out.
+    Society B 50, has. Residuals of 0 are left out: the fit makes one 0 for each parameter, and
+    measurements that are rounded or repeated make more. Where more than half are 0, and others are
+    not, no density is known.
 
     Args:
+        problem: the objective, with its data.
         residual: shape (rows,).
         slope: psi of each, shape (rows,).
         weights: of the rows, shape (rows,).
-        sides: the slopes of the lines below and above 0.
         parameters: how many were fitted.
 
     Returns:
-        The slopes, 0 where the residual is; mean(psi²); mean(psi'); and how many rows that density
-        is known from.
+        The slopes, 0 where the residual is; mean(psi²); mean(psi'), nan where it is not known; and
+        how many rows that density is known from.
     """
+    row = problem.objective.row
+    assert row.sides is not None
+    below, above = row.sides(*problem.objective.parameters)
     sizes = np.abs(residual)
     order = np.argsort(sizes)
-    typical = float(np.median(sizes[weights > 0]))
-    is_exact = np.zeros(len(residual), dtype=bool)
-    is_exact[order[:parameters]] = sizes[order[:parameters]] <= EXACT_SHARE * typical
+    counted = sizes[weights > 0]
+    typical, rounding = float(np.median(counted)), problem.rounding
+    is_exact = sizes <= EXACT_SHARE * typical
     slope = np.where(is_exact, 0.0, slope)
-    used = order[~is_exact[order] & (weights[order] > 0)]
-    if not len(used) or typical == 0:  # an exact fit
+    if typical == 0 and np.max(counted) <= rounding:  # an exact fit
         return slope, 1e-300, 1.0, len(residual)
+    if typical <= rounding < np.max(counted):
+        return slope, below * above, UNKNOWN, 1
+    used = order[~is_exact[order] & (weights[order] > 0)]
     total = float(np.sum(weights[used]))
-    below, above = sides
     share = below / (below + above)
     at = float(normal_quantile(share))
     peak = math.exp(-(at**2)) / (2 * math.pi)
