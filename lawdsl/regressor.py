@@ -46,6 +46,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         objective: a loss and the scale of its residuals, in place of the law's own: huber(log),
             squared(raw), absolute(log), quantile(log) and so on.
         delta: Huber's delta in place of the law's own.
+        quantile: the share of the measurements below the fit, of the loss quantile, in place of the
+            law's own.
         settings: values in place of those of the law's settings.
         without: one bound of the law to leave out, or several.
         fix: parameter -> value at which it is fixed, inside its domain.
@@ -74,6 +76,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         starts: int | str | Mapping[str, float] = AUTO,
         objective: str | None = None,
         delta: float | None = None,
+        quantile: float | None = None,
         settings: Mapping[str, float] | None = None,
         without: str | Sequence[str] = (),
         fix: Mapping[str, float] | None = None,
@@ -88,6 +91,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.starts = starts
         self.objective = objective
         self.delta = delta
+        self.quantile = quantile
         self.settings = settings
         self.without = without
         self.fix = fix
@@ -134,6 +138,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             starts=self.starts,
             objective=self.objective,
             delta=self.delta,
+            quantile=self.quantile,
             settings=self.settings,
             without=self.without,
             fix=self.fix,

@@ -287,7 +287,16 @@ def test_a_fit_without_rows_says_that_its_law_is_taken_as_right(chinchilla: Fit)
 
     assert answer.law_error is None
     (warning,) = (d for d in answer.diagnostics if d.code == "F0518")
-    assert "keeps no rows" in warning.message
+    assert "the fit has no rows" in warning.message
+
+
+def test_a_fit_of_a_high_quantile_says_why_its_law_is_taken_as_right(chinchilla: Fit):
+    objective = replace(chinchilla.objective, name="quantile(log(L), 0.9)")
+    high = replace(chinchilla, rows=None, objective=objective)
+    answer = lawdsl.Asked("chinchilla.allocation", loss=high).answer(C=1e23)
+
+    (warning,) = (d for d in answer.diagnostics if d.code == "F0518")
+    assert "quantile(log(L), 0.9) are not centered at 0" in warning.message
 
 
 def test_numbers_in_place_of_a_fit_have_no_further_warning():

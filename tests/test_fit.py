@@ -151,7 +151,7 @@ def test_the_laws_own_delta_can_be_replaced():
         ({"delta": 0}, "L0404", "a number above 0, not 0"),
         ({"delta": float("nan")}, "L0404", "not nan"),
         ({"delta": float("inf")}, "L0404", "not inf"),
-        ({"objective": "squared", "delta": 1e-3}, "L0404", "a squared loss has no delta"),
+        ({"objective": "squared", "delta": 1e-3}, "L0404", "the loss squared has no delta"),
         ({"starts": 0}, "F0106", "`0` is not a valid number of starts"),
         ({"starts": 10**9}, "F0106", "`1000000000` is not a valid number of starts"),
         ({"starts": 2.5}, "F0106", "`2.5` is not a valid number of starts"),

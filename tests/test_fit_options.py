@@ -10,12 +10,16 @@ from dataclasses import MISSING
 from typing import Any
 
 import click
+import numpy as np
+import pandas as pd
 import pytest
+from planted import law_of
 
 import lawdsl
 from lawdsl.cli import compare, fit, mixtures, pipeline
 from lawdsl.cli.options import columns, fit_options
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.losses import LOSSES
 from lawdsl.designing.selection import select
 from lawdsl.fitting.options import OPTIONS, FitOptions, option
 from lawdsl.regressor import LawRegressor
@@ -47,6 +51,29 @@ def test_functions_have_the_defaults_of_the_record(name):
         default = otherwise.get(each, OPTIONS[each].default)
         assert default is not MISSING
         assert parameters[each].default == default, each
+
+
+def test_every_objective_that_can_be_chosen_can_be_given_its_number():
+    numbers = {name for loss in LOSSES.values() for name in loss.parameters}
+    options = {name: set(inspect.signature(f).parameters) for name, (f, _) in FUNCTIONS.items()}
+    options |= {name: {p.name or "" for p in c.params} for name, (c, _) in COMMANDS.items()}
+
+    offering = {name for name, offered in options.items() if "objective" in offered}
+    assert {"fit", "select", "LawRegressor", "mixtures select"} <= offering
+    for name in offering:
+        assert numbers <= options[name], name
+
+
+def test_the_quantile_reaches_every_fit():
+    x = np.linspace(0, 1, 40)
+    table = pd.DataFrame({"x": x, "L": 3 + x + 0.1 * np.random.default_rng(0).normal(size=40)})
+    law = law_of("variable x\nparameter a, b\nL = a + b*x\n")
+    given: dict[str, Any] = {"objective": "quantile(raw)", "quantile": 0.9, "starts": 2}
+
+    model = LawRegressor(law, **given).fit(table[["x"]], table["L"])
+    assert model.fit_.objective.name == "quantile(L, 0.9)"
+    with pytest.raises(LawdslError, match="between 0 and 1"):
+        select(law, table, **(given | {"quantile": 1.5}))
 
 
 def test_a_fit_takes_every_option_of_the_record():

@@ -19,7 +19,9 @@ from scipy.stats import t as student
 import lawdsl
 from lawdsl.core.losses import LOSSES
 from lawdsl.fitting.losses import rho, rho_slope, smoothed, value_and_slope
+from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
+from lawdsl.fitting.solvers import kinked_losses, multistart
 from lawdsl.language.resolver import Objective
 
 KINKED = [("absolute", 0.5), ("quantile", 0.9), ("quantile", 0.2)]
@@ -313,6 +315,38 @@ def test_predictions_with_the_error_of_the_law_are_finite(tmp_path: Path):
     assert Fit.load(tmp_path / "fit.json") == found
 
 
+def test_a_fit_of_a_high_quantile_has_no_error_of_the_law():
+    """Residuals of it are not noise around 0: conditioned on them, it would become the median."""
+    rng = np.random.default_rng(5)
+    N, D = (np.repeat(x, 20) for x in np.geomspace([1e8, 1e10], [1e10, 1e12], 5).T)
+    D = np.tile(D[::20], 20)
+    table = {
+        "N": N,
+        "D": D,
+        "L": (1.5 + 3 / (D / 1e10) ** 0.6) * np.exp(0.05 * rng.normal(size=100)),
+    }
+    law = law_of(
+        "variable N > 0 unit param\nvariable D > 0 unit token\nparameter E, B > 0\n"
+        "parameter beta in (0, 2)\nL = E + B/(D/1e10)^beta\nminimize quantile(log(L), 0.9)\n"
+    )
+    found = fitted(law, table, starts=4, horizon=10.0)
+    points = {"N": [1e9, 1e9], "D": [1e11, 1e13]}
+    band = found.predict_with_errors(points)
+
+    assert not found.has_law_error and found.intervals_with_law_error() == {}
+    np.testing.assert_array_equal(band.values, found.predict(points))
+    (warning,) = [d for d in band.warnings if d.code == "F0134"]
+    assert "residuals of quantile(log(L), 0.9) are not centered at 0" in warning.message
+    (beyond,) = [d for d in found.diagnostics if d.code == "F0141"]
+    assert "not centered" in beyond.message
+    with pytest.raises(lawdsl.LawdslError, match="F0134"):
+        found.predict_with_errors(points, discrepancy=0.02)
+    with pytest.raises(lawdsl.LawdslError, match="F0202.*not centered"):
+        lawdsl.compare([law], table, protocols=["largest:D"])
+    median = fitted(law, table, starts=4, quantile=0.5, rolled_check=False)
+    assert median.has_law_error
+
+
 # ---- the language and the commands
 
 
@@ -361,3 +395,26 @@ def test_the_command_takes_objective_and_quantile(tmp_path: Path):
 def test_every_loss_is_listed_where_losses_are():
     for name in LOSSES:
         assert name in commands.run("fit", "--help").stdout.replace("\n", " ")
+
+
+def test_every_start_of_the_linear_programs_is_a_minimum_of_the_smoothed_loss(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Also where a bound depends on another parameter, which the starts are searched without."""
+    followed: list[float] = []
+
+    def follow(problem: Problem, free: np.ndarray) -> tuple[np.ndarray, float, bool]:
+        smooth = kinked_losses.first_smoothing(problem)
+        followed.append(float(np.max(np.abs(smooth.loss_and_gradient(free)[1]))))
+        return kinked_losses.follow(problem, free)
+
+    monkeypatch.setattr(multistart, "follow", follow)
+    x = np.linspace(0, 10, 60)
+    two_bumps = 1 + np.exp(-((x - 3) ** 2)) + 0.9 * np.exp(-((x - 7) ** 2))
+    law = law_of(
+        "variable x\nparameter c > 0\nparameter m > c\nL = c + exp(-(x - m)^2)\nminimize absolute(L)\n"
+    )
+    found = fitted(law, {"x": x, "L": two_bumps}, starts=24)
+
+    assert found.values["m"] == pytest.approx(3, abs=0.2)
+    assert len(followed) > 1 and max(followed) < 1e-3

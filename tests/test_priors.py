@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from lawdsl.fitting.extrapolation.discrepancy import (
 )
 from lawdsl.fitting.extrapolation.kernel import kernel
 from lawdsl.fitting.intervals.covariance import combined_with_priors
+from lawdsl.fitting.penalty import NoiseScale, Penalty
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.result import Fit
 
 # ---- the posterior
@@ -294,6 +297,20 @@ def test_a_parameter_on_its_bound_conflicts_with_a_prior_far_from_it():
 
     assert "F0136" in codes(fitted(text, table, "log(a) = log(2) ± 0.05"))
     assert "F0136" in codes(fitted(text, table, "log(a) = log(2) ± 0.05", "b = 0 ± 0.1"))
+
+
+def test_a_sample_of_a_sample_counts_as_much_of_the_priors_as_of_the_rows():
+    law = law_of(f"{LINEAR}prior b = 2 ± 0.1\n")
+    table = linear_rows(400)
+    objective = replace(law.objective, log=False)
+    problem = problem_of(law, np.array([table["x"], table["y"]]), table["z"], objective)
+    penalty = Penalty.of(law.priors, [q.name for q in law.parameters], NoiseScale(1.0, 1.0, 1))
+    sample = replace(problem, penalty=penalty).sample(200, 0)
+    smaller = sample.sample(50, 0)
+
+    assert sample.rows < 400 and smaller.rows < 60
+    assert smaller.penalty is not None
+    assert smaller.penalty.share == pytest.approx(smaller.rows / 400, rel=1e-12)
 
 
 # ---- where a prior cannot be used

@@ -137,7 +137,16 @@ def spread(
     metavar="COLUMN",
     help="What tells mixtures apart; `mixture` if there is one, else the variables of LAW.",
 )
-@fit_options("where", "starts", "objective", "delta", "drop_bad", "seed", starts=STARTS_PER_FIT)
+@fit_options(
+    "where",
+    "starts",
+    "objective",
+    "delta",
+    "quantile",
+    "drop_bad",
+    "seed",
+    starts=STARTS_PER_FIT,
+)
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @as_json

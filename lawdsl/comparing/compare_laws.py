@@ -66,7 +66,7 @@ def compare_one(
         Entry(law, name, problem, freedom(law))
         for law, name, problem in zip(laws, _unique_names(laws), problems, strict=True)
     ]
-    plan, skipped = _plan_folds(data, protocols.names)
+    plan, skipped = _plan_folds(data, objective, protocols.names)
     done = itertools.count(1)
     total = len(entries) * sum(len(folds) for _, folds in plan)
 
@@ -117,8 +117,18 @@ def _unique_names(laws: Sequence[Law]) -> list[str]:
     return names
 
 
+def _no_intervals(objective: Objective) -> Diagnostic:
+    """The diagnostic that fits of an objective give no intervals of further runs."""
+    message = (
+        f"residuals of {objective.name} are not centered at 0: its fits give no interval of a"
+        " further run"
+    )
+    help = "choose another objective, such as huber(log), or another protocol"
+    return Diagnostic("F0202", message, help=help)
+
+
 def _plan_folds(
-    data: CommonRows, requested: Sequence[str] | None
+    data: CommonRows, objective: Objective, requested: Sequence[str] | None
 ) -> tuple[list[tuple[Protocol, list[Fold]]], list[Diagnostic]]:
     """The folds of each protocol, and why some default protocols are skipped."""
     names = DEFAULT_PROTOCOLS if requested is None else requested
@@ -128,6 +138,8 @@ def _plan_folds(
         if requested is None and protocol.kind.column and protocol.column not in data.variables:
             continue
         try:
+            if protocol.kind.intervals and not objective.is_centered:
+                raise LawdslError(_no_intervals(objective))
             plan.append((protocol, protocol.folds(data)))
         except LawdslError as error:
             explained = [

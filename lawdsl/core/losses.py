@@ -133,6 +133,14 @@ class Loss:
             return self.fused(m, r, *parameters)
         return self.value(m, r, *parameters), self.slope(m, r, *parameters)
 
+    def is_centered(self, *parameters: float) -> bool:
+        """Whether residuals are centered at 0: not those of a quantile other than the median.
+
+        Args:
+            parameters: the parameters of the loss.
+        """
+        return self.sides is None or len(set(self.sides(*parameters))) == 1
+
     def text(self, scale: str, *parameters: float, more: str = "") -> str:
         """The loss in the syntax of a law: `huber(log(L), 0.001)`.
 

@@ -122,6 +122,7 @@ def select(
     starts: int = SELECTION_STARTS,
     objective: str | None = None,
     delta: float | None = None,
+    quantile: float | None = None,
     where: str | Sequence[str] = (),
     drop_bad: bool = False,
     seed: int = 0,
@@ -139,7 +140,8 @@ def select(
         by: the column that distinguishes mixtures, or several; `mixture` if it exists, otherwise
             the variables of the law.
         starts: of each fit.
-        objective, delta: the objective and delta of the fits, in place of the law's own.
+        objective, delta, quantile: the objective of the fits and its number, in place of the law's
+            own.
         where: one condition that rows must meet, or several.
         drop_bad: leave bad rows out.
         seed: the seed of the groups and the starts.
@@ -156,12 +158,13 @@ def select(
     check_seed(seed)
     runs = read_table(table)
     law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
-    chosen_objective = in_one_step(law, objective, delta)
+    chosen_objective = in_one_step(law, objective, delta, quantile)
     (law,), unused = without_priors([law], "choices of mixtures")
     options = FitOptions(
         starts=starts,
         objective=objective,
         delta=delta,
+        quantile=quantile,
         where=(where,) if isinstance(where, str) else tuple(where),
         drop_bad=drop_bad,
         seed=seed,

@@ -226,7 +226,9 @@ def chosen_objective(
     if delta is not None:
         if "delta" not in chosen.row.parameters:
             help = "leave it out, or ask for a Huber loss: --objective 'huber(log)'"
-            raise LawdslError(Diagnostic("L0404", f"a {chosen.loss} loss has no delta", help=help))
+            raise LawdslError(
+                Diagnostic("L0404", f"the loss {chosen.loss} has no delta", help=help)
+            )
         if not 0 < delta < np.inf:
             message = f"{chosen.loss.capitalize()}'s delta is a number above 0, not {delta:g}"
             raise LawdslError(Diagnostic("L0404", message, help="write --delta 1e-3"))
@@ -234,7 +236,7 @@ def chosen_objective(
     if quantile is not None:
         if "quantile" not in chosen.row.parameters:
             help = "leave it out, or ask for that loss: --objective 'quantile(log)'"
-            message = f"a {chosen.loss} loss has no quantile"
+            message = f"the loss {chosen.loss} has no quantile"
             raise LawdslError(Diagnostic("L0404", message, help=help))
         if not 0 < quantile < 1:
             message = f"a quantile is a number between 0 and 1, not {quantile:g}"

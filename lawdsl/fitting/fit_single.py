@@ -43,6 +43,7 @@ from lawdsl.fitting.fixed_parameters import fixed_values
 from lawdsl.fitting.intervals.compute_intervals import IntervalEstimate
 from lawdsl.fitting.intervals.compute_intervals import intervals as intervals_of
 from lawdsl.fitting.options import AUTO, FitOptions
+from lawdsl.fitting.prediction_bands import missing_rows_reason
 from lawdsl.fitting.preparation.prepare import unidentifiable_directions
 from lawdsl.fitting.prior_effects import (
     fitted_priors,
@@ -169,6 +170,8 @@ def _with_extrapolation(task: FitTask, fit: Fit) -> Fit:
             rolled=chosen is None,
         )
     missing = "" if usable else "its rows do not tell the error of the law"
+    if fit.rows is None and not fit.objective.is_centered:
+        missing = missing_rows_reason(fit)
     missing = missing if options.rolled_check else "it was fitted without a rolled check"
     notes = extrapolation_findings(extrapolation, options.horizon, fit.diagnostics, missing)
     return replace(fit, extrapolation=extrapolation, diagnostics=(*fit.diagnostics, *notes))

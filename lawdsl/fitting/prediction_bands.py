@@ -190,11 +190,20 @@ def missing_band_diagnostic(fit: FitRecord) -> Diagnostic:
 
 def missing_rows_diagnostic(fit: FitRecord) -> Diagnostic:
     """The diagnostic that says why a fit without rows has no discrepancy."""
+    why = missing_rows_reason(fit)
+    again = "fit again" if fit.objective.is_centered else "fit by another loss, such as huber"
+    help = f"{again}, or take the law as right: --wrong 0 (discrepancy=0 in Python)"
+    return Diagnostic("F0134", f"the error of the law is not known: {why}", help=help)
+
+
+def missing_rows_reason(fit: FitRecord) -> str:
+    """Why a fit without rows has no discrepancy, in words."""
+    if not fit.objective.is_centered:
+        return f"residuals of {fit.objective.name} are not centered at 0, as noise is"
     why = "the fit has no rows: an earlier version made it"
     if not fit.objective.of_logs:
         why += ", or some measurement or fitted value is not positive and has no logarithm"
-    help = "fit again, or take the law as right: --wrong 0 (discrepancy=0 in Python)"
-    return Diagnostic("F0134", f"the error of the law is not known: {why}", help=help)
+    return why
 
 
 def missing_rolled_check_warning(name: str = "") -> Diagnostic:

@@ -139,7 +139,8 @@ def plain_fit(
     total = once.rows if once.weights is None else float(np.sum(once.weights))
     if total - fitted < 1:
         message = (
-            f"{once.rows} rows leave nothing to tell the noise by, against which priors are weighed"
+            f"{once.rows} rows leave no residual degrees of freedom to estimate the noise, against"
+            " which priors are weighed"
         )
         help = "measure more, or hold the parameters that are known: --fix NAME=VALUE"
         raise LawdslError(Diagnostic("F0135", message, help=help))
@@ -314,7 +315,7 @@ def prior_findings(
         )
         where = record.without[prior.parameter]
         notes = (f"without priors {prior.parameter} = {where:.4g}",) if np.isfinite(where) else ()
-        help = "question the prior, the law or the rows; --prior none fits without priors"
+        help = "check the prior, the law or the rows; --prior none fits without priors"
         findings.append(Diagnostic("F0136", message, "warning", notes=notes, help=help))
     surprise = chi2_quantile(2 * normal_cdf(CONFLICT) - 1, record.dof) if record.dof else np.inf
     if not findings and record.chi2 > surprise:
@@ -322,7 +323,7 @@ def prior_findings(
         message = (
             f"the rows contradict the priors: chi-squared {record.chi2:.1f} with {counted_dof}"
         )
-        help = "question the priors, the law or the rows; --prior none fits without priors"
+        help = "check the priors, the law or the rows; --prior none fits without priors"
         findings.append(Diagnostic("F0136", message, "warning", notes=stated, help=help))
     closed = [name for name in plain_names(record) if name in plain.undetermined - undetermined]
     if closed:

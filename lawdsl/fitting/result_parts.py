@@ -196,6 +196,11 @@ class ObjectiveValue:
         numbers = re.findall(r", ([^,()=]+)(?=[,)])", self.name)[: len(names)]
         return {name: float(x) for name, x in zip(names, numbers, strict=True)}
 
+    @property
+    def is_centered(self) -> bool:
+        """Whether residuals are centered at 0: not those of a quantile other than the median."""
+        return LOSSES[self.loss].is_centered(*self.parameters.values())
+
 
 @dataclass(frozen=True)
 class Metrics:

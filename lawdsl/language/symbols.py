@@ -109,6 +109,11 @@ class Objective:
         """The values of the parameters of its loss."""
         return tuple(getattr(self, name) for name in self.row.parameters)
 
+    @property
+    def is_centered(self) -> bool:
+        """Whether residuals are centered at 0: not those of a quantile other than the median."""
+        return self.row.is_centered(*self.parameters)
+
     def with_parameters(self, *values: float) -> Objective:
         """The objective with other values of the parameters of its loss."""
         changes: dict[str, Any] = dict(zip(self.row.parameters, values, strict=True))

@@ -312,7 +312,8 @@ FITS: dict[str, Message] = {
         "predictions without the error of the law",
         "The error of a law is a factor that is conditioned on the residuals of the fitted rows, "
         "which a fit keeps under `rows`. There is none where a measured or fitted value is not "
-        "positive, and in older files. Fit again, or take the law as right: `--wrong 0`.",
+        "positive, after fits of a quantile other than the median, whose residuals are not centered "
+        "at 0, and in older files. Fit again, or take the law as right: `--wrong 0`.",
     ),
 }
 

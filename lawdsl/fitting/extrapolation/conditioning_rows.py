@@ -75,8 +75,10 @@ def rows_of_fit(
 
     Returns:
         The rows; None where the output or the law is not positive at some row, so that its logarithm
-        has no discrepancy.
+        has no discrepancy, and of a loss whose residuals are not centered at 0, as noise is.
     """
+    if not problem.objective.is_centered:
+        return None
     predicted = problem.predictions(theta[None])[0]
     if not np.all((problem.target > 0) & (predicted > 0) & np.isfinite(predicted)):
         return None

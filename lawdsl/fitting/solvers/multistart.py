@@ -184,9 +184,12 @@ def _with_kinks(problem: Problem, smooth: Optimum) -> Optimum:
     """
     points = [smooth.free]
     for solution in sorted(smooth.reached, key=lambda d: d.loss):
-        apart = all(np.max(np.abs(solution.point - p)) > SAME_POINT_ATOL for p in points)
+        # the starts may have been searched without the bounds between parameters
+        theta = to_parameters(smooth.searched.transforms, solution.point[None])
+        point = to_free(problem.transforms, theta)[0]
+        apart = all(np.max(np.abs(point - p)) > SAME_POINT_ATOL for p in points)
         if len(points) < FOLLOWED_MINIMA and np.isfinite(solution.loss) and apart:
-            points.append(solution.point)
+            points.append(point)
     free, loss, converged = min((follow(problem, p) for p in points), key=lambda found: found[1])
     theta = to_parameters(problem.transforms, free[None])[0]
     reason = MINIMUM if converged else OUT_OF_STEPS

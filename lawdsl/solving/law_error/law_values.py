@@ -19,6 +19,7 @@ from lawdsl.compiling.autodiff import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
 from lawdsl.core.distributions import student_quantile
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
+from lawdsl.fitting.prediction_bands import missing_rows_reason
 from lawdsl.fitting.preparation.build_problem import CompiledLaw, compile_law
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result import Fit
@@ -196,8 +197,11 @@ class LawValues:
                 reason = f"the fit `{call.source.use}` has no errors of its parameters"
                 raise NoLawError(reason, "fit with --intervals bootstrap, or more rows")
             if amplitude and fit.rows is None:
-                reason = f"the fit `{call.source.use}` keeps no rows"
-                raise NoLawError(reason, "fit again, or take the laws as right: --wrong 0")
+                reason = (
+                    f"the error of `{call.source.use}` is not known: {missing_rows_reason(fit)}"
+                )
+                again = "fit again" if fit.objective.is_centered else "fit by another loss"
+                raise NoLawError(reason, f"{again}, or take the laws as right: --wrong 0")
             # one fit under two names has equal errors for both
             same = next((i for i, f in enumerate(fits) if f.fit == fit), None)
             if same is not None:
