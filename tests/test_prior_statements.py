@@ -50,6 +50,8 @@ def test_a_prior_is_read_with_its_numbers():
         ("tie E = A\nprior E = 1 ± 1", "L0150"),
         ("prior E = 1 ± 0", "L0151"),
         ("prior E = 1 ± -1", "L0151"),
+        ("prior E = 1.7 ± 1e-300", "L0151"),
+        ("prior E = 1.7 ± 1e300", "L0151"),
         ("prior E = A ± 1", "L0151"),
         ("prior E = 1 ± N", "L0151"),
         ("prior E = 1 ± 1\nprior log(E) = 0 ± 1", "L0152"),
@@ -120,6 +122,26 @@ def test_a_stated_prior_of_another_form_is_refused(text: str):
     # a line break in an option does not begin a second statement
     with pytest.raises(LawdslError):
         law_of(HEAD).with_priors([text])
+
+
+def test_a_stated_prior_may_be_copied_from_a_law():
+    law = law_of(HEAD).with_priors(["prior alpha = 0.3 ± 0.1", " prior  log(E) = 0 ± 1"])
+    assert [p.text for p in law.priors] == ["log(E) = 0 ± 1", "alpha = 0.3 ± 0.1"]
+
+    called_prior = law_of("variable x > 0\nparameter prior\nL = prior*x\n")
+    (only,) = called_prior.with_priors(["prior = 1 ± 1"]).priors
+    assert only.parameter == "prior"
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_prior_is_named(text: str):
+    with pytest.raises(LawdslError, match="the text of a prior is empty.*\n.*log\\(alpha\\) ="):
+        law_of(HEAD).with_priors([text])
+
+
+def test_a_deviation_whose_square_vanishes_says_what_to_write():
+    with pytest.raises(LawdslError, match="1e-300, is too small.*(?s:.*)fix E ="):
+        law_of(HEAD).with_priors(["E = 1.7 ± 1e-300"])
 
 
 def test_elements_have_the_prior_of_their_parameter():

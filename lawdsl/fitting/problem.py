@@ -110,6 +110,15 @@ class Problem:
         """The number of parameters."""
         return len(self.transforms)
 
+    def curvature_of_weights(self, stated: bool) -> float:
+        """The curvature of the loss that a weight of 1 of a squared residual stands for.
+
+        Args:
+            stated: whether the weights rho'(r)/r are stated; where they are not, they are 1, where
+                the loss has its curvature at 0.
+        """
+        return 1.0 if stated else self.objective.row.max_curvature
+
     @property
     def rounding(self) -> float:
         """The size of residuals below which a fit is exact up to rounding."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from lawdsl.core.diagnostics import Span
+from lawdsl.core.diagnostics import Span, Text
 from lawdsl.language import keywords, tree
 from lawdsl.language.dimensions import powers_of
 from lawdsl.language.formulas import (
@@ -32,7 +32,7 @@ from lawdsl.language.scope import (
     Scope,
 )
 from lawdsl.language.subscripts import free_in
-from lawdsl.language.symbols import Symbol
+from lawdsl.language.symbols import Declarations, Symbol
 
 DECLARATIONS_BY_KEYWORD = {
     "variable": ("variable", VARIABLE),
@@ -223,6 +223,25 @@ def remember(scope: Scope, symbol: Symbol) -> None:
             used = scope.symbols.get(name)
             if name in scope.varying or (used and used.kind in VARYING_KINDS):
                 scope.varying.add(symbol.name)
+
+
+def scope_of_options(text: Text, unread_names: frozenset[str], declared: Declarations) -> Scope:
+    """The names that options of a law may use: those that it declares.
+
+    Args:
+        text: the options.
+        unread_names: words of the lines that could not be parsed.
+        declared: the law.
+    """
+
+    def no_law(name: str) -> Declarations:
+        raise KeyError(name)  # formulas of numbers and parameters name no law
+
+    scope = Scope(text, no_law, unread_names, symbols=dict(declared.symbols))
+    scope.indices = dict(declared.indices)
+    for symbol in declared.symbols.values():
+        remember(scope, symbol)
+    return scope
 
 
 def names_used_by(symbol: Symbol) -> Iterator[str]:

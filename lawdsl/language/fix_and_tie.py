@@ -12,7 +12,7 @@ from dataclasses import replace
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import keywords, tree
 from lawdsl.language.constants import TooLarge, Value
-from lawdsl.language.declarations import names_in, remember, sort_symbols
+from lawdsl.language.declarations import names_in, remember, scope_of_options, sort_symbols
 from lawdsl.language.formula_signs import POSITIVE, KnownSigns, known_signs_of
 from lawdsl.language.formulas import check_formula, check_same_unit
 from lawdsl.language.implied_bounds import (
@@ -60,10 +60,7 @@ def with_fixed_and_tied(
     if not mistakes and len(holds) != len(statements):
         message = f"`{text.text.strip()}` does not hold one parameter a line"
         raise LawdslError(Diagnostic("L0413", message, help="write NAME = FORMULA for each"))
-    scope = Scope(text, _nothing, document.unread_names, symbols=dict(declared.symbols))
-    scope.indices = dict(declared.indices)
-    for symbol in declared.symbols.values():
-        remember(scope, symbol)
+    scope = scope_of_options(text, document.unread_names, declared)
     fix_and_tie(scope, holds, overrides, dropped)
     mistakes += scope.diagnostics
     if any(d.severity == "error" for d in mistakes):
@@ -71,10 +68,6 @@ def with_fixed_and_tied(
     grids, points = starts_of_free(declared.grids, declared.points, scope.symbols)
     priors = {n: p for n, p in declared.priors.items() if not scope.symbols[n].determined_by}
     return replace(declared, symbols=scope.symbols, grids=grids, points=points, priors=priors)
-
-
-def _nothing(name: str) -> Declarations:
-    raise KeyError(name)  # formulas of numbers and parameters name no law
 
 
 def fix_and_tie(

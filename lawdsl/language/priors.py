@@ -13,7 +13,7 @@ from dataclasses import replace
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import keywords, tree
 from lawdsl.language.constants import TooLarge, Undefined, value
-from lawdsl.language.declarations import names_in, remember
+from lawdsl.language.declarations import names_in, scope_of_options
 from lawdsl.language.fix_and_tie import PAST_PARTICIPLES
 from lawdsl.language.formula_signs import KnownSigns, known_signs_of
 from lawdsl.language.formulas import check_formula
@@ -24,7 +24,10 @@ from lawdsl.language.subscripts import check_as_declared
 from lawdsl.language.symbols import Declarations, Prior, Symbol
 from lawdsl.language.tree import Formula, Named
 
-EXAMPLE = "prior log(alpha) = log(0.35) ± 0.35"
+STATED_EXAMPLE = "log(alpha) = log(0.35) ± 0.35"  # as an option states it
+EXAMPLE = f"prior {STATED_EXAMPLE}"
+# fits divide by the squares of deviations
+SMALLEST_DEVIATION, LARGEST_DEVIATION = 1e-150, 1e150
 _NON_NEGATIVE = frozenset({0, 1})
 
 
@@ -81,7 +84,8 @@ def with_priors(
 
     Args:
         declared: a law as declared.
-        texts: `log(alpha) = log(0.35) ± 0.35`, one parameter each; `none` removes the law's own.
+        texts: `log(alpha) = log(0.35) ± 0.35`, one parameter each, also after the word `prior` as in
+            a law; `none` removes the law's own.
         overrides: values that replace those of its settings.
 
     Raises:
@@ -89,16 +93,17 @@ def with_priors(
     """
     stated = [text for text in texts if text.strip() != "none"]
     own = {} if len(stated) < len(texts) else dict(declared.priors)
-    text = Text("--prior", "".join(f"prior {' '.join(each.split())}\n" for each in stated))
+    lines = [_one_line(each) for each in stated]
+    if "" in lines:
+        help = f"write {STATED_EXAMPLE}, or none for no priors"
+        raise LawdslError(Diagnostic("L0150", "the text of a prior is empty", help=help))
+    text = Text("--prior", "".join(f"prior {line}\n" for line in lines))
     document, mistakes = parse(text.text, text.name)
     statements = [s for s in document.statements if isinstance(s, tree.PriorNode)]
     if not mistakes and len(statements) != len(stated):
         message = f"`{text.text.strip()}` does not state one prior a line"
-        raise LawdslError(Diagnostic("L0150", message, help=f"write {EXAMPLE[6:]}"))
-    scope = Scope(text, _nothing, document.unread_names, symbols=dict(declared.symbols))
-    scope.indices = dict(declared.indices)
-    for symbol in declared.symbols.values():
-        remember(scope, symbol)
+        raise LawdslError(Diagnostic("L0150", message, help=f"write {STATED_EXAMPLE}"))
+    scope = scope_of_options(text, document.unread_names, declared)
     further = check_priors(scope, statements, overrides)
     mistakes += scope.diagnostics
     if any(d.severity == "error" for d in mistakes):
@@ -106,8 +111,13 @@ def with_priors(
     return replace(declared, priors={**own, **further})
 
 
-def _nothing(name: str) -> Declarations:
-    raise KeyError(name)  # formulas of numbers name no law
+def _one_line(text: str) -> str:
+    """The text of a prior in one line, without the word `prior` that it has in a law."""
+    words = text.split()
+    # a parameter may be called prior, too
+    if len(words) > 1 and words[0] == "prior" and words[1] not in ("=", "±", "+-"):
+        words = words[1:]
+    return " ".join(words)
 
 
 def _read(scope: Scope, statement: tree.PriorNode, known: KnownSigns | None) -> Prior | None:
@@ -130,6 +140,14 @@ def _read(scope: Scope, statement: tree.PriorNode, known: KnownSigns | None) -> 
         help = f"write how far from the center `{symbol.text}` may well lie"
         if log:
             help += ", in its logarithm: ± 0.35 for a factor of 1.4"
+        scope.report("L0151", message, statement.deviation.span, help)
+        return None
+    if not SMALLEST_DEVIATION < deviation < LARGEST_DEVIATION:
+        message = f"the standard deviation of a prior, {deviation:g}, is too "
+        message += "small" if deviation < 1 else "large"
+        help = f"hold the parameter at its value: `fix {symbol.text} = …`"
+        if deviation > 1:
+            help = "leave the prior out: it says nothing"
         scope.report("L0151", message, statement.deviation.span, help)
         return None
     prior = Prior(

@@ -21,8 +21,8 @@ STATED: dict[str, Message] = {
     ),
     "L0151": Message(
         "numbers of a prior that are not a center and a standard deviation",
-        "Before `±` stands the center, behind it one standard deviation, which is positive. Both are "
-        "numbers or formulas of numbers. The prior of a logarithm has both of the logarithm: "
+        "Before `±` stands the center, behind it one standard deviation, which is positive and from "
+        "1e-150 to 1e150, as fits divide by its square. Both are numbers or formulas of numbers. The prior of a logarithm has both of the logarithm: "
         "`log(0.35) ± 0.35` is 0.35 times or divided by exp(0.35), about 1.4.",
         (
             law("prior alpha = 0.35 ± 0"),

@@ -53,9 +53,9 @@ def deviations_by_law_error(
     jacobian = problem.residuals_and_slopes(free[None])[1][0][:, fitted]
     priors = np.empty((0, jacobian.shape[1]))
     if problem.penalty is not None:
-        row, (by_free,) = problem.objective.row, with_slopes(problem.transforms, free[None])[1]
-        # weights that are not stated are 1, where the loss has its curvature at 0
-        size = 1 / row.max_curvature if row.quadratic else 1.0
+        (by_free,) = with_slopes(problem.transforms, free[None])[1]
+        # rows of a quadratic loss have no stated weights
+        size = 1 / problem.curvature_of_weights(not problem.objective.row.quadratic)
         size *= problem.penalty.share * problem.penalty.noise.kappa
         priors = (problem.penalty.pseudo_rows(theta, np.sqrt(size)) @ by_free)[:, fitted]
     root = np.ones(problem.rows) if weights is None else np.sqrt(weights)

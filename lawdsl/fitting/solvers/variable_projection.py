@@ -133,8 +133,7 @@ def least_squares_linear(
     right_side = (weighted @ measured)[:, :, 0]
     if problem.penalty is not None:
         terms = _LinearPenalty.of(problem, theta, form)
-        # weights that are not stated are 1, where the loss has its curvature at 0
-        size = 1.0 if weights is not None else problem.objective.row.max_curvature
+        size = problem.curvature_of_weights(weights is not None)
         gram += terms.curvature / size
         right_side -= terms.gradient(np.zeros_like(right_side)) / size
     # one sum per start is cheaper than a mask of all entries, and not finite if any entry is
