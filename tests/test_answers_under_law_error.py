@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -261,6 +262,33 @@ def test_odd_questions_have_safe_answers_within_their_constraints(
         assert answer.safe["N"] == pytest.approx(4e8, rel=1e-9) and answer.safe["N"] <= 4e8
     if not answer.safe.ok:
         assert answer.safe.probability < 1e-3
+
+
+def test_a_table_of_answers_has_the_intervals_and_the_regret(chinchilla: Fit, tmp_path: Path):
+    chinchilla.save(tmp_path / "fit.json")
+    done = run(
+        *(
+            "solve",
+            "chinchilla.allocation",
+            "loss=fit.json",
+            "C=1e23,1e24",
+            "-o",
+            "answers.csv",
+            "-q",
+        ),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0
+    with (tmp_path / "answers.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    asked = lawdsl.Asked("chinchilla.allocation", loss=chinchilla)
+    for row, C in zip(rows, (1e23, 1e24), strict=True):
+        expected = asked.answer(C=C).law_error
+        assert expected is not None
+        low, high = expected.ends["N"]
+        assert float(row["N low, laws wrong"]) == pytest.approx(low, rel=1e-5)
+        assert float(row["N high, laws wrong"]) == pytest.approx(high, rel=1e-5)
+        assert float(row["regret"]) == pytest.approx(expected.regret, rel=1e-5)
 
 
 def test_a_question_with_several_unknowns_says_that_it_takes_its_laws_as_right(

@@ -28,6 +28,10 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
     goal = goal_of(answers)
     for text in (*names, *goal):
         headers += _with_ends(text)
+    wrong = any(answer.law_error for answer in answers)
+    if wrong:
+        ends = (f"{name} {end}, laws wrong" for name in names for end in ("low", "high"))
+        headers += [*ends, "regret"]
     safe = any(answer.safe for answer in answers)
     if safe:
         headers += [*(f"{name} safe" for name in names), "probability"]
@@ -43,11 +47,23 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
             row += (
                 _value_and_ends(answer.goal.value, answer.goal.ends) if answer.goal else [None] * 3
             )
+        if wrong:
+            row += _values_if_laws_are_wrong(answer, names)
         if safe:
             row += _safe_values(answer, names)
         row.append(answer.where or answer.status)
         rows.append(row)
     return headers, rows
+
+
+def _values_if_laws_are_wrong(answer: Answer, names: Sequence[str]) -> list[float | None]:
+    """The intervals of the unknowns with the error of the laws, empty where none is known, and the
+    regret."""
+    if answer.law_error is None:
+        return [None] * (2 * len(names) + 1)
+    ends = answer.law_error.ends
+    cells = [end for name in names for end in ends.get(name) or (None, None)]
+    return [*cells, answer.law_error.regret]
 
 
 def _safe_values(answer: Answer, names: Sequence[str]) -> list[float | None]:

@@ -19,7 +19,7 @@ from lawdsl.reporting.terminal import number_text, printable_lines, show_rows
 
 if TYPE_CHECKING:
     from lawdsl.language.questions import Question
-    from lawdsl.solving.result import Answer, Conflict, Ends
+    from lawdsl.solving.result import Answer, Conflict, Ends, UnderLawError
 
 MAX_ACTIVE_SHOWN = 4  # active constraints that are written out
 MAX_NAMES_SHOWN = 20  # unknowns, constraints or givens that are shown
@@ -125,14 +125,19 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
     if answer.goal is not None and goal_of([answer]):
         goal, wider = answer.goal, _rounded_ends(wrong.goal) if wrong else ""
         rows.append([goal.text, number_text(goal.value), _ends(goal.ends), wider, "", ""])
-    law_wrong = f"laws wrong by {100 * wrong.discrepancy:g} %/decade" if wrong else ""
-    if wrong and _widened(wrong.widening):
-        law_wrong += ", widened"
-    columns = ["", "", percent, law_wrong, "unit", ""]
+    columns = ["", "", percent, _law_error_heading(wrong), "unit", ""]
     _show_table(columns, rows, out, always=2)
     for u in answer.unknowns:
         if u.formula is not None:
             out.print(Text(f"{u.name} = {u.formula}"), soft_wrap=True)
+
+
+def _law_error_heading(wrong: UnderLawError | None) -> str:
+    """The heading of intervals with the error of the laws; empty without."""
+    if wrong is None:
+        return ""
+    widened = ", widened" if _widened(wrong.widening) else ""
+    return f"laws wrong by {100 * wrong.discrepancy:g} %/decade{widened}"
 
 
 def _rounded_ends(ends: Ends | None) -> str:
@@ -399,19 +404,28 @@ def show_answers(
     headers = [*varying]
     for name in (*names, *(g if len(g) <= MAX_GOAL_CHARACTERS else "goal" for g in goal)):
         headers += [name, percent]
+    wrong = next((a.law_error for a in answers if a.law_error), None)
+    heading = _law_error_heading(wrong)
+    headers += [f"{name}, {heading}" for name in names] if wrong else []
     safe_names = names if any(a.safe for a in answers) else []
     headers += [f"safe {name}" for name in safe_names] + ["where"]
-    rows = [_answer_row(answer, varying, names, goal=bool(goal)) for answer in answers]
+    rows = [
+        _answer_row(answer, varying, names, goal=bool(goal), wrong=wrong is not None)
+        for answer in answers
+    ]
     _show_table(headers, rows, out)
 
 
 def _answer_row(
-    answer: Answer, varying: Sequence[str], names: Sequence[str], *, goal: bool
+    answer: Answer, varying: Sequence[str], names: Sequence[str], *, goal: bool, wrong: bool
 ) -> list[str]:
     row = [number_text(varied(answer, name)) for name in varying]
     by_name = {u.name: u for u in answer.unknowns}
     for estimate in (*(by_name.get(name) for name in names), *([answer.goal] if goal else [])):
         row += [number_text(estimate.value), _ends(estimate.ends)] if estimate else ["", ""]
+    if wrong:
+        ends = answer.law_error.ends if answer.law_error else {}
+        row += [_rounded_ends(ends.get(name)) for name in names]
     if answer.safe is not None:
         unknowns = answer.safe.unknowns if answer.safe.ok else {}
         row += [number_text(unknowns[n]) if n in unknowns else "none" for n in names]

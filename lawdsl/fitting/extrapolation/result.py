@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from lawdsl.core.records import Null
+from lawdsl.core.records import MAY_BE_ABSENT, Null
 from lawdsl.fitting.extrapolation.horizon import Horizon
 from lawdsl.fitting.extrapolation.rolled_check import RolledCut, rms_z, widening
 
@@ -26,7 +26,7 @@ class Extrapolation:
 
     horizon: Horizon | None = None
     rolled: tuple[RolledCut, ...] = ()
-    misfit: Annotated[float, Null(np.nan)] = 0.0
+    misfit: Annotated[float, Null(np.nan), MAY_BE_ABSENT] = 0.0
 
     @property
     def rms_z(self) -> float:
