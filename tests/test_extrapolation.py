@@ -11,6 +11,7 @@ from planted import law_of
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.fitting.extrapolation.assess import extrapolation_findings
 from lawdsl.fitting.extrapolation.rolled_check import RolledCut, rms_z, widening
 from lawdsl.fitting.extrapolation.run_size import SizeVariable, run_size
 from lawdsl.fitting.result import Fit
@@ -124,7 +125,11 @@ def test_a_law_that_misses_its_own_rows_is_not_trusted():
     bounded = fitted(table, POWER.replace("beta > 0", "beta > 1"))
     assert free.extrapolation is not None and bounded.extrapolation is not None
     assert free.extrapolation.misfit < 0.005 < 0.02 < bounded.extrapolation.misfit
-    assert "F0145" in {d.code for d in bounded.diagnostics}
+    # a pattern says where, and then the size of the misfit is no finding of its own
+    assert {d.code for d in bounded.diagnostics} == {"F0103", "F0116"}
+    alone = extrapolation_findings(bounded.extrapolation, None, ())
+    assert "F0145" in {d.code for d in alone}
+    assert "F0145" not in {d.code for d in extrapolation_findings(free.extrapolation, None, ())}
     assert bounded.verdict_for("prediction") != "trusted"
 
 

@@ -81,7 +81,10 @@ def extrapolation_findings(
     # a law that does not describe its rows misses the larger ones, too
     is_fit = not any(d.code in NO_FIT_CODES for d in earlier if d.severity == "error")
     if extrapolation is not None and is_fit:
-        findings += [*misfit_finding(extrapolation.misfit), *rolled_finding(extrapolation.rolled)]
+        # a pattern says where the law misses its rows
+        if not any(d.code == "F0116" for d in earlier):
+            findings += misfit_finding(extrapolation.misfit)
+        findings += rolled_finding(extrapolation.rolled)
     if required is not None:
         horizon = None if extrapolation is None else extrapolation.horizon
         findings += horizon_finding(horizon, required, missing or NO_SIZE)
