@@ -15,7 +15,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit import in_one_step, without_priors
-from lawdsl.fitting.options import MOST_STARTS, OPTIONS, FitOptions, check_amplitude, is_whole
+from lawdsl.fitting.options import MOST_STARTS, FitOptions, check_amplitude, is_whole
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
@@ -110,12 +110,19 @@ def compare(
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
     """
-    # the arguments, before further names are defined
-    given = {name: value for name, value in locals().items() if name in OPTIONS}
     changes = LawChanges.of(settings=settings, without=without, fix=fix, tie=tie)
-    given["where"] = (where,) if isinstance(where, str) else tuple(where)
-    given["run"] = (run,) if isinstance(run, str) else tuple(run)
-    options = FitOptions(**given | {"columns": {**(columns or {}), **named_columns}})
+    options = FitOptions(
+        starts=starts,
+        objective=objective,
+        delta=delta,
+        quantile=quantile,
+        where=(where,) if isinstance(where, str) else tuple(where),
+        run=(run,) if isinstance(run, str) else tuple(run),
+        drop_bad=drop_bad,
+        seed=seed,
+        progress=progress,
+        columns={**(columns or {}), **named_columns},
+    )
     if isinstance(protocols, str):
         protocols = (protocols,)
     held_out = ProtocolOptions(protocols, cost, discrepancy)

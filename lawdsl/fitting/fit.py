@@ -15,7 +15,7 @@ from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit_by_label import fit_many
 from lawdsl.fitting.fit_single import fit_one
-from lawdsl.fitting.options import AUTO, OBJECTIVES, OPTIONS, SHORT, FitOptions, check_seed
+from lawdsl.fitting.options import AUTO, OBJECTIVES, SHORT, FitOptions, check_seed
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.solvers.multistart import Starts
@@ -110,15 +110,29 @@ def fit(
     Raises:
         LawdslError: a law or table that cannot be used.
     """
-    # the arguments, before further names are defined
-    given = {name: value for name, value in locals().items() if name in OPTIONS}
     changes = LawChanges.of(settings=settings, without=without, fix=fix, tie=tie, priors=priors)
     law = changes.apply(law if isinstance(law, Law) else load(law))
     check_seed(seed)
-    given["where"] = (where,) if isinstance(where, str) else tuple(where)
-    given["run"] = (run,) if isinstance(run, str) else tuple(run)
-    given["columns"] = {**(columns or {}), **named_columns}
-    options = FitOptions(**given | {"seed": int(seed)})
+    options = FitOptions(
+        starts=starts,
+        objective=objective,
+        delta=delta,
+        quantile=quantile,
+        where=(where,) if isinstance(where, str) else tuple(where),
+        weights=weights,
+        run=(run,) if isinstance(run, str) else tuple(run),
+        drop_bad=drop_bad,
+        enforce=enforce,
+        claims=claims,
+        rolled_check=rolled_check,
+        horizon=horizon,
+        intervals=intervals,
+        level=level,
+        resamples=resamples,
+        seed=int(seed),
+        progress=progress,
+        columns={**(columns or {}), **named_columns},
+    )
     return fit_with(law, table, options)
 
 
