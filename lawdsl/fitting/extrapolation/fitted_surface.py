@@ -19,6 +19,8 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
+MAX_WEIGHT_RATIO = 1e9  # of a row's weight to the median one
+
 
 @dataclass(frozen=True)
 class FittedSurface:
@@ -55,7 +57,12 @@ class FittedSurface:
     ) -> FittedSurface:
         """A fitted law at the rows that its fit keeps; the arguments are as the attributes."""
         columns, target = rows.arrays([v.name for v in variables])
-        weights = None if rows.table_weights is None else np.array(rows.table_weights)
+        weights = None
+        if rows.table_weights is not None:
+            weights = np.array(rows.table_weights)
+            usual = float(np.median(weights))
+            # beyond a billion times the usual weight nothing changes but the rounding
+            weights = np.clip(weights, usual / MAX_WEIGHT_RATIO, usual * MAX_WEIGHT_RATIO)
         runs = rows.run_numbers
         return cls(variables, columns, target, runs, theta, of_logarithms, penalty, weights)
 
