@@ -6,6 +6,7 @@ import gc
 import itertools
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,3 +56,32 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("figures")
         for text in figures:
             terminalreporter.write_line(text)
+
+
+# ---- fits and a question of the tests of answers
+
+
+@pytest.fixture(scope="session")
+def share() -> Any:
+    """A fit of dcpt.share."""
+    import answer_fits  # lawdsl, for those who ask
+
+    return answer_fits.planted_fit("dcpt.share")
+
+
+@pytest.fixture(scope="session")
+def cpt() -> Any:
+    """A fit of dcpt.l1."""
+    import answer_fits
+
+    return answer_fits.planted_fit("dcpt.l1")
+
+
+@pytest.fixture(scope="session")
+def least(share: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The question for the smallest share that keeps the loss, asked of that fit."""
+    import answer_fits
+
+    path = tmp_path_factory.mktemp("questions") / "least.law"
+    path.write_text(answer_fits.LEAST, encoding="utf-8")
+    return answer_fits.lawdsl.Asked(path, loss=share)

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from answer_fits import limit, planted_fit
 from commands import run
-from planted import PLANTED
-from test_safe_answers import LEAST, limit, share  # noqa: F401
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
@@ -24,24 +23,8 @@ from lawdsl.solving.law_error.draws import DRAWS, best_choices
 
 
 @pytest.fixture(scope="module")
-def cpt() -> Fit:
-    fit = lawdsl.fit("dcpt.l1", PLANTED["dcpt.l1"].table(0.003), starts=6, claims=False)
-    assert isinstance(fit, Fit)
-    return fit
-
-
-@pytest.fixture(scope="module")
 def chinchilla() -> Fit:
-    fit = lawdsl.fit("chinchilla", PLANTED["chinchilla"].table(0.003), starts=6, claims=False)
-    assert isinstance(fit, Fit)
-    return fit
-
-
-@pytest.fixture(scope="module")
-def least(share: Fit, tmp_path_factory: pytest.TempPathFactory) -> lawdsl.Asked:  # noqa: F811
-    path = tmp_path_factory.mktemp("questions") / "least.law"
-    path.write_text(LEAST, encoding="utf-8")
-    return lawdsl.Asked(path, loss=share)
+    return planted_fit("chinchilla")
 
 
 TRADEOFF = {"N": 16.0, "D": 10.0, "L0": 2.1, "T": 0.05}
@@ -144,7 +127,7 @@ def test_with_laws_that_are_right_the_answer_is_that_without(cpt: Fit):
 
 def test_inside_the_fitted_rows_it_is_given_where_it_is_asked_for(
     least: lawdsl.Asked,
-    share: Fit,  # noqa: F811
+    share: Fit,
 ):
     given = limit(share, 0.5)
 
@@ -154,7 +137,7 @@ def test_inside_the_fitted_rows_it_is_given_where_it_is_asked_for(
 
 def test_an_answer_on_a_constraint_has_the_interval_that_safe_answers_give(
     least: lawdsl.Asked,
-    share: Fit,  # noqa: F811
+    share: Fit,
 ):
     """The least share is below x where the loss at x keeps the bound: the upper end of its 90 %
     interval is the answer that is safe at 95 %."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from answer_fits import LEAST, limit
 from commands import run
 from planted import PLANTED
 from scipy.stats import t as student
@@ -20,46 +21,11 @@ from lawdsl.fitting.result import Fit
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
-LEAST = """question least "The smallest share that keeps the loss"
-uses      loss : dcpt.share
-given     T >= 0
-given     L0 > 0  unit nat/token
-choose    r in [0, 1]
-minimize  r
-subject to loss(r) <= (1 + T)*L0  "loss"
-"""
-
-
-@pytest.fixture(scope="module")
-def share() -> Fit:
-    fit = lawdsl.fit("dcpt.share", PLANTED["dcpt.share"].table(0.003), starts=6, claims=False)
-    assert isinstance(fit, Fit)
-    return fit
-
-
-@pytest.fixture(scope="module")
-def cpt() -> Fit:
-    fit = lawdsl.fit("dcpt.l1", PLANTED["dcpt.l1"].table(0.003), starts=6, claims=False)
-    assert isinstance(fit, Fit)
-    return fit
-
-
-@pytest.fixture(scope="module")
-def least(share: Fit, tmp_path_factory: pytest.TempPathFactory) -> lawdsl.Asked:
-    path = tmp_path_factory.mktemp("questions") / "least.law"
-    path.write_text(LEAST, encoding="utf-8")
-    return lawdsl.Asked(path, loss=share)
-
 
 def code_of(error: pytest.ExceptionInfo[LawdslError]) -> str:
     (diagnostic,) = error.value.diagnostics
     assert diagnostic.help
     return diagnostic.code
-
-
-def limit(share: Fit, r: float) -> dict[str, float]:
-    """Values of the givens at which this share just keeps the loss, by the fitted law."""
-    return {"T": 0.0, "L0": float(share.predict({"r": [r]})[0])}
 
 
 # ---- what is safe

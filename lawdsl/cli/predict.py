@@ -83,7 +83,7 @@ def predict(
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.reporting.terminal import console, show_rows
 
-    asked = _asked_intervals(intervals, level, wrong)
+    request = _requested_intervals(intervals, level, wrong)
     read = load_fit(fit)
     inputs = prediction_inputs(read)
     if runs and not inputs.measured:
@@ -92,14 +92,14 @@ def predict(
     table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
     if table is not None:
         data = read_table(table)
-        predictions, warnings = _predicted(read, data, {**more, **bindings(pairs)}, asked)
+        predictions, warnings = _predicted(read, data, {**more, **bindings(pairs)}, request)
         points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
         units = data.units
         names = [f"{name} [{units[name]}]" if name in units else name for name in data.columns]
         behind = " predicted"
     else:
         columns = _points(inputs, bindings(pairs), measured=bool(runs))
-        predictions, warnings = _predicted(read, columns, more, asked)
+        predictions, warnings = _predicted(read, columns, more, request)
         names, behind = list(columns), ""
         points = list(zip(*columns.values(), strict=True))
     labels = inputs.outputs if predictions.ndim == 3 else ()
@@ -122,7 +122,7 @@ def predict(
         if output:
             print_message(f"wrote {output}")
         elif not labels and table is None and len(rows) == 1 and "law" in ends:
-            print(_sentence(inputs.output, rows[0][len(names) :], asked.level))
+            print(_sentence(inputs.output, rows[0][len(names) :], request.level))
         elif labels and table is None and len(rows) == 1:
             beside = [
                 (label, *predicted)
@@ -141,13 +141,13 @@ def predict(
         "intervals": None,
     }
     if ends:
-        result["intervals"] = _document(predictions, read, asked)
+        result["intervals"] = _document(predictions, read, request)
     return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
 
 
-def _asked_intervals(
+def _requested_intervals(
     intervals: bool | None, level: float | None, wrong: float | Literal["learned"] | None
-) -> _Asked:
+) -> _IntervalRequest:
     """The intervals that the command line asks for; a level or an error of the law does.
 
     Raises:
@@ -161,10 +161,10 @@ def _asked_intervals(
         raise click.UsageError(f"{stated} concerns intervals: leave --no-intervals out")
     level = LEVEL if level is None else level
     check_level(level)
-    return _Asked(True if stated else intervals, level, wrong)
+    return _IntervalRequest(True if stated else intervals, level, wrong)
 
 
-def _document(predictions: Any, fit: Fit | Fits, asked: _Asked) -> dict[str, Any]:
+def _document(predictions: Any, fit: Fit | Fits, request: _IntervalRequest) -> dict[str, Any]:
     """The intervals of predictions as the JSON document has them."""
     from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
     from lawdsl.fitting.options import LEARNED
@@ -172,10 +172,10 @@ def _document(predictions: Any, fit: Fit | Fits, asked: _Asked) -> dict[str, Any
 
     names = BAND_ARRAYS[: predictions.shape[-1]]
     arrays = {name: predictions[..., k].tolist() for k, name in enumerate(names) if k}
-    amplitude: float = asked.wrong if isinstance(asked.wrong, float) else DEFAULT_AMPLITUDE
-    learned = asked.wrong == LEARNED and "law" in arrays
+    amplitude: float = request.wrong if isinstance(request.wrong, float) else DEFAULT_AMPLITUDE
+    learned = request.wrong == LEARNED and "law" in arrays
     return {
-        "level": asked.level,
+        "level": request.level,
         "discrepancy": amplitude if "law" in arrays else 0.0,
         "widening": fit.widening if learned else None,
         **arrays,
@@ -183,7 +183,7 @@ def _document(predictions: Any, fit: Fit | Fits, asked: _Asked) -> dict[str, Any
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _IntervalRequest:
     """The intervals that the command line asks for.
 
     Attributes:
@@ -198,18 +198,18 @@ class _Asked:
 
 
 def _predicted(
-    fit: Fit | Fits, table: Any, more: Mapping[str, str], asked: _Asked
+    fit: Fit | Fits, table: Any, more: Mapping[str, str], request: _IntervalRequest
 ) -> tuple[Any, tuple[Diagnostic, ...]]:
     """What a fit predicts, with the arrays of its band if there are intervals: an array of shape
     (points, arrays), or (points, labels, arrays); and the warnings."""
     import numpy as np
 
-    if not asked.intervals:
+    if not request.intervals:
         values, warnings = fit.predict_with_warnings(table, **more)
         outside = any(d.code == "F0109" for d in warnings)
-        if asked.intervals is False or not (outside and fit.has_law_error):
+        if request.intervals is False or not (outside and fit.has_law_error):
             return values[..., None], warnings
-    band = fit.predict_with_errors(table, level=asked.level, discrepancy=asked.wrong, **more)
+    band = fit.predict_with_errors(table, level=request.level, discrepancy=request.wrong, **more)
     return np.moveaxis(band.stacked(), 0, -1), band.warnings
 
 

@@ -34,7 +34,7 @@ def costs(data: CommonRows) -> Array:
         message = "what a run costs is not known: the laws have no variables N and D"
         help = "give it with --cost 6*N*D, or name a column: --protocol largest:flops"
         raise LawdslError(Diagnostic("F0207", message, place=data.table.name, help=help))
-    if text in data.table.columns:  # also a name that is no name of the language
+    if text in data.table.columns:  # even one that the language does not allow as a name
         result = data.values(text)
     else:
         with np.errstate(all="ignore"):

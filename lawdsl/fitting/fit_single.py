@@ -131,7 +131,7 @@ def _solve_and_diagnose(task: FitTask) -> tuple[Fit, FitTask]:
             task = task.with_penalty(best)
             law, problem, plain = task.prepared, task.problem, task.plain
             assert plain is not None
-            best = optimum(law, problem, options.starts, options.seed, near=plain.near)
+            best = optimum(law, problem, options.starts, options.seed, further_starts=plain.minima)
         diagnosis = _diagnose(task, best)
         lower = diagnosis.uncertainty.lower
         if lower is not None:  # the search for an interval met a lower objective

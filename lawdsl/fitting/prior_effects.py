@@ -55,7 +55,7 @@ class PlainFit:
         on_bound: names of those on a bound.
         covariance: of the parameters; None where it cannot be computed.
         noise: of the rows.
-        near: the minima of its search, from the lowest on, shape (minima, parameters).
+        minima: those of its search, from the lowest on, shape (minima, parameters).
     """
 
     theta: Array
@@ -63,7 +63,7 @@ class PlainFit:
     on_bound: frozenset[str]
     covariance: Covariance | None
     noise: NoiseScale
-    near: Array
+    minima: Array
 
 
 def check_usable(law: Law, objective: Objective) -> None:
@@ -164,14 +164,14 @@ def plain_fit(
         scale = replace(scale, inflation=scale.inflation * rows / total)
     reached = [d for d in sorted(best.reached, key=lambda d: d.loss) if np.isfinite(d.loss)]
     points = [d.point for d in {id(d): d for d in reached}.values()][:NEAR_STARTS]
-    near = to_parameters(best.searched.transforms, np.stack(points))
+    minima = to_parameters(best.searched.transforms, np.stack(points))
     return PlainFit(
         best.theta,
         undetermined,
         on_bound,
         covariance,
         scale,
-        np.vstack([best.theta, near]),
+        np.vstack([best.theta, minima]),
     )
 
 

@@ -179,6 +179,11 @@ class Discrepancy:
         changes = self._changes
         return np.asarray(np.linalg.inv(np.eye(changes.shape[1]) + changes.T @ changes))
 
+    @cached_property
+    def _covariance_by_noise(self) -> Array:
+        """That covariance, were the law right: shape (directions, directions)."""
+        return Discrepancy(self.rows, 0.0, self.levels)._covariance_of_changes
+
     def at(self, z: Array, jacobian: Array) -> tuple[Array, Array]:
         """The mean and the variance of the error of the law at points.
 
@@ -251,9 +256,8 @@ class Discrepancy:
 
     def _jointly_from_parameters(self, jacobian: Array) -> Array:
         """The covariance that the noise of the rows leaves, if the law is right: (points, points)."""
-        right = Discrepancy(self.rows, 0.0, self.levels)
         changes = jacobian @ self.rows.directions
-        return np.asarray(changes @ right._covariance_of_changes @ changes.T)
+        return np.asarray(changes @ self._covariance_by_noise @ changes.T)
 
     def from_parameters(self, jacobian: Array) -> Array:
         """The variance at points that the noise of the rows leaves, if the law is right.
@@ -264,9 +268,8 @@ class Discrepancy:
         Returns:
             Shape (points,).
         """
-        right = Discrepancy(self.rows, 0.0, self.levels)
         changes = jacobian @ self.rows.directions
-        return np.einsum("ij,jk,ik->i", changes, right._covariance_of_changes, changes)
+        return np.einsum("ij,jk,ik->i", changes, self._covariance_by_noise, changes)
 
 
 def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:

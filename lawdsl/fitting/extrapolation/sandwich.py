@@ -98,10 +98,10 @@ def widened(
         Parameter -> lower and upper end, for those of `ends` that are parameters of the fit.
     """
     # each parameter alone: an interval does not say what the others are
-    apart = without_coupled_limits(transforms) or transforms
-    center = to_free(apart, theta[None])[0]
+    uncoupled = without_coupled_limits(transforms) or transforms
+    center = to_free(uncoupled, theta[None])[0]
     result: dict[str, Interval] = {}
-    for i, transform in enumerate(apart):
+    for i, transform in enumerate(uncoupled):
         if transform.name not in ends:
             continue
         low, high = ends[transform.name]
@@ -111,13 +111,15 @@ def widened(
             if not np.isfinite(end) or end in limits:
                 new.append(end)
                 continue
-            at_end = to_free(apart, np.where(np.arange(len(theta)) == i, end, theta)[None])[0, i]
+            at_end = to_free(uncoupled, np.where(np.arange(len(theta)) == i, end, theta)[None])[
+                0, i
+            ]
             # mapped to the other side of the parameter where its free number falls with it
             falls = -1.0 if transform.lower is None and transform.upper is not None else 1.0
             half = np.hypot(at_end - center[i], half_widths[i])
             moved = center.copy()
             moved[i] = center[i] + falls * sign * half
-            new.append(float(to_parameters(apart, moved[None])[0, i]))
+            new.append(float(to_parameters(uncoupled, moved[None])[0, i]))
         result[transform.name] = (min(new[0], low), max(new[1], high))
     return result
 
@@ -145,10 +147,10 @@ def intervals_with_law_error(
     """
     theta = np.array([p.value for p in parameters.values()])
     on_bound = np.array([p.at_bound is not None for p in parameters.values()])
-    apart = without_coupled_limits(problem.transforms)
-    if apart is not None:
+    uncoupled = without_coupled_limits(problem.transforms)
+    if uncoupled is not None:
         # there a parameter moves with those that its bound depends on
-        each = zip(problem.transforms, apart, on_bound, strict=True)
+        each = zip(problem.transforms, uncoupled, on_bound, strict=True)
         active = Transforms(own if on else alone for own, alone, on in each)
         problem = replace(problem, transforms=active)
     names = tuple(rows.columns)

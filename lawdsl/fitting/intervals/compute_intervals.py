@@ -190,7 +190,7 @@ def _too_few_units(
     """Why the rows or runs are too few for intervals; empty if another finding reports it, None if
     they are enough."""
     rows = problem.rows if problem.weights is None else float(np.sum(problem.weights))
-    # with priors the noise is known, or there is no fit
+    # a fit with priors has an estimate of the noise, from the fit without them
     if rows <= parameters and problem.penalty is None:
         return []  # F0102 reports it
     units = problem.rows if groups is None else len(np.unique(groups))

@@ -119,15 +119,15 @@ def _best_step(
     # the dual program has one equation a parameter: max rᵀy - box·|scaledᵀy|₁, y between the slopes;
     # the step is the vector of its multipliers
     eye = np.eye(count)
-    found = linprog(
+    solution = linprog(
         np.concatenate([-residual / size, np.full(2 * count, box)]),
         A_eq=np.hstack([scaled.T, eye, -eye]),
         b_eq=np.zeros(count),
         bounds=[*zip(-below * weights, above * weights, strict=True), *[(0, None)] * (2 * count)],
         method="highs",
     )
-    if found.x is None:
+    if solution.x is None:
         return None, float("inf")
     step = np.zeros(slopes.shape[1])
-    step[moving] = found.eqlin.marginals * size / lengths[moving]
-    return step, -float(found.fun) * size
+    step[moving] = solution.eqlin.marginals * size / lengths[moving]
+    return step, -float(solution.fun) * size

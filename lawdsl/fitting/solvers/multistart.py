@@ -101,7 +101,7 @@ def optimum(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     solvers: tuple[Solver, Solver] = SOLVERS,
-    near: Array | None = None,
+    further_starts: Array | None = None,
 ) -> Optimum:
     """Find the parameters that minimise the objective, theta* = argmin Σ w_i·rho(r_i(theta)), to
     which the penalty of the problem is added if it has one.
@@ -117,22 +117,24 @@ def optimum(
         solvers: the solver from anywhere to near the minima, and the one from there to the minima.
             A single start given by the user is followed by a trust region instead, where the problem
             has no penalty.
-        near: further starts beside these, shape (starts, parameters).
+        further_starts: further starts beside these, shape (starts, parameters).
 
     Raises:
         LawdslError: the law has no value on the data at any start.
     """
     if problem.objective.row.kinked:
-        smooth = optimum(law, first_smoothing(problem), starts, seed, progress, solvers, near)
+        smooth = optimum(
+            law, first_smoothing(problem), starts, seed, progress, solvers, further_starts
+        )
         return _with_kinks(problem, smooth)
     # a minimum without the bounds between parameters that satisfies them is the minimum
     without_coupled = without_coupled_limits(problem.transforms)
     if without_coupled is not None:
         relaxed_problem = replace(problem, transforms=without_coupled)
-        best = _optimum(law, relaxed_problem, starts, seed, progress, solvers, near)
+        best = _optimum(law, relaxed_problem, starts, seed, progress, solvers, further_starts)
         if within_limits(problem.transforms, best.theta):
             return replace(best, free=to_free(problem.transforms, best.theta[None])[0])
-    return _optimum(law, problem, starts, seed, progress, solvers, near)
+    return _optimum(law, problem, starts, seed, progress, solvers, further_starts)
 
 
 def _optimum(
@@ -142,7 +144,7 @@ def _optimum(
     seed: int,
     progress: Callable[[int, int], None] | None,
     solvers: tuple[Solver, Solver],
-    near: Array | None,
+    further_starts: Array | None,
 ) -> Optimum:
     sample = problem.sample(MAX_SEARCH_ROWS, seed)
     outside = 0
@@ -157,8 +159,11 @@ def _optimum(
         reached = _from_chosen_starts(
             law, sample, _rounds(starts), seed, progress, starts == AUTO, solvers
         )
-    if near is not None:
-        reached = [*reached, *descend(sample, to_free(sample.transforms, near), None, solvers)]
+    if further_starts is not None:
+        reached = [
+            *reached,
+            *descend(sample, to_free(sample.transforms, further_starts), None, solvers),
+        ]
     losses = np.array([d.loss for d in reached])
     best = reached[int(np.argmin(losses))]
     if not np.isfinite(best.loss):
@@ -187,10 +192,10 @@ def _with_kinks(problem: Problem, smooth: Optimum) -> Optimum:
         # the starts may have been searched without the bounds between parameters
         theta = to_parameters(smooth.searched.transforms, solution.point[None])
         point = to_free(problem.transforms, theta)[0]
-        apart = all(np.max(np.abs(point - p)) > SAME_POINT_ATOL for p in points)
-        if len(points) < FOLLOWED_MINIMA and np.isfinite(solution.loss) and apart:
+        is_new = all(np.max(np.abs(point - p)) > SAME_POINT_ATOL for p in points)
+        if len(points) < FOLLOWED_MINIMA and np.isfinite(solution.loss) and is_new:
             points.append(point)
-    free, loss, converged = min((follow(problem, p) for p in points), key=lambda found: found[1])
+    free, loss, converged = min((follow(problem, p) for p in points), key=lambda end: end[1])
     theta = to_parameters(problem.transforms, free[None])[0]
     reason = MINIMUM if converged else OUT_OF_STEPS
     return replace(smooth, theta=theta, free=free, loss=loss, converged=converged, reason=reason)
