@@ -381,3 +381,11 @@ def test_the_command_prints_each_ratio(table_path: Path):
     ranking = json.loads(right.stdout)["result"]["rankings"][0]
     assert "taken as right" in ranking["criterion"]
     assert set(ranking["standings"][0]["interval_scores"]) == {"error", "inside", "width", "score"}
+
+
+@pytest.mark.parametrize("option", [("--cost", "N*D"), ("--wrong", "5%")])
+def test_an_option_of_the_largest_runs_is_refused_with_other_protocols(option: tuple[str, str]):
+    table_path = str(Path(lawdsl.__file__).parent.parent / "laws" / "data" / "c4_share.csv")
+    done = commands.run("compare", "dcpt.share", table_path, "--protocol", "splits", *option)
+    assert done.returncode == 2
+    assert f"{option[0]} concerns the largest runs" in done.stderr

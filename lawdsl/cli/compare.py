@@ -96,6 +96,10 @@ def compare(
     if len(names) < 2:
         raise click.UsageError("give one law or more, and then the table")
     *laws, data = names
+    given = [name for name, value in (("--cost", cost), ("--wrong", wrong)) if value is not None]
+    if given and not any(protocol.strip().startswith("largest") for protocol in protocols):
+        message = f"{given[0]} concerns the largest runs: add --protocol largest:cost"
+        raise click.UsageError(message)
     columns = bindings(a for a in arguments if "=" in a)
     cheaper = "fewer laws, --starts or protocols take less"
     with (
