@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from commands import run
 from mpmath import mp
 from planted import law_of
+from rich.console import Console
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
@@ -28,6 +30,7 @@ from lawdsl.fitting.extrapolation.kernel import (
     kernel_diagonal,
 )
 from lawdsl.fitting.result import Fit
+from lawdsl.reporting.predictions import PredictedPoints, show_predictions
 
 POWER = """variable N, D > 0
 parameter E, A, B, alpha, beta > 0
@@ -290,10 +293,32 @@ def folder(fit: Fit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_command_prints_both_intervals_and_their_parts(folder: Path):
+def test_the_command_prints_both_intervals_and_their_parts(folder: Path, fit: Fit):
     done = run("predict", "fit.json", "N=1e10", "D=1e12,2e12", "--intervals", cwd=folder)
-    for name in ("L low", "L run high", "L law", "L ± noise", "L ± law"):
-        assert name in done.stdout
+    header, _, first, _ = (re.split(" {2,}", line.strip()) for line in done.stdout.splitlines())
+    assert header == [
+        *("N", "D", "L", "95 % interval", "a further run", "± noise, run, law", "law alone")
+    ]
+    band = fit.predict_with_errors({"N": [1e10], "D": [1e12]})
+    assert band.law is not None and band.run_high is not None
+    assert float(first[2]) == pytest.approx(band.values[0], rel=1e-5)
+    assert float(first[4].split()[-1]) == pytest.approx(band.run_high[0], rel=1e-3)
+    assert float(first[-1]) == pytest.approx(band.law[0], rel=1e-5)
+
+
+def test_a_table_that_does_not_fit_the_terminal_is_sentences(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    fit = lawdsl.load_fit(folder / "fit.json")
+    band = fit.predict_with_errors({"N": [1e10, 1e11], "D": [1e12, 1e12]})
+    arrays = np.moveaxis(band.stacked(), 0, -1)
+    points = PredictedPoints(["N", "D"], [(1e10, 1e12), (1e11, 1e12)], "L", "", (), arrays, 0.95)
+    show_predictions(points, Console(width=40))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("N = ")] == [
+        *("N = 1e+10, D = 1e+12", "N = 1e+11, D = 1e+12")
+    ]
+    assert sum("the law alone" in line for line in lines) == 2
 
 
 def test_one_prediction_is_a_sentence(folder: Path, fit: Fit):
@@ -306,15 +331,15 @@ def test_one_prediction_is_a_sentence(folder: Path, fit: Fit):
     assert f"noise {band.parts.noise[0]:.2g}, run 0, law {band.parts.law[0]:.2g}" in second
 
 
-def test_predictions_beyond_the_data_have_intervals_unless_asked_not_to(folder: Path):
+def test_predictions_have_the_error_of_the_law_unless_the_law_alone_is_requested(folder: Path):
     inside = run("predict", "fit.json", "N=1e9", "D=1e10", "--json", cwd=folder)
     beyond, alone = (
         run("predict", "fit.json", "N=1e10", "D=1e12", "--json", *more, cwd=folder)
         for more in ((), ("--no-intervals",))
     )
     given = [json.loads(done.stdout)["result"]["intervals"] for done in (inside, beyond, alone)]
-    assert given[0] is None and given[2] is None
-    assert given[1]["discrepancy"] == 0.02
+    assert given[2] is None
+    assert given[0]["discrepancy"] == given[1]["discrepancy"] == 0.02
     assert "F0109" in [d["code"] for d in json.loads(beyond.stdout)["diagnostics"]]
 
 
@@ -342,9 +367,9 @@ def test_json_has_the_arrays_of_the_band(folder: Path):
     assert found["high"][0] / found["low"][0] > plain["high"][0] / plain["low"][0]
 
 
-def test_wrong_asks_for_intervals(folder: Path):
+def test_an_error_of_the_law_needs_intervals(folder: Path):
     done = run("predict", "fit.json", "N=1e9", "D=1e10,2e10", "--wrong", "5%", cwd=folder)
-    assert done.returncode == 0 and "L run high" in done.stdout
+    assert done.returncode == 0 and "a further run" in done.stdout
     refused = run(
         "predict", "fit.json", "N=1e9", "D=1e10", "--wrong", "5%", "--no-intervals", cwd=folder
     )
@@ -363,9 +388,9 @@ def test_a_learned_error_is_named_in_the_document(folder: Path, fit: Fit):
     assert given["learned"]["widening"] == fit.widening
 
 
-def test_a_level_asks_for_intervals(folder: Path):
+def test_a_level_is_that_of_the_intervals(folder: Path):
     done = run("predict", "fit.json", "N=1e9", "D=1e10,2e10", "--level", "0.9", cwd=folder)
-    assert "L run high" in done.stdout
+    assert "90 % interval" in done.stdout
     refused = run("predict", "fit.json", "N=1e9", "D=1e10", "--level", "5", cwd=folder)
     assert refused.returncode != 0 and "F0120" in refused.stderr
 

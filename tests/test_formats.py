@@ -76,6 +76,7 @@ def test_predictions_are_written_in_the_format_of_the_name(suffix: str, fitted: 
     journal = fitted / f"{path.name}-wal"
     journal.touch()
     arguments = ["predict", str(fitted / "fit.json"), str(fitted / "mixes.csv"), "-o", str(path)]
+    arguments += ["--no-intervals"]
     assert CliRunner().invoke(cli, arguments, standalone_mode=False).exception is None
 
     form = WRITTEN[suffix]

@@ -371,11 +371,12 @@ def test_values_have_their_ends_beside_them(folder: Path):
         **{"level": 0.9, "discrepancy": 0.0, "widening": None},
         **{"low": band.low.tolist(), "high": band.high.tolist()},
     }
-    assert predict(*asked).stdout.splitlines()[0].split() == ["x", "L", "L", "low", "L", "high"]
+    assert predict(*asked).stdout.splitlines()[0].split() == ["x", "L", "90", "%", "interval"]
 
 
-def test_without_them_nothing_changes(folder: Path):
-    made = json.loads(predict(folder / "line.json", "x=0.25", "--json").stdout)["result"]
+def test_without_them_there_is_the_law_alone(folder: Path):
+    arguments = (folder / "line.json", "x=0.25", "--no-intervals", "--json")
+    made = json.loads(predict(*arguments).stdout)["result"]
 
     assert made["columns"] == ["x", "L"] and made["intervals"] is None
 
@@ -401,7 +402,7 @@ def test_each_label_has_its_ends(folder: Path):
 
     assert made["result"]["columns"] == ["x", *of_labels]
     assert np.shape(made["result"]["intervals"]["low"]) == (2, 2)
-    assert shown[0].split() == ["domain", "L", "low", "high"]
+    assert shown[0].split() == ["domain", "L", "95", "%", "interval"]
     assert [line.split()[0] for line in shown[2:4]] == names
 
 

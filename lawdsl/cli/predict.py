@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--intervals/--no-intervals",
     default=None,
-    help="Add the interval of each prediction. By default where one leaves the fitted range.",
+    help="Predict with the error of the law, and its intervals.  [default: where the fit can]",
 )
 @click.option("--level", type=float, help="Of the intervals, which it asks for.  [default: 0.95]")
 @wrong_or_learned
@@ -67,21 +67,22 @@ def predict(
     lawdsl predict fit.json N=4 D=20 r=0.5 --runs law.csv    a new domain, by its first runs
 
     \b
-    with the ends of an interval beside each prediction:
-    lawdsl predict fit.json N=7e9 D=1e11 --intervals --level 0.9
+    intervals at another level, or the fitted law alone:
+    lawdsl predict fit.json N=7e9 D=1e11 --level 0.9
+    lawdsl predict fit.json N=7e9 D=1e11 --no-intervals
 
-    With intervals the prediction is L = law + δ: δ is the error of the law, of 2 % for each decade
-    of distance from the fitted rows (--wrong), as far as their residuals tell it. low and high are
-    the interval of the curve, "run low" and "run high" that of a further run, "law" the fitted law
-    alone; "± noise", "± run" and "± law" are what the interval of a further run is made of.
+    The prediction is L = law + δ: δ is the error of the law, of 2 % for each decade of distance
+    from the fitted rows (--wrong), as far as their residuals tell it. low and high are the interval
+    of the curve, "run low" and "run high" that of a further run, "law" the fitted law alone;
+    "± noise", "± run" and "± law" are what the interval of a further run is made of.
 
-    Intervals are given where a value lies outside the range that was fitted, unless --no-intervals
-    asks for the law alone. A prediction that is not known within 2 % there has a warning.
+    A prediction outside the fitted range that is not known within 2 % has a warning.
     """
     from lawdsl.data.read import read_table
     from lawdsl.fitting.prediction_inputs import prediction_inputs
     from lawdsl.fitting.result_by_label import load_fit
-    from lawdsl.reporting.terminal import console, show_rows
+    from lawdsl.reporting.predictions import PredictedPoints, show_predictions
+    from lawdsl.reporting.terminal import console
 
     request = _requested_intervals(intervals, level, wrong)
     read = load_fit(fit)
@@ -96,20 +97,20 @@ def predict(
         points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
         units = data.units
         names = [f"{name} [{units[name]}]" if name in units else name for name in data.columns]
-        behind = " predicted"
+        suffix = " predicted"
     else:
         columns = _points(inputs, bindings(pairs), measured=bool(runs))
         predictions, warnings = _predicted(read, columns, more, request)
-        names, behind = list(columns), ""
+        names, suffix = list(columns), ""
         points = list(zip(*columns.values(), strict=True))
     labels = inputs.outputs if predictions.ndim == 3 else ()
     ends = HEADERS[1 : predictions.shape[-1]]
     of = [f"{inputs.output}[{label}]" for label in labels] or [inputs.output]
-    outputs = [f"{name}{tail}" for name in of for tail in (behind, *(f" {end}" for end in ends))]
+    outputs = [f"{name}{tail}" for name in of for tail in (suffix, *(f" {end}" for end in ends))]
     # two columns of one name could not be told apart by what reads the file
-    twice = next((name for name in outputs if name in names), None)
-    if twice is not None:
-        raise click.UsageError(f"the table has a column {twice!r} already: remove it first")
+    repeated = next((name for name in outputs if name in names), None)
+    if repeated is not None:
+        raise click.UsageError(f"the table has a column {repeated!r} already: remove it first")
     values = predictions.reshape(len(points), len(outputs)).tolist()
     headers = [*names, *outputs]
     rows = [[*point, *predicted] for point, predicted in zip(points, values, strict=True)]
@@ -121,16 +122,20 @@ def predict(
     def printed() -> None:
         if output:
             print_message(f"wrote {output}")
-        elif not labels and table is None and len(rows) == 1 and "law" in ends:
-            print(_sentence(inputs.output, rows[0][len(names) :], request.level))
-        elif labels and table is None and len(rows) == 1:
-            beside = [
-                (label, *predicted)
-                for label, predicted in zip(labels, predictions[0].tolist(), strict=True)
-            ]
-            show_rows([inputs.over, inputs.output, *ends], beside, console())
         else:
-            show_rows(headers, rows, console())
+            over = inputs.over if labels else ""
+            show_predictions(
+                PredictedPoints(
+                    names,
+                    points,
+                    f"{inputs.output}{suffix}",
+                    over,
+                    labels,
+                    predictions,
+                    request.level,
+                ),
+                console(),
+            )
 
     result = {
         "law": inputs.law,
@@ -187,7 +192,7 @@ class _IntervalRequest:
     """The intervals that the command line asks for.
 
     Attributes:
-        intervals: whether it does; None for those of predictions outside the fitted range.
+        intervals: whether it does; None for those of a fit that knows the error of its law.
         level: 0.95 for 95 % intervals.
         wrong: the error of the law per decade, or None.
     """
@@ -204,28 +209,12 @@ def _predicted(
     (points, arrays), or (points, labels, arrays); and the warnings."""
     import numpy as np
 
-    if not request.intervals:
+    wanted = fit.has_law_error if request.intervals is None else request.intervals
+    if not wanted:
         values, warnings = fit.predict_with_warnings(table, **more)
-        outside = any(d.code == "F0109" for d in warnings)
-        if request.intervals is False or not (outside and fit.has_law_error):
-            return values[..., None], warnings
+        return values[..., None], warnings
     band = fit.predict_with_errors(table, level=request.level, discrepancy=request.wrong, **more)
     return np.moveaxis(band.stacked(), 0, -1), band.warnings
-
-
-def _sentence(output: str, numbers: Sequence[float], level: float) -> str:
-    """One prediction with its intervals, the numbers in the order of HEADERS, as two lines."""
-    from lawdsl.reporting.terminal import interval_text, number_text
-
-    value, low, high, law, run_low, run_high, *parts = numbers
-    names = (header.removeprefix("± ") for header in HEADERS[-3:])
-    noise = ", ".join(f"{name} {part:.2g}" for name, part in zip(names, parts, strict=True))
-    percent = f"{100 * level:g} %"
-    return (
-        f"{output} {number_text(value)}, {percent} {interval_text(low, high)} "
-        f"(the law alone: {number_text(law)})\n"
-        f"a further run: {percent} {interval_text(run_low, run_high)}: ± {noise}"
-    )
 
 
 def _points(
@@ -247,10 +236,10 @@ def _points(
         for shares in inputs.shares
         if any(name in texts for name in shares)
     ]
-    spared = [names[0] for names in left_out if len(names) == 1]
+    computed = [names[0] for names in left_out if len(names) == 1]
     is_measured = measured or any(over in texts for over in inputs.measured_sets)
-    spared += inputs.measured if is_measured else ()
-    missing = [name for name in inputs.variables if name not in {*texts, *spared}]
+    computed += inputs.measured if is_measured else ()
+    missing = [name for name in inputs.variables if name not in {*texts, *computed}]
     if not inputs.outputs:
         missing += [over for over in inputs.sets if over not in texts]
     if missing:
@@ -264,7 +253,7 @@ def _points(
     grid = zip(*itertools.product(*values.values()), strict=True)
     columns = dict(zip(values, map(list, grid), strict=True))
     for shares in inputs.shares:
-        for name in set(shares) & set(spared):
+        for name in set(shares) & set(computed):
             others = [columns[other] for other in shares if other != name]
             columns[name] = [_rest(shares_of_row) for shares_of_row in zip(*others, strict=True)]
     return {name: columns[name] for name in accepted if name in columns}

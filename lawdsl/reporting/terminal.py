@@ -406,7 +406,17 @@ def show_rows(headers: Sequence[str], rows: Iterable[Sequence[Any]], out: Consol
         rows: the rows of cells.
         out: where it is printed.
     """
+    out.print(rows_table(headers, rows))
+
+
+def rows_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    """A table of numbers, to six digits, and words."""
     table = _borderless_table(*headers)
     for row in rows:
-        table.add_row(*(Text(number_text(x) if isinstance(x, float) else str(x)) for x in row))
-    out.print(table)
+        table.add_row(*(Text(cell_text(x)) for x in row))
+    return table
+
+
+def cell_text(value: Any) -> str:
+    """A cell of a table: numbers to six digits, other values as they print."""
+    return number_text(value) if isinstance(value, float) else str(value)

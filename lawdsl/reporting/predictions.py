@@ -1,0 +1,154 @@
+"""Predictions -> printed sentences and tables.
+
+A terminal has no room for all arrays of a band: intervals are one cell each, and labels are rows.
+Files and JSON documents keep a column for each array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from lawdsl.fitting.prediction_bands import BAND_ARRAYS
+from lawdsl.reporting.terminal import (
+    cell_text,
+    interval_text,
+    number_text,
+    rows_table,
+    show_rows,
+)
+
+Array = NDArray[np.float64]
+
+PART_NAMES = ("noise", "run", "law")
+UNLIMITED = 10**6
+"""A width, in characters, that no table has."""
+
+
+@dataclass(frozen=True)
+class PredictedPoints:
+    """Predictions at the rows of a table or a grid of values.
+
+    Attributes:
+        names: the headers of the points.
+        points: the cells of each point.
+        output: the name of the predicted variable.
+        over: the name of the index set whose labels have a prediction each; "" without labels.
+        labels: its labels.
+        arrays: shape (points, arrays), or (points, labels, arrays): the value, and with intervals
+            the arrays of a band, in the order of `BAND_ARRAYS`.
+        level: of the intervals.
+    """
+
+    names: Sequence[str]
+    points: Sequence[Sequence[Any]]
+    output: str
+    over: str
+    labels: Sequence[str]
+    arrays: Array
+    level: float
+
+    @property
+    def has_law_error(self) -> bool:
+        """Whether the error of the law is in the predictions."""
+        return self.arrays.shape[-1] == len(BAND_ARRAYS)
+
+    @property
+    def interval_name(self) -> str:
+        """What the interval of the curve is called."""
+        return f"{100 * self.level:g} % interval"
+
+    @property
+    def identifiers(self) -> list[str]:
+        """The headers of the cells that tell one prediction from another."""
+        if not self.labels:
+            return list(self.names)
+        return [*(self.names if len(self.points) > 1 else ()), self.over]
+
+    def one_by_one(self) -> Iterator[tuple[list[Any], Array]]:
+        """The cells under the identifiers of each prediction, and its arrays."""
+        for point, predicted in zip(self.points, self.arrays, strict=True):
+            if not self.labels:
+                yield list(point), predicted
+                continue
+            shared = point if len(self.points) > 1 else ()
+            for label, of_label in zip(self.labels, predicted, strict=True):
+                yield [*shared, label], of_label
+
+
+def show_predictions(predicted: PredictedPoints, out: Console) -> None:
+    """Print predictions: one as a sentence, several as a table, or sentences if it is too wide.
+
+    Args:
+        predicted: the points and the predictions.
+        out: where they are printed.
+    """
+    if predicted.arrays.shape[-1] == 1:
+        _show_values(predicted, out)
+        return
+    if predicted.has_law_error and len(predicted.points) == 1 and not predicted.labels:
+        print_sentence(predicted.output, predicted.arrays[0], predicted.level, out)
+        return
+    cells = [[*point, *_cells(numbers)] for point, numbers in predicted.one_by_one()]
+    headers = [*predicted.identifiers, predicted.output, predicted.interval_name]
+    if predicted.has_law_error:
+        headers += ["a further run", f"± {', '.join(PART_NAMES)}", "law alone"]
+    table = rows_table(headers, cells)
+    # a measurement is at most as wide as its console, unless the options say otherwise
+    unlimited = out.options.update(width=UNLIMITED)
+    if out.measure(table, options=unlimited).maximum <= out.width or not predicted.has_law_error:
+        out.print(table)
+        return
+    for point, numbers in predicted.one_by_one():
+        named = zip(predicted.identifiers, map(cell_text, point), strict=True)
+        out.print(", ".join(f"{name} = {cell}" for name, cell in named), markup=False)
+        print_sentence(predicted.output, numbers, predicted.level, out)
+
+
+def print_sentence(output: str, numbers: Array, level: float, out: Console) -> None:
+    """Print one prediction with its intervals, in two lines.
+
+    Args:
+        output: the name of the predicted variable.
+        numbers: the arrays of its band, in the order of `BAND_ARRAYS`.
+        level: of the intervals.
+        out: where it is printed.
+    """
+    value, low, high, law, run_low, run_high, *parts = numbers.tolist()
+    shares = ", ".join(f"{name} {x:.2g}" for name, x in zip(PART_NAMES, parts, strict=True))
+    percent = f"{100 * level:g} %"
+    lines = (
+        f"{output} {number_text(value)}, {percent} {interval_text(low, high)} "
+        f"(the law alone: {number_text(law)})",
+        f"a further run: {percent} {interval_text(run_low, run_high)}: ± {shares}",
+    )
+    for line in lines:
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_values(predicted: PredictedPoints, out: Console) -> None:
+    """Print predictions without intervals, a column for each label; those of one point as rows."""
+    if predicted.labels and len(predicted.points) == 1:
+        values = predicted.arrays[0, :, 0].tolist()
+        rows = [list(row) for row in zip(predicted.labels, values, strict=True)]
+        show_rows([predicted.over, predicted.output], rows, out)
+        return
+    outputs = [f"{predicted.output}[{label}]" for label in predicted.labels] or [predicted.output]
+    of_points = predicted.arrays.reshape(len(predicted.points), -1).tolist()
+    rows = [[*point, *row] for point, row in zip(predicted.points, of_points, strict=True)]
+    show_rows([*predicted.names, *outputs], rows, out)
+
+
+def _cells(numbers: Array) -> list[Any]:
+    """The cells of one prediction: the value, its intervals, their parts and the law alone."""
+    if len(numbers) != len(BAND_ARRAYS):
+        value, low, high = numbers.tolist()
+        return [value, interval_text(low, high)]
+    value, low, high, law, run_low, run_high, *parts = numbers.tolist()
+    sizes = ", ".join(f"{x:.2g}" for x in parts)
+    return [value, interval_text(low, high), interval_text(run_low, run_high), sizes, law]
