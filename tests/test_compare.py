@@ -21,6 +21,7 @@ from lawdsl.comparing.protocols import KINDS, PAPER_NAMES, Fold, ProtocolKind, p
 from lawdsl.comparing.ranking import RankingData
 from lawdsl.comparing.scores import aicc, log_likelihood, losses, scores
 from lawdsl.data.read import read_table
+from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import rho
 from lawdsl.language.resolver import Objective
@@ -34,7 +35,7 @@ HUBER = Objective("huber", True, 1e-3)
 def rows(table: dict, *laws: str, **columns: str) -> CommonRows:
     """A table as laws see it."""
     read = [lawdsl.load(law) for law in laws or ("dcpt.l3",)]
-    return common_rows(read, read_table(table), columns, where=(), drop_bad=False, positive=True)
+    return common_rows(read, read_table(table), FitOptions(columns=columns), positive=True)
 
 
 def cpt(sizes: int = 3, steps: int = 7) -> dict[str, np.ndarray]:
@@ -233,11 +234,11 @@ def test_all_laws_see_the_same_rows_in_the_same_order():
     table = cpt()
     table["D"][5] = 0.01  # below D_min of the one, fine for the other
     read = [lawdsl.load("dcpt.l3"), lawdsl.load("chinchilla")]
-    data = common_rows(read, read_table(table), {}, where=(), drop_bad=True, positive=True)
+    data = common_rows(read, read_table(table), FitOptions(drop_bad=True), positive=True)
     assert data.rows == len(table["L"]) - 1 and data.dropped == 1
     assert np.array_equal(data.columns[0][:2], data.columns[1])
     with pytest.raises(lawdsl.LawdslError, match="D0108"):
-        common_rows(read, read_table(table), {}, where=(), drop_bad=False, positive=True)
+        common_rows(read, read_table(table), FitOptions(), positive=True)
 
 
 def test_laws_in_other_units_see_the_same_measurements():
@@ -416,9 +417,7 @@ def line(seed: int, bend: float = 0.0) -> dict[str, np.ndarray]:
 
 def by_least_squares(table: dict[str, np.ndarray], name: str) -> RankingData:
     """The line and the curve through a protocol, fitted exactly."""
-    data = common_rows(
-        [LINE, CURVE], read_table(table), {}, where=(), drop_bad=False, positive=False
-    )
+    data = common_rows([LINE, CURVE], read_table(table), FitOptions(), positive=False)
     folds = parse_protocol(name).folds(data)
     unit = data.groups("r")[0]
     drawn_units = draw_unit_counts(int(unit.max()) + 1, data.rows, 0)

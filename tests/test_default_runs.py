@@ -15,6 +15,7 @@ import lawdsl
 from lawdsl.comparing.common_rows import common_rows
 from lawdsl.comparing.protocols import parse_protocol
 from lawdsl.data.read import read_table
+from lawdsl.fitting.options import FitOptions
 
 RUNS, CHECKPOINTS = 12, 8
 BY_SIZE = law_of("variable N > 0 unit param\nparameter a, b > 0\nL = a + b/N")
@@ -92,7 +93,7 @@ def test_the_order_of_laws_does_not_decide_whether_a_column_names_runs(labels: s
     laws = [BY_SIZE, by_tokens]
     table = {"N": N, "D": D, "L": L, "run": names}
     for order in (laws, laws[::-1]):
-        rows = common_rows(order, read_table(table), {}, where=(), drop_bad=False, positive=True)
+        rows = common_rows(order, read_table(table), FitOptions(), positive=True)
         assert rows.runs is None and rows.run_columns == ()
         assert "F0155" not in {d.code for d in rows.warnings}
 
@@ -148,9 +149,7 @@ def test_intervals_by_run_hold_where_rows_do_not():
 
 def folds(name: str, rows: dict[str, Any], **options: Any) -> list[Any]:
     law = lawdsl.load("chinchilla")
-    data = common_rows(
-        [law], read_table(rows), {}, where=(), drop_bad=False, positive=True, **options
-    )
+    data = common_rows([law], read_table(rows), FitOptions(**options), positive=True)
     labels = np.array(data.table.texts("run"))
     return [(set(labels[f.fit]), set(labels[f.test])) for f in parse_protocol(name).folds(data)]
 

@@ -18,6 +18,7 @@ from lawdsl.comparing.largest_first import largest_runs
 from lawdsl.comparing.protocols import parse_protocol
 from lawdsl.comparing.run_cost import costs
 from lawdsl.data.read import read_table
+from lawdsl.fitting.options import FitOptions
 
 RNG = np.random.default_rng(0)
 
@@ -47,11 +48,8 @@ def rows(table: dict, *, run: tuple[str, ...] = (), cost: str | None = None) -> 
     return common_rows(
         [lawdsl.load("chinchilla")],
         read_table(table),
-        {},
-        where=(),
-        drop_bad=False,
+        FitOptions(run=run),
         positive=True,
-        run=run,
         cost=cost,
     )
 
@@ -148,7 +146,7 @@ def test_other_names_are_told_by_their_units():
         "variable P > 0 unit param\nvariable T > 0 unit token\nparameter a, b > 0\nL = a/P + b/T"
     )
     table = {"P": [1e6, 2e6, 3e6], "T": [1e9, 2e9, 4e9], "L": [3.0, 2.5, 2.2]}
-    data = common_rows([law], read_table(table), {}, where=(), drop_bad=False, positive=True)
+    data = common_rows([law], read_table(table), FitOptions(), positive=True)
 
     assert sorted(costs(data)) == [6e15, 24e15, 72e15]
 

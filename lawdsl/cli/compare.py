@@ -9,13 +9,12 @@ import click
 
 from lawdsl.cli.law_error import wrong
 from lawdsl.cli.options import (
-    STARTS_PER_FIT,
     as_json,
     bindings,
     changes,
     cpu_limit,
     finish,
-    fit_options,
+    options_of_each_fit,
     time_limit,
 )
 from lawdsl.cli.progress import progress
@@ -40,17 +39,7 @@ if TYPE_CHECKING:
     help="What a row costs: 6*N*D, a column, or a product or quotient of variables and columns.",
 )
 @wrong
-@fit_options(
-    "where",
-    "run",
-    "starts",
-    "objective",
-    "delta",
-    "quantile",
-    "drop_bad",
-    "seed",
-    starts=STARTS_PER_FIT,
-)
+@options_of_each_fit("where", "run")
 @time_limit(3600.0, "all fits")
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.options import (
-    STARTS_PER_FIT,
     as_json,
     changes,
     columns,
     finish,
-    fit_options,
+    options_of_each_fit,
     print_message,
     table_option,
 )
@@ -137,16 +136,7 @@ def spread(
     metavar="COLUMN",
     help="What tells mixtures apart; `mixture` if there is one, else the variables of LAW.",
 )
-@fit_options(
-    "where",
-    "starts",
-    "objective",
-    "delta",
-    "quantile",
-    "drop_bad",
-    "seed",
-    starts=STARTS_PER_FIT,
-)
+@options_of_each_fit("where")
 @changes
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @as_json

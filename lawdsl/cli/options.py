@@ -124,12 +124,15 @@ def columns(command: Callable[..., int]) -> Callable[..., int]:
     return click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")(with_columns)
 
 
-STARTS_PER_FIT: dict[str, Any] = {
-    "default": 8,
-    "help": "How many starts each fit has.",
-    "metavar": None,
-}
-"""Overrides of the option `--starts` of commands that fit many times."""
+def options_of_each_fit(*names: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """The options of a command that fits many times; see `fit_options`.
+
+    Args:
+        names: fields of `FitOptions` that the help lists before those of any such command.
+    """
+    starts = {"default": 8, "help": "How many starts each fit has.", "metavar": None}
+    shared = ("starts", "objective", "delta", "quantile", "drop_bad", "seed")
+    return fit_options(*names, *shared, starts=starts)
 
 
 class Seconds(click.FloatRange):

@@ -15,6 +15,7 @@ from lawdsl.data.default_runs import bind_laws_with_runs
 from lawdsl.data.table import Table, positions_of
 from lawdsl.fitting.extrapolation.fitted_surface import size_variables
 from lawdsl.fitting.extrapolation.run_size import run_size
+from lawdsl.fitting.options import FitOptions
 from lawdsl.language.keywords import did_you_mean, nearest
 from lawdsl.law.law import Law
 
@@ -135,12 +136,9 @@ def _distinct_texts(numbers: Array) -> tuple[str, ...]:
 def common_rows(
     laws: Sequence[Law],
     table: Table,
-    bindings: Mapping[str, str],
+    options: FitOptions,
     *,
-    where: Sequence[str],
-    drop_bad: bool,
     positive: bool,
-    run: Sequence[str] = (),
     cost: str | None = None,
 ) -> CommonRows:
     """Select the rows of a table that all laws can use.
@@ -148,18 +146,16 @@ def common_rows(
     Args:
         laws: the laws.
         table: the table.
-        bindings: variable or output -> column; each applies to the laws that have such a name.
-        where: conditions that rows must satisfy.
-        drop_bad: exclude rows that are bad for some law, instead of refusing the table.
+        options: of the fits: which rows and columns they use; each entry of `columns` applies to
+            the laws that have such a name.
         positive: whether the output must be above 0.
-        run: the columns that identify a training run; none for the default.
         cost: the formula of what a row costs.
 
     Raises:
         LawdslError: columns or rows that cannot be used; laws that predict different outputs.
     """
     names = [{law.output, *(q.name for q in law.variables)} for law in laws]
-    for name in bindings:
+    for name in options.columns:
         if not any(name in law_names for law_names in names):
             listed = sorted(set().union(*names))
             help = did_you_mean(name, listed, f"they have {', '.join(listed)}")
@@ -169,13 +165,13 @@ def common_rows(
         laws,
         table,
         [
-            {name: column for name, column in bindings.items() if name in law_names}
+            {name: column for name, column in options.columns.items() if name in law_names}
             for law_names in names
         ],
-        where=where,
-        drop_bad=drop_bad,
+        where=options.where,
+        drop_bad=options.drop_bad,
         positive=positive,
-        run=run,
+        run=options.run,
     )
     aligned = _align_rows(laws, table, runs)
     return replace(aligned, cost=cost, default_cost=_default_cost(laws, aligned.columns))

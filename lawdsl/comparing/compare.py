@@ -12,6 +12,7 @@ from lawdsl.comparing.compare_laws import compare_one
 from lawdsl.comparing.protocol_options import ProtocolOptions
 from lawdsl.comparing.result import Comparison, Comparisons
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import as_texts
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit import in_one_step, without_priors
@@ -58,39 +59,36 @@ def compare(
 
     `largest:cost`, or `largest` with a variable or column, predicts the largest tenth of the runs
     (where runs share few values, those of the largest) from the runs that cost at most 1/R of
-    them, R = 1, 3 and 10. It ranks by the mean interval score of 95 % intervals of a further run,
-    width + 40 times what a measurement misses the interval by, in logarithms.
+    them, R = 1, 3 and 10. It ranks by the mean interval score of 95 % intervals of a further run:
+    width + 40 times the distance of a measurement outside the interval, in logarithms.
 
     AICc uses the likelihood that corresponds to the objective: residuals with the density
     exp(-rho/tau)/Z(tau), Gaussian for squared losses, Gaussian within Huber's delta and Laplacian
-    outside; tau is set to its maximum and counts as one more parameter. It takes rows as
-    independent, which the rows of one training run are not. Laws whose AICc differ by less than 4
-    share ranks.
+    outside; tau is estimated as one more parameter. It treats rows as independent, which the rows
+    of one training run are not. Laws whose AICc differ by less than 4 share ranks.
 
     Laws that the data do not distinguish share ranks: the difference of two scores has an interval
-    by a paired bootstrap over the values of the column that is held out, or, if there are fewer
-    than six, over curves (rows that differ in D alone), or, if these are fewer than six too, over
-    rows. Where the bootstrap is not over held-out values, a law must also be better in every fold.
-    A draw weighs fitted and tested rows alike, and each fit follows it by one Newton step.
+    by a paired bootstrap over the values of the held-out column, if there are at least six, else
+    over curves (rows that differ in D alone), if there are six, else over rows. Where it is not
+    over held-out values, a law must also be better in every fold. A draw weights fitted and tested
+    rows alike, and each fit follows it by one Newton step.
 
-    Laws with index sets are compared on the rows of each label separately, by `all` and `splits` if
-    no protocol is given.
+    Laws with index sets are compared on the rows of each label, by `all` and `splits` by default.
 
     Args:
         laws: laws, or names or paths of them; a single law is cross-validated.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
-        protocols: one or several; by default those of `all`, `leave-one-out:N`, `segments:D` and
-            `leave-two-out:r` that the data allow.
+        protocols: by default those of `all`, `leave-one-out:N`, `segments:D` and `leave-two-out:r`
+            that the data allow.
         starts: how many starts each fit has.
         objective: the objective of all fits, in place of the laws' own, which must otherwise agree.
         delta: Huber's delta in place of the laws' own.
-        quantile: the share of the measurements below the fit, of the loss quantile.
+        quantile: the share of rows below the fit under a quantile loss.
         where: one condition that rows must satisfy, or several.
-        run: the column whose values tell which training run a row comes from, or several, by
-            default as in `lawdsl.fit`; "none" for rows that are independent. Where rows are held
-            out, the rows of a run stay together, but for `segments` and `continuing`, which cut
-            along a run.
-        cost: what a row costs, for `largest`: a product or quotient of variables and columns,
+        run: the column that identifies the training run of a row, or several, by default as in
+            `lawdsl.fit`; "none" for independent rows. The rows of a run are held out together, but
+            for `segments` and `continuing`, which cut along a run.
+        cost: the cost of a row, for `largest`: a product or quotient of variables and columns,
             "6*N*D", the default where the laws have N and D.
         discrepancy: the error of the law per decade that the intervals of `largest` contain, 0.02
             by default; 0 for laws taken as right, "learned" as in `Fit.predict_with_errors`.
@@ -116,16 +114,15 @@ def compare(
         objective=objective,
         delta=delta,
         quantile=quantile,
-        where=(where,) if isinstance(where, str) else tuple(where),
-        run=(run,) if isinstance(run, str) else tuple(run),
+        where=as_texts(where),
+        run=as_texts(run),
         drop_bad=drop_bad,
         seed=seed,
         progress=progress,
         columns={**(columns or {}), **named_columns},
     )
-    if isinstance(protocols, str):
-        protocols = (protocols,)
-    held_out = ProtocolOptions(protocols, cost, discrepancy)
+    names = None if protocols is None else as_texts(protocols)
+    held_out = ProtocolOptions(names, cost, discrepancy)
     return compare_with(laws, table, held_out, changes, options)
 
 

@@ -44,16 +44,7 @@ def compare_one(
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.
     """
-    data = common_rows(
-        laws,
-        table,
-        options.columns,
-        where=options.where,
-        drop_bad=options.drop_bad,
-        positive=objective.log,
-        run=options.run,
-        cost=protocols.cost,
-    )
+    data = common_rows(laws, table, options, positive=objective.log, cost=protocols.cost)
     problems = [
         problem_of(law, law_columns, data.target, objective)
         for law, law_columns in zip(laws, data.columns, strict=True)

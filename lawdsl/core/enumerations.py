@@ -1,8 +1,13 @@
-"""Texts -> their enumeration in a message."""
+"""Texts -> a tuple of them, or their enumeration in a message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+
+
+def as_texts(texts: str | Iterable[str]) -> tuple[str, ...]:
+    """The texts of an argument that may be one text or several."""
+    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def conjunction(items: Sequence[str]) -> str:

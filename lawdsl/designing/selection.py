@@ -21,6 +21,7 @@ from lawdsl import __version__
 from lawdsl.comparing.common_rows import CommonRows, common_rows
 from lawdsl.comparing.cross_validation import best_fit
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import as_texts
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.formats.csv import csv_text
 from lawdsl.data.header_settings import with_settings_of
@@ -36,6 +37,7 @@ from lawdsl.fitting.options import FitOptions, check_seed
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.problem import Problem
+from lawdsl.language.resolver import Objective
 from lawdsl.law.law import Law, load
 
 Array = NDArray[np.float64]
@@ -140,8 +142,7 @@ def select(
         by: the column that distinguishes mixtures, or several; `mixture` if it exists, otherwise
             the variables of the law.
         starts: of each fit.
-        objective, delta, quantile: the objective of the fits and its number, in place of the law's
-            own.
+        objective, delta, quantile: the objective of the fits, in place of the law's own.
         where: one condition that rows must meet, or several.
         drop_bad: leave bad rows out.
         seed: the seed of the groups and the starts.
@@ -158,21 +159,45 @@ def select(
     check_seed(seed)
     runs = read_table(table)
     law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
-    chosen_objective = in_one_step(law, objective, delta, quantile)
+    objective_of_fits = in_one_step(law, objective, delta, quantile)
     (law,), unused = without_priors([law], "choices of mixtures")
     options = FitOptions(
         starts=starts,
         objective=objective,
         delta=delta,
         quantile=quantile,
-        where=(where,) if isinstance(where, str) else tuple(where),
+        where=as_texts(where),
         drop_bad=drop_bad,
         seed=seed,
         progress=progress,
         columns={**(columns or {}), **named_columns},
     )
-    by = (by,) if isinstance(by, str) else tuple(by)
-    parts = list(_rows_by_label(law, runs, by, chosen_objective.log, options))
+    selected = _select_group(law, runs, as_texts(by), objective_of_fits, options, count, groups)
+    return replace(selected, warnings=(*unused, *selected.warnings))
+
+
+def _select_group(
+    law: Law,
+    runs: Table,
+    by: tuple[str, ...],
+    objective: Objective,
+    options: FitOptions,
+    count: int,
+    groups: int,
+) -> SelectedMixtures:
+    """The group of mixtures whose fit has the least error on the rows of all.
+
+    Args:
+        law: the law, with the settings of the table.
+        runs: the measurements.
+        by: the columns that distinguish mixtures; empty for the default.
+        objective: of all fits.
+        options: of each fit.
+        count: the number of mixtures in a group.
+        groups: the number of groups that are tried.
+    """
+    seed = options.seed
+    parts = list(_rows_by_label(law, runs, by, objective.log, options))
     mixture_columns = parts[0].mixture_columns
     names = sorted({name for part in parts for name in part.names})
     sampled = sample_groups(len(names), count, groups, seed, runs.name)
@@ -180,9 +205,9 @@ def select(
     errors_of = [
         subset_error(
             part.law,
-            problem_of(part.law, part.columns, part.target, chosen_objective),
+            problem_of(part.law, part.columns, part.target, objective),
             seed,
-            starts,
+            options.starts,
         )
         for part in parts
     ]
@@ -211,7 +236,7 @@ def select(
             f"{law.name} is best fitted to, seed {seed}",
             _error_summary(law.output, len(names), errors, everything),
         ),
-        warnings=(*unused, *warnings, *failed),
+        warnings=(*warnings, *failed),
     )
 
 
@@ -289,14 +314,7 @@ def _rows_by_label(
 def _label_rows(
     law: Law, table: Table, group_by: tuple[str, ...], positive: bool, options: FitOptions
 ) -> _LabelRows:
-    data = common_rows(
-        (law,),
-        table,
-        options.columns,
-        where=options.where,
-        drop_bad=options.drop_bad,
-        positive=positive,
-    )
+    data = common_rows((law,), table, options, positive=positive)
     mixture_columns = _mixture_columns(data, group_by)
     label, names = _mixture_labels(data, mixture_columns)
     return _LabelRows(law, data, mixture_columns, label, names)

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import as_texts
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit_by_label import fit_many
 from lawdsl.fitting.fit_single import fit_one
-from lawdsl.fitting.options import AUTO, OBJECTIVES, SHORT, FitOptions, check_seed
+from lawdsl.fitting.options import AUTO, OBJECTIVES, SHORT, FitOptions
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.solvers.multistart import Starts
@@ -62,46 +63,39 @@ def fit(
         law: a law, or the name or path of one.
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         starts: how many starts the engine chooses, `"auto"`: as many as it takes until several
-            agree; `"declared"` for those of the law's file;
-            or one start, parameter -> value.
+            agree; `"declared"` for those of the law's file; or one start, parameter -> value.
         objective: a loss and the scale of its residuals, in place of the law's own: huber(log),
             squared(raw), absolute(log), quantile(log) and so on.
         delta: Huber's delta in place of the law's own.
-        quantile: the share of the measurements below the fit, of the loss quantile, in place of
-            the law's own.
+        quantile: share of rows below the fit under a quantile loss, in place of the law's own.
         where: one condition that rows must meet, `"size = 70M"`, or several.
         settings: values in place of those of the law's settings, and of those that the table says.
         without: one bound of the law to leave out, `"C > C0"`, or several.
         fix: parameter -> value at which it is held, inside its domain.
         tie: parameter -> formula of others that it is held at, {"beta": "alpha"}.
-        priors: what is known of a parameter beforehand, `"log(alpha) = log(0.35) ± 0.35"`, or several:
-            independent Gaussians, each of one standard deviation, in place of the law's own of that
-            parameter; `"none"` removes the law's own, `"published"` stands for the published
-            values of a shipped law.
+        priors: Gaussian, `"log(alpha) = log(0.35) ± 0.35"`, one or several, in place of the law's own
+            of that parameter; `"none"` removes these, `"published"` stands for published values.
         weights: the column that says how many rows a row stands for, or an array of that, shape
             (rows of the table,); rows of weight 0 are left out.
-        run: the column whose values tell which training run a row comes from, or several. By
-            default `run`, `run_id` or `run_name`, where the law does not use it and its runs have
-            several rows; "none" for rows that are independent.
+        run: the column that identifies the training run of a row, or several. By default `run`,
+            `run_id` or `run_name`, where the law does not use it and its runs have several rows;
+            "none" for independent rows.
         drop_bad: leave bad rows out, and count them, instead of refusing the table.
-        enforce: where a claim of the law fails on the fitted values, fit again under bounds of the
-            parameters that keep it.
-        claims: decide what the law claims for the fitted values; a fit that is one of many may go
-            without.
+        enforce: where a claim fails at the fitted values, fit again under bounds that keep it.
+        claims: decide the claims at the fitted values; one of many fits may go without.
         rolled_check: predict the larger runs of the table from its smaller ones, and how far the fit
-            may be used; a fit that is one of many may go without.
+            may be used; one of many fits may go without.
         horizon: multiples of the largest fitted compute, 10, up to which predictions are needed
             within 2 %; the fit warns (F0141) where they are not.
-        intervals: how they are found: `delta` from the slopes at the fit, `profile` from how far
-            each parameter can go, `bootstrap` from fits to rows, or runs, that are drawn again.
+        intervals: their method: `delta` from the slopes at the fit, `profile` from the profile of
+            the objective, `bootstrap` from fits to resampled rows or runs.
         level: the level of the intervals.
         resamples: how many fits of a bootstrap.
         seed: the seed of the starts and the resamples; the same seed gives the same fit.
         progress: called with how many starts, or resamples, are done, and of how many.
         columns: variable or output of the law -> column, where the names differ; of a law with
             index sets also set -> column of labels, and patterns of columns: {"r": "r_*"}.
-        named_columns: the same in another form, L="loss"; a variable that is called like one of
-            the options above is bound by `columns`.
+        named_columns: entries of `columns` as keywords, L="loss", but for names of options.
 
     Returns:
         The fit, or the fits of all labels of a law with index sets. One that is not trusted is
@@ -112,15 +106,14 @@ def fit(
     """
     changes = LawChanges.of(settings=settings, without=without, fix=fix, tie=tie, priors=priors)
     law = changes.apply(law if isinstance(law, Law) else load(law))
-    check_seed(seed)
     options = FitOptions(
         starts=starts,
         objective=objective,
         delta=delta,
         quantile=quantile,
-        where=(where,) if isinstance(where, str) else tuple(where),
+        where=as_texts(where),
         weights=weights,
-        run=(run,) if isinstance(run, str) else tuple(run),
+        run=as_texts(run),
         drop_bad=drop_bad,
         enforce=enforce,
         claims=claims,
@@ -129,7 +122,7 @@ def fit(
         intervals=intervals,
         level=level,
         resamples=resamples,
-        seed=int(seed),
+        seed=seed,
         progress=progress,
         columns={**(columns or {}), **named_columns},
     )

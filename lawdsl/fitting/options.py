@@ -110,7 +110,7 @@ class FitOptions:
     )
     quantile: float | None = _option(
         None,
-        "the share of the measurements below the fit, of the loss quantile, in place of the law's own.",
+        "share of rows below the fit under a quantile loss, in place of the law's own.",
         "Share of the measurements below the fit, of the loss quantile.",
         kind=float,
     )
@@ -130,9 +130,9 @@ class FitOptions:
     )
     run: tuple[str, ...] = _option(
         (),
-        "the column whose values tell which training run a row comes from, or several. By default "
-        "`run`, `run_id` or `run_name`, where the law does not use it and its runs have several rows; "
-        '"none" for rows that are independent.',
+        "the column that identifies the training run of a row, or several. By default `run`, `run_id` "
+        "or `run_name`, where the law does not use it and its runs have several rows; "
+        '"none" for independent rows.',
         "Which training run a row comes from, several together; by default run, run_id or run_name."
         " none: rows are independent.",
         metavar="COLUMN",
@@ -144,18 +144,17 @@ class FitOptions:
     )
     enforce: bool = _option(
         False,
-        "where a claim of the law fails on the fitted values, fit again under bounds of the "
-        "parameters that keep it.",
+        "where a claim fails at the fitted values, fit again under bounds that keep it.",
         "Where a claim fails on the fitted values, fit again under bounds that keep it.",
     )
     claims: bool = _option(
         True,
-        "decide what the law claims for the fitted values; a fit that is one of many may go without.",
+        "decide the claims at the fitted values; one of many fits may go without.",
     )
     rolled_check: bool = _option(
         True,
         "predict the larger runs of the table from its smaller ones, and how far the fit may be used; "
-        "a fit that is one of many may go without.",
+        "one of many fits may go without.",
     )
     horizon: float | None = _option(
         None,
@@ -168,8 +167,8 @@ class FitOptions:
     )
     intervals: str = _option(
         "delta",
-        "how they are found: `delta` from the slopes at the fit, `profile` from how far each "
-        "parameter can go, `bootstrap` from fits to rows, or runs, that are drawn again.",
+        "their method: `delta` from the slopes at the fit, `profile` from the profile of the "
+        "objective, `bootstrap` from fits to resampled rows or runs.",
         "How the intervals of the parameters are found.",
         choices=tuple(METHODS),
         shown=True,
@@ -206,6 +205,7 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
+        object.__setattr__(self, "seed", int(self.seed))  # NumPy's integers are no JSON
         if self.intervals not in METHODS:
             message = f"`{self.intervals}` is not a kind of interval"
             help = f"give one of {', '.join(METHODS)}"

@@ -16,6 +16,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.distributions import chi2_quantile, normal_cdf
 from lawdsl.core.enumerations import conjunction, counted
 from lawdsl.fitting.diagnostics.goodness import canonical_nan
+from lawdsl.fitting.diagnostics.identifiability import UNDETERMINED_WIDTH
 from lawdsl.fitting.diagnostics.residuals import weight_copies_as_one
 from lawdsl.fitting.intervals.covariance import (
     Covariance,
@@ -23,7 +24,7 @@ from lawdsl.fitting.intervals.covariance import (
     parameter_covariance,
 )
 from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
-from lawdsl.fitting.penalty import NoiseScale
+from lawdsl.fitting.penalty import NoiseScale, Penalty
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem, rho
 from lawdsl.fitting.result_parts import FittedPrior, FittedPriors
@@ -35,8 +36,6 @@ from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
-# of columns of length 1: a direction of smaller width has no part in the degrees of freedom
-DETERMINED_WIDTH = 1e-7
 # standard deviation of a residual, relative to the measurements: tables are rounded
 MIN_NOISE = 1e-6
 # standard deviations between rows and prior from which they contradict each other
@@ -182,12 +181,12 @@ def _rank(problem: Problem, slopes: Array) -> int:
 
 
 def _rank_of(root: Array) -> int:
-    """The number of directions that rows determine, their columns being of any size."""
+    """The number of directions that rows determine, for columns of any length."""
     norms = column_norms(root)
     scaled = root[:, norms > 0] / norms[norms > 0]
     if not scaled.size:
         return 0
-    return int(np.sum(np.linalg.svd(scaled, compute_uv=False) > DETERMINED_WIDTH))
+    return int(np.sum(np.linalg.svd(scaled, compute_uv=False) >= UNDETERMINED_WIDTH))
 
 
 def _inflation(
@@ -225,9 +224,14 @@ def remaining_symmetries(symmetries: Freedom, problem: Problem, theta: Array) ->
     """
     if problem.penalty is None or not symmetries.symmetries:
         return symmetries
-    slopes = np.nan_to_num(problem.slopes(theta[None])[1][0])
-    rows = np.vstack([slopes, problem.penalty.pseudo_rows(theta)])
-    return Freedom(certain=symmetries.certain) if _rank_of(rows) == len(theta) else symmetries
+    _, with_priors = _ranks(problem, problem.penalty, theta)
+    return Freedom(certain=symmetries.certain) if with_priors == len(theta) else symmetries
+
+
+def _ranks(problem: Problem, penalty: Penalty, theta: Array) -> tuple[int, int]:
+    """The number of directions that the rows determine, and that rows and priors determine."""
+    slopes = np.nan_to_num(problem.slopes(theta[None])[1][0], posinf=0.0, neginf=0.0)
+    return _rank_of(slopes), _rank_of(np.vstack([slopes, penalty.pseudo_rows(theta)]))
 
 
 def fitted_priors(
@@ -280,18 +284,10 @@ def fitted_priors(
     losses = replace(problem, penalty=None).losses_at(both)
     rise = losses[0] - losses[1] + penalty.value(theta[None])[0]
     chi2 = max(0.0, float(2 * rise / plain.noise.kappa))
-    return FittedPriors(
-        tuple(records), values, sigma, float(plain.noise.kappa), chi2, _dof(problem, theta)
-    )
-
-
-def _dof(problem: Problem, theta: Array) -> int:
-    """How many of the priors the rows could contradict."""
-    assert problem.penalty is not None
-    slopes = np.nan_to_num(problem.slopes(theta[None])[1][0], posinf=0.0, neginf=0.0)
-    with_priors = np.vstack([slopes, problem.penalty.pseudo_rows(theta)])
-    closed = _rank_of(with_priors) - _rank_of(slopes)
-    return len(problem.penalty.numbers) - closed
+    by_rows, with_priors = _ranks(problem, penalty, theta)
+    # each prior that adds a direction agrees with any rows
+    dof = len(penalty.numbers) - (with_priors - by_rows)
+    return FittedPriors(tuple(records), values, sigma, float(plain.noise.kappa), chi2, dof)
 
 
 def prior_findings(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, Self, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import as_texts
 
 _STATEMENT = re.compile(r"\s*(?:fix|tie)\s+(?P<name>.*?)\s*=")
 
@@ -125,12 +126,12 @@ class LawChanges:
         """
         return cls(
             settings=dict(settings or {}),
-            dropped=(without,) if isinstance(without, str) else tuple(without),
+            dropped=as_texts(without),
             determined=(
                 *(FixOrTie.fix(name, number) for name, number in (fix or {}).items()),
                 *(FixOrTie.tie(name, formula) for name, formula in (tie or {}).items()),
             ),
-            priors=(priors,) if isinstance(priors, str) else tuple(priors),
+            priors=as_texts(priors),
         )
 
     @property

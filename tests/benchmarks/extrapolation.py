@@ -36,6 +36,7 @@ from lawdsl.comparing.result import IntervalScores
 from lawdsl.comparing.run_cost import costs
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.data.read import read_table
+from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.result import Fit
 from lawdsl.reporting.terminal import show_rows
 
@@ -242,9 +243,7 @@ def _named(asked: argparse.Namespace) -> Replay:
     data = common_rows(
         [law],
         read_table(asked.table),
-        bound,
-        where=asked.where,
-        drop_bad=False,
+        FitOptions(columns=bound, where=tuple(asked.where)),
         positive=True,
         cost=asked.cost,
     )

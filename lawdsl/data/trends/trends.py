@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.enumerations import as_texts
 from lawdsl.data.binding import Runs, bind, conversion, readable_rows
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.melt import refuse_indices
@@ -96,9 +97,7 @@ def trends(
     law = law if isinstance(law, Law) else load(law)
     refuse_indices(law, "its trends are not looked for in tables yet", "prove them: `lawdsl check`")
     law = with_settings_of(LawChanges.of(settings=settings).apply(law), read)
-    where, by, run_names = (
-        (names,) if isinstance(names, str) else tuple(names) for names in (where, by, run)
-    )
+    where, by, run_names = map(as_texts, (where, by, run))
     bound = {**(columns or {}), **named_columns}
     run_names = tuple(run_columns(law, read, bound, run_names))
     by = tuple(dict.fromkeys(by))
