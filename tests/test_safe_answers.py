@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -346,7 +347,34 @@ def test_the_command_exits_with_1_where_no_choice_is_safe(share: Fit, tmp_path: 
     )
 
     assert shown.returncode == 1
-    assert "no choice is safe at 99.9 %: the largest probability is" in shown.stdout
+    for text in (
+        "no choice is safe at 99.9 % under noise and laws wrong by 2 % per decade",
+        "the largest probability is ",
+        ", at r = 1\n",
+        "  to have one: relax loss(r) <= (1 + T)*L0\n",
+        "or measure nearer to what is asked: larger runs (lawdsl run), and a new fit (lawdsl fit)",
+    ):
+        assert text in shown.stdout
+    # what it proposes instead has an answer
+    less = re.search(r"ask for less: --safe (\S+)%", shown.stdout)
+    assert less is not None
+    again = run(
+        *("solve", "least.law", "loss=fit.json", f"L0={bound!r}", "T=0", "--safe", f"{less[1]}%"),
+        cwd=tmp_path,
+    )
+    assert again.returncode == 0 and f"safe at {less[1]} %: r = " in again.stdout
+
+
+def test_what_no_choice_makes_probable_has_no_lower_probability_to_ask_for(
+    share: Fit, tmp_path: Path
+):
+    share.save(tmp_path / "fit.json")
+    (tmp_path / "least.law").write_text(LEAST, encoding="utf-8")
+    command = ("solve", "least.law", "loss=fit.json", "L0=0.5", "T=0", "--safe", "90%")
+    shown = run(*command, "--wrong", "0", cwd=tmp_path).stdout
+
+    assert "no choice is safe at 90 % under noise alone" in shown
+    assert "ask for less" not in shown and "relax loss(r)" in shown
 
 
 # ---- in simulated worlds

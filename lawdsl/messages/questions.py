@@ -121,12 +121,14 @@ ANSWERS: dict[str, Message] = {
         "from 0.5 to 0.9999.",
     ),
     "F0518": Message(
-        "an answer without the error of its laws",
-        "Where an answer leaves the fitted rows, its interval with the error of the laws and its regret "
-        "are computed on draws of the true laws. That needs fits that keep their rows, rows that "
-        "determine the laws at the answer, and a question with one unknown, or whose equations, which "
-        "have no fitted law, leave one. Elsewhere the interval takes the laws as right and is too "
-        "narrow.",
+        "an answer without the error of its laws, or a part of it",
+        "Where an answer leaves the fitted rows, the interval of its goal and the probability that its "
+        "constraints hold have the error of the laws in them. That needs fits that keep their rows, and "
+        "rows that determine the laws at the answer; without, the answer takes its laws as right, and "
+        "its intervals are too narrow. The interval of the choice and the regret are computed on draws "
+        "of the true laws, for questions with one unknown, or whose equations, which have no fitted "
+        "law, leave one. In other questions these two are missing: the interval of the choice there is "
+        "that of noise alone.",
     ),
     "F0570": Message(
         "several choices that are equally good",

@@ -30,8 +30,8 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
         headers += _with_ends(text)
     wrong = any(answer.law_error for answer in answers)
     if wrong:
-        ends = (f"{name} {end}, laws wrong" for name in names for end in ("low", "high"))
-        headers += [*ends, "regret"]
+        ends = (f"{name} {end}, laws wrong" for name in (*names, *goal) for end in ("low", "high"))
+        headers += [*ends, "regret", "kept"]
     safe = any(answer.safe for answer in answers)
     if safe:
         headers += [*(f"{name} safe" for name in names), "probability"]
@@ -48,7 +48,7 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
                 _value_and_ends(answer.goal.value, answer.goal.ends) if answer.goal else [None] * 3
             )
         if wrong:
-            row += _values_if_laws_are_wrong(answer, names)
+            row += _values_if_laws_are_wrong(answer, names, with_goal=bool(goal))
         if safe:
             row += _safe_values(answer, names)
         row.append(answer.where or answer.status)
@@ -56,14 +56,17 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
     return headers, rows
 
 
-def _values_if_laws_are_wrong(answer: Answer, names: Sequence[str]) -> list[float | None]:
-    """The intervals of the unknowns with the error of the laws, empty where none is known, and the
-    regret."""
-    if answer.law_error is None:
-        return [None] * (2 * len(names) + 1)
-    ends = answer.law_error.ends
-    cells = [end for name in names for end in ends.get(name) or (None, None)]
-    return [*cells, answer.law_error.regret]
+def _values_if_laws_are_wrong(
+    answer: Answer, names: Sequence[str], *, with_goal: bool
+) -> list[float | None]:
+    """The intervals of the unknowns and of the goal with the error of the laws, empty where none is
+    known, the regret, and the probability that the answer keeps its constraints."""
+    wrong = answer.law_error
+    if wrong is None:
+        return [None] * (2 * (len(names) + with_goal) + 2)
+    ends = [wrong.ends.get(name) for name in names] + ([wrong.goal] if with_goal else [])
+    cells = [end for pair in ends for end in pair or (None, None)]
+    return [*cells, wrong.regret, wrong.kept]
 
 
 def _safe_values(answer: Answer, names: Sequence[str]) -> list[float | None]:

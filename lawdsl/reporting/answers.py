@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,14 +12,19 @@ from rich.console import Console
 from rich.text import Text
 
 from lawdsl.core.diagnostics import printable
-from lawdsl.core.enumerations import conjunction
 from lawdsl.language.printer import print_unit
 from lawdsl.reporting.answer_tables import goal_of, varied
+from lawdsl.reporting.answers_if_laws_are_wrong import (
+    law_error_heading,
+    rounded_ends,
+    show_law_error,
+    show_safe,
+)
 from lawdsl.reporting.terminal import number_text, printable_lines, show_rows
 
 if TYPE_CHECKING:
     from lawdsl.language.questions import Question
-    from lawdsl.solving.result import Answer, Conflict, Ends, UnderLawError
+    from lawdsl.solving.result import Answer, Conflict, Ends
 
 MAX_ACTIVE_SHOWN = 4  # active constraints that are written out
 MAX_NAMES_SHOWN = 20  # unknowns, constraints or givens that are shown
@@ -65,11 +70,11 @@ def show_answer(question: Question, answer: Answer, out: Console, *, details: bo
         for line in answer.proof:
             out.print(Text(f"  {line}"), soft_wrap=True)
         _show_relaxations(answer, out)
-        _show_safe(answer, out)
+        show_safe(answer, out)
         return
     _show_unknowns(answer, out)
-    _show_law_error(answer, out)
-    _show_safe(answer, out)
+    show_law_error(answer, out)
+    show_safe(answer, out)
     _show_without_bounds(answer, out)
     if not details:
         return
@@ -118,70 +123,18 @@ def _show_unknowns(answer: Answer, out: Console) -> None:
     wrong = answer.law_error
     rows: list[list[str]] = []
     for u in answer.unknowns:
-        wider = _rounded_ends(wrong.ends.get(u.name)) if wrong else ""
+        wider = rounded_ends(wrong.ends.get(u.name)) if wrong else ""
         doc = printable(u.doc or "")
         doc = "" if rows and doc == printable(answer.unknowns[0].doc or "") else doc
         rows.append([u.name, number_text(u.value), _ends(u.ends), wider, u.unit, doc])
     if answer.goal is not None and goal_of([answer]):
-        goal, wider = answer.goal, _rounded_ends(wrong.goal) if wrong else ""
+        goal, wider = answer.goal, rounded_ends(wrong.goal) if wrong else ""
         rows.append([goal.text, number_text(goal.value), _ends(goal.ends), wider, "", ""])
-    columns = ["", "", percent, _law_error_heading(wrong), "unit", ""]
+    columns = ["", "", percent, law_error_heading(wrong), "unit", ""]
     _show_table(columns, rows, out, always=2)
     for u in answer.unknowns:
         if u.formula is not None:
             out.print(Text(f"{u.name} = {u.formula}"), soft_wrap=True)
-
-
-def _law_error_heading(wrong: UnderLawError | None) -> str:
-    """The heading of intervals with the error of the laws; empty without."""
-    if wrong is None:
-        return ""
-    widened = ", widened" if _widened(wrong.widening) else ""
-    return f"laws wrong by {100 * wrong.discrepancy:g} %/decade{widened}"
-
-
-def _rounded_ends(ends: Ends | None) -> str:
-    """An interval in three digits: draws do not say more."""
-    if ends is None:
-        return ""
-    return " to ".join(("-oo" if x < 0 else "oo") if math.isinf(x) else f"{x:.3g}" for x in ends)
-
-
-def _show_law_error(answer: Answer, out: Console) -> None:
-    """What draws of the true laws say of the answer: whether it keeps its constraints, its regret."""
-    wrong = answer.law_error
-    if wrong is None:
-        return
-    parts = []
-    if wrong.kept is not None:
-        parts.append(f"the constraints hold at the answer in {_share(wrong.kept)}")
-    if wrong.answered < 1:
-        parts.append(f"at some choice in {_share(wrong.answered)}")
-    if wrong.regret == 0:
-        parts.append("no choice is better")
-    elif wrong.regret is not None and wrong.regret_high is not None:
-        rest = 100 * (1 - answer.level)
-        parts.append(
-            f"the best choice is better by {number_text(wrong.regret)} in the mean, "
-            f"by more than {number_text(wrong.regret_high)} in {rest:.3g} %"
-        )
-    if parts:
-        out.print(
-            Text(f"in {wrong.draws} draws of the true laws {'; '.join(parts)}"), soft_wrap=True
-        )
-    if widened := _widened(wrong.widening):
-        line = f"laws wrong by {100 * wrong.discrepancy:g} % per decade{widened}"
-        out.print(Text(line), soft_wrap=True)
-
-
-def _widened(widening: Mapping[str, float]) -> str:
-    """By what rolled checks widen the error of the laws; empty where they do not."""
-    parts = [f"{x:.3g} times by the rolled check of {use}" for use, x in widening.items() if x > 1]
-    return f", widened {conjunction(parts)}" if parts else ""
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.3g} %"
 
 
 def _show_without_bounds(answer: Answer, out: Console) -> None:
@@ -208,41 +161,6 @@ def _show_without_bounds(answer: Answer, out: Console) -> None:
         if other.verdicts[use] != "trusted":
             line += f"; that fit: {other.verdicts[use]}"
         out.print(Text(line), soft_wrap=True)
-
-
-def _show_safe(answer: Answer, out: Console) -> None:
-    """The safe answer, what it costs, and how probable it is that the other keeps the constraints."""
-    safe = answer.safe
-    if safe is None:
-        return
-    choice = ", ".join(f"{n} = {number_text(v)}" for n, v in safe.unknowns.items())
-    level = f"{100 * safe.level:g} %"
-    wrong = f"laws wrong by {100 * safe.discrepancy:g} % per decade{_widened(safe.widening)}"
-    under = f"noise and {wrong}" if safe.discrepancy else "noise alone"
-    if not safe.ok:
-        line = f"no choice is safe at {level}: the largest probability is {_probability(safe.probability)}"
-        lines = [line + (f", at {choice}" if choice else "")]
-    else:
-        lines = [f"safe at {level}: {choice}"]
-        if safe.cost is not None and answer.goal is not None:
-            verb = "costs" if safe.cost >= 0 else "gains"
-            lines[0] += f"; {verb} {number_text(abs(safe.cost))} of {answer.goal.text}"
-        lines.append(
-            f"  {' and '.join(safe.constraints)}: with probability {_probability(safe.probability)}, "
-            f"under {under}"
-        )
-    if safe.point_probability is not None:
-        lines.append(f"  the answer above: with probability {_probability(safe.point_probability)}")
-    if safe.ok:
-        lines.append(f"  the best of {safe.evaluations:,} choices, verified; not certified")
-    out.print()
-    for line in lines:
-        out.print(Text(line, style="bold" if line is lines[0] else ""), soft_wrap=True)
-
-
-def _probability(value: float) -> str:
-    """A probability in three digits; only one that is 1 is shown as 1."""
-    return "above 0.999" if 0.999 < value < 1 else f"{value:.3g}"
 
 
 def _ends(ends: Ends | None) -> str:
@@ -402,11 +320,12 @@ def show_answers(
     goal = goal_of(answers)
     percent = f"{100 * answers[0].level:g} % interval"
     headers = [*varying]
-    for name in (*names, *(g if len(g) <= MAX_GOAL_CHARACTERS else "goal" for g in goal)):
+    goal_names = [g if len(g) <= MAX_GOAL_CHARACTERS else "goal" for g in goal]
+    for name in (*names, *goal_names):
         headers += [name, percent]
     wrong = next((a.law_error for a in answers if a.law_error), None)
-    heading = _law_error_heading(wrong)
-    headers += [f"{name}, {heading}" for name in names] if wrong else []
+    heading = law_error_heading(wrong)
+    headers += [f"{name}, {heading}" for name in (*names, *goal_names)] if wrong else []
     safe_names = names if any(a.safe for a in answers) else []
     headers += [f"safe {name}" for name in safe_names] + ["where"]
     rows = [
@@ -424,8 +343,9 @@ def _answer_row(
     for estimate in (*(by_name.get(name) for name in names), *([answer.goal] if goal else [])):
         row += [number_text(estimate.value), _ends(estimate.ends)] if estimate else ["", ""]
     if wrong:
-        ends = answer.law_error.ends if answer.law_error else {}
-        row += [_rounded_ends(ends.get(name)) for name in names]
+        law_error = answer.law_error
+        row += [rounded_ends(law_error.ends.get(name) if law_error else None) for name in names]
+        row += [rounded_ends(law_error.goal if law_error else None)] if goal else []
     if answer.safe is not None:
         unknowns = answer.safe.unknowns if answer.safe.ok else {}
         row += [number_text(unknowns[n]) if n in unknowns else "none" for n in names]

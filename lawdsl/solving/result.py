@@ -12,6 +12,9 @@ from lawdsl.core.files import plain
 ANSWER_SCHEMA = 1
 STATUSES = ("answered", "approached", "unbounded", "infeasible", "undecided")
 
+SAFE_LEVELS = (0.5, 0.9999)
+"""The least and the largest probability of a safe answer."""
+
 Ends = tuple[float, float]
 
 
@@ -206,35 +209,39 @@ class Compared:
 
 @dataclass(frozen=True)
 class UnderLawError:
-    """An answer under the noise of the fits and the error of the laws, by draws of the true laws.
+    """An answer under the noise of the fits and the error of the laws.
 
     Attributes:
         discrepancy: the error of the laws per decade, 0.02 for 2 %, before it is widened.
         widening: use -> what its rolled check multiplies that by, 1 or more; empty where the error
             was not learned.
-        draws: how many.
+        goal: the interval of the true goal at the answer; None where no law is in the goal.
+        kept: at least so large is the probability that all constraints with fitted laws hold at the
+            answer, and where there is one such constraint it is the probability; None where there
+            is none, or one of them is an equation.
+        each: constraint -> the probability that it holds at the answer.
         seed: of the draws.
+        draws: of the true laws, by which the rest is known; 0 where the question has several
+            unknowns, or an equation does not leave one: the rest is not known then.
+        ends: name -> those of the interval of the best choice of a draw. An end is infinite where
+            the best choice of some draws has no bound.
         answered: the share of the draws in which some choice keeps the constraints; the intervals
-            are of those.
-        ends: name -> those of the interval of the best choice. An end is infinite where the best
-            choice of some draws has no bound.
-        goal: the interval of the goal at the best choice; None where it is the same in all draws.
-        kept: the share of the draws in which the answer keeps the constraints with fitted laws;
-            None where no constraint has one.
+            of the best choice are of those.
         regret: how much worse in the goal than the best choice of a draw the answer is, in the mean
             of the draws in which it keeps the constraints; None where these are too few.
         regret_high: what it exceeds in a share of 1 minus the level of these draws.
     """
 
     discrepancy: float
-    draws: int
     seed: int
-    answered: float
-    ends: Mapping[str, Ends]
     goal: Ends | None
     kept: float | None
-    regret: float | None
-    regret_high: float | None
+    each: Mapping[str, float] = field(default_factory=dict)
+    draws: int = 0
+    ends: Mapping[str, Ends] = field(default_factory=dict)
+    answered: float | None = None
+    regret: float | None = None
+    regret_high: float | None = None
     widening: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -253,11 +260,12 @@ class SafeAnswer:
         constraints: those with fitted laws, as they are written.
         probability: at least so large is the probability that all of them hold; where no choice is
             safe, the largest that any choice has.
-        point_probability: that at the answer of the fitted laws; None where there is none.
+        point_probability: that at the answer of the fitted laws, `UnderLawError.kept`; None where
+            there is none.
         unknowns: name -> value; where no choice is safe, those of the largest probability.
         goal: by the fitted laws; None where no choice is safe.
         cost: how much worse in the goal than the answer of the fitted laws.
-        each: constraint -> the probability that it holds.
+        each: constraint -> the probability that it holds at these unknowns.
         evaluations: how many choices were looked at.
     """
 
@@ -348,7 +356,7 @@ class Answer:
         response: the goal and the constraints along the unknown, where there is one.
         compared: other points beside the answer.
         alternatives: other choices of equal goal that were found; there may be more.
-        law_error: its interval and regret with the error of the laws; None where the laws are taken
+        law_error: its intervals and regret with the error of the laws; None where the laws are taken
             as right.
         safe: the safe answer, where it was asked for.
         without_bounds: the answer without bounds between parameters on which a fit lies; None where

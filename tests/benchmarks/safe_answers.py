@@ -9,7 +9,8 @@ the most domain data that keeps the general loss within 3 % of what it was. The 
 fitted laws and the safe one (--safe 0.95): the share of worlds whose general loss is within the tolerance, with its
 95 % interval, and the domain loss in excess of that of the best decision. An answer that breaks the tolerance may
 have less than the best decision. A second table says how often the 95 % interval of the answer has the best decision
-in it, by noise alone and with the error of the laws.
+in it, and the 95 % interval of the goal the true domain loss at the answer, by noise alone and with the error of
+the laws.
 
 The model error is not drawn from the Gaussian process that safe answers rely on: it is a random sum of parabolas and
 products of the logarithms of size and tokens, and of waves in the share, scaled to the size asked for.
@@ -43,7 +44,7 @@ TOLERANCE = 0.03
 NOISE = 0.003
 MODEL_ERROR = 0.02  # per decade
 
-out = Console(highlight=False, width=160)
+out = Console(highlight=False, width=200)
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,8 @@ class Judged:
         probability: what the point answer is said to keep the tolerance with.
         noise, law_error: whether the 95 % interval of the share, by noise alone and with the error
             of the laws, contains the best decision; None without an interval.
+        goal_noise, goal_law_error: the same of the interval of the goal and the true domain loss at
+            the answer.
     """
 
     times: int
@@ -133,6 +136,13 @@ class Judged:
     probability: float
     noise: bool | None
     law_error: bool | None
+    goal_noise: bool | None
+    goal_law_error: bool | None
+
+
+def contains(ends: tuple[float, float] | None, value: float) -> bool | None:
+    """Whether a value is in an interval; None without one."""
+    return None if ends is None else bool(ends[0] <= value <= ends[1])
 
 
 def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
@@ -174,6 +184,7 @@ def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
         probability = answer.safe.point_probability
         ends = answer.ends("r_d") if answer.unknowns else None
         wider = answer.law_error.ends.get("r_d") if answer.law_error else None
+        reached = float(domain(N, ASKED_TOKENS, point)) if answer.unknowns else np.nan
         judged.append(
             Judged(
                 times,
@@ -181,8 +192,10 @@ def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
                 decided(safe),
                 best,
                 np.nan if probability is None else probability,
-                None if ends is None else ends[0] <= best <= ends[1],
-                None if wider is None else wider[0] <= best <= wider[1],
+                contains(ends, best),
+                contains(wider, best),
+                contains(answer.goal.ends if answer.goal else None, reached),
+                contains(answer.law_error.goal if answer.law_error else None, reached),
             )
         )
     return judged
@@ -230,18 +243,14 @@ def show(judged: list[Judged], level: float) -> None:
     rows = []
     for times in TIMES:
         of_size = [j for j in judged if j.times == times]
-        noise = [j.noise for j in of_size if j.noise is not None]
-        wider = [j.law_error for j in of_size if j.law_error is not None]
         probabilities = [j.probability for j in of_size if np.isfinite(j.probability)]
-        rows.append(
-            [
-                f"{times} times",
-                f"{100 * np.mean(noise):.0f} % of {len(noise)}" if noise else "",
-                f"{100 * np.mean(wider):.0f} % of {len(wider)}" if wider else "",
-                f"{100 * np.mean(probabilities):.0f} %",
-            ]
-        )
+        cells = [f"{times} times"]
+        for name in ("noise", "law_error", "goal_noise", "goal_law_error"):
+            inside = [value for j in of_size if (value := getattr(j, name)) is not None]
+            cells.append(f"{100 * np.mean(inside):.0f} % of {len(inside)}" if inside else "")
+        rows.append([*cells, f"{100 * np.mean(probabilities):.0f} %"])
     headers = ["asked at", "best decision in the interval, by noise", "with the error of the laws"]
+    headers += ["true goal in its interval, by noise", "with the error of the laws"]
     show_rows([*headers, "mean probability said of the answer"], rows, out)
 
 

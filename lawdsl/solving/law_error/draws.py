@@ -1,4 +1,4 @@
-"""Answers on draws of the true laws: intervals with the error of the laws, and the regret.
+"""Answers on draws of the true laws: intervals of the best choice, and the regret.
 
 Each draw is a set of true laws from their joint distribution on a grid of the unknown; between two
 points of it goal and margins are interpolated. The best choice of each draw gives the interval. The
@@ -9,13 +9,13 @@ American Statistical Association 46).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.solving.law_error.choices import Choices, Outcome
-from lawdsl.solving.law_error.law_values import NoLawError
+from lawdsl.solving.law_error.choices import Choices
+from lawdsl.solving.law_error.outcomes import Outcome
 from lawdsl.solving.result import Answer, Ends, UnderLawError
 
 Array = NDArray[np.float64]
@@ -45,24 +45,16 @@ class Best:
     goal: Array
 
 
-def under_law_error(choices: Choices, answer: Answer, seed: int) -> UnderLawError:
-    """The interval and the regret of an answer under noise and the error of the laws.
+def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> UnderLawError:
+    """The interval and the regret of an answer, by draws of the true laws.
 
     Args:
         choices: the question.
         answer: that of the fitted laws, which has a value of each unknown.
-        seed: the seed of the draws.
-
-    Raises:
-        NoLawError: the fitted rows do not determine a law at the answer.
+        at_answer: what is known at the answer without draws, with their seed.
     """
-    name = choices.unknown.name
-    point = answer[name]
-    rng = np.random.default_rng([seed, 0x1A3E])
-    if not np.all(
-        np.isfinite(choices.laws.at_points(choices.law_points(np.array([point]))).values)
-    ):
-        raise NoLawError("the fitted rows do not determine a law at the answer")
+    point = answer[choices.unknown.name]
+    rng = np.random.default_rng([at_answer.seed, 0x1A3E])
     grid = choices.grid(point)
     grid = grid[choices.within_reach(grid, point)]
     coarse = _thinned(grid, FIRST_POINTS, point)
@@ -74,27 +66,20 @@ def under_law_error(choices: Choices, answer: Answer, seed: int) -> UnderLawErro
     at = int(np.flatnonzero(points == point)[0])
     kept = outcome.feasible[:, at]
     ends: dict[str, Ends] = {}
-    goal = None
     if answered.any():
         ends = _ends_of_unknowns(choices, best.point[answered], grid, answer.level)
-        sign = choices.formulated.sign
-        goal = _quantiles(sign * best.goal[answered], answer.level)
-        goal = goal if goal[1] > goal[0] else None
     regret = outcome.goal[kept, at] - best.goal[kept]
     # errors at neighbouring points are alike to a part of their size only
     regret[regret < REGRET_RTOL * np.abs(outcome.goal[kept, at])] = 0.0
     known = np.mean(kept) >= MIN_KEPT
-    return UnderLawError(
-        discrepancy=choices.laws.amplitude,
+    return replace(
+        at_answer,
         draws=DRAWS,
-        seed=seed,
-        answered=float(np.mean(answered)),
+        # that some choice keeps the constraints is no less probable than that this one does
+        answered=max(float(np.mean(answered)), at_answer.kept or 0.0),
         ends=ends,
-        goal=goal,
-        kept=float(np.mean(kept)) if choices.uncertain else None,
         regret=float(np.mean(regret)) if known else None,
         regret_high=float(np.quantile(regret, answer.level)) if known else None,
-        widening=choices.laws.widening,
     )
 
 
@@ -206,13 +191,18 @@ def _ends_of_unknowns(choices: Choices, best: Array, grid: Array, level: float) 
         inputs = choices.inputs(best)
     result = {}
     for unknown in choices.formulated.unknowns:
-        ends = _quantiles(np.asarray(inputs[unknown.symbol], dtype=np.float64), level)
+        ends = quantiles(np.asarray(inputs[unknown.symbol], dtype=np.float64), level)
         result[unknown.name] = ends
     return result
 
 
-def _quantiles(values: Array, level: float) -> Ends:
-    """The ends of the interval that so many draws lie in, the outer of two where it is between."""
+def quantiles(values: Array, level: float) -> Ends:
+    """The ends of the interval that so many draws lie in, the outer of two where it is between.
+
+    Args:
+        values: of the draws, shape (draws,); those that are nan do not count.
+        level: 0.95 for 95 %.
+    """
     ordered = np.sort(values[~np.isnan(values)])
     if not len(ordered):
         return -math.inf, math.inf

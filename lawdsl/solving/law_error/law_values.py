@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.autodiff import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
-from lawdsl.core.distributions import student_quantile
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.prediction_bands import missing_rows_reason
 from lawdsl.fitting.preparation.build_problem import CompiledLaw, compile_law
@@ -215,15 +214,14 @@ class LawValues:
         used = sorted(set().union(*(a.free_symbols for a in arguments)), key=str)
         return cls(calls, tuple(fits), amplitude, (compile_tape(arguments, used), tuple(used)))
 
-    def quantile(self, probability: float) -> float:
-        """The quantile of the errors in standard deviations: Student's t at the least of the
-        degrees of freedom of the fits."""
-        return float(student_quantile(probability, self.dof))
+    def dof_of(self, expression: sp.Expr) -> float:
+        """The least of the degrees of freedom of the fits that an expression depends on.
 
-    @property
-    def dof(self) -> float:
-        """The least of the degrees of freedom of the fits."""
-        return min((fit.dof for fit in self.fits), default=np.inf)
+        Args:
+            expression: with the symbols of calls.
+        """
+        used = {i for i, c in enumerate(self.calls) if c.symbol in expression.free_symbols}
+        return min((fit.dof for fit in self.fits if used & set(fit.calls)), default=np.inf)
 
     def arguments(self, inputs: Mapping[sp.Symbol, Array | float], count: int) -> list[Array]:
         """The variables of the law of each call, shape (variables, points).
@@ -332,6 +330,11 @@ class PointValues:
     values: Array
     means: Array
     covariances: Array
+
+    @property
+    def deviations(self) -> Array:
+        """The standard deviations of the errors, shape (calls, points)."""
+        return np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2)).T
 
     def with_errors(self, errors: Array) -> Array:
         """Values with errors, both of shape (calls, points)."""

@@ -22,17 +22,18 @@ from lawdsl.law.law import Law
 from lawdsl.solving.formulate.elimination import ReducedProblem
 from lawdsl.solving.formulate.formulate import formulate
 from lawdsl.solving.formulate.problem import FormulatedQuestion
+from lawdsl.solving.law_error.at_answer import at_answer
 from lawdsl.solving.law_error.choices import Choices
-from lawdsl.solving.law_error.draws import under_law_error
+from lawdsl.solving.law_error.draws import over_draws
 from lawdsl.solving.law_error.law_values import LawValues, NoLawError
+from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.safe import safe_answer
-from lawdsl.solving.result import Answer, SafeAnswer
+from lawdsl.solving.result import SAFE_LEVELS, Answer, SafeAnswer
 
 # the error of the laws per decade, or learned from the rolled check of each fit
 Wrong = float | Literal["learned"]
 
 OUTSIDE_FITTED_RANGE = "F0109"
-SAFE_LEVELS = (0.5, 0.9999)
 
 
 class LawErrors:
@@ -52,32 +53,38 @@ class LawErrors:
         """The question, with symbols for its laws at values."""
         return formulate(self._question, self._fits, calls_as_symbols=True)
 
-    def choices(
-        self,
-        problem: ReducedProblem | None,
-        values: Mapping[sp.Symbol, float],
-        discrepancy: Wrong,
-    ) -> Choices:
-        """The question at given values.
+    def outcomes(self, values: Mapping[sp.Symbol, float], discrepancy: Wrong) -> Outcomes:
+        """The question in all its unknowns.
 
         Args:
-            problem: the question after elimination; None where it has several unknowns.
             values: symbol -> value, of all symbols but the unknowns.
             discrepancy: standard deviation of log L per decade, or "learned".
 
         Raises:
-            NoLawError: the error of the laws is not known, or the question has several unknowns.
+            NoLawError: the error of the laws is not known.
         """
         formulated = self.formulated
-        if problem is None:
-            raise NoLawError("it has several unknowns")
-        if sum(c.equality for c in formulated.conditions) > len(problem.follow):
-            raise NoLawError("an equation fixes its unknown")
         laws = LawValues.of(formulated, _amplitude(discrepancy), partial(self._model, discrepancy))
         if discrepancy == LEARNED:
             widening = {use: fit.widening for use, fit in self._called_fits.items()}
             laws = replace(laws, widening=widening)
-        return Choices(formulated, problem, values, laws)
+        return Outcomes(formulated, values, laws)
+
+    def choices(self, outcomes: Outcomes, problem: ReducedProblem | None) -> Choices:
+        """The question in its one unknown.
+
+        Args:
+            outcomes: the question in all its unknowns.
+            problem: the question after elimination; None where it has several unknowns.
+
+        Raises:
+            NoLawError: the question has several unknowns, or an equation fixes the one it has.
+        """
+        if problem is None:
+            raise NoLawError("it has several unknowns")
+        if sum(c.equality for c in self.formulated.conditions) > len(problem.follow):
+            raise NoLawError("an equation fixes its unknown")
+        return Choices(outcomes, problem)
 
     @property
     def _called_fits(self) -> dict[str, Fit]:
@@ -141,7 +148,8 @@ class LawErrors:
             help = "leave --safe out; the interval says how uncertain the goal is"
             raise LawdslError(Diagnostic("F0515", message, help=help))
         try:
-            return safe_answer(self.choices(problem, values, discrepancy), answer, level)
+            choices = self.choices(self.outcomes(values, discrepancy), problem)
+            return safe_answer(choices, answer, level)
         except NoLawError as error:
             message = f"`{name}` has no safe answer: {error}"
             help = error.help or "ask a question with one unknown and no equation with a law"
@@ -167,7 +175,8 @@ class LawErrors:
 
         Returns:
             The answer as it is, where its laws are right or it has no value; with a warning (F0518)
-            where the error of its laws is not known.
+            where the error of its laws is not known, or of the goal and the constraints at the
+            answer alone.
         """
         leaves = any(d.code == OUTSIDE_FITTED_RANGE for d in answer.diagnostics)
         wrong: Wrong | None = discrepancy
@@ -177,13 +186,33 @@ class LawErrors:
         if not wrong or not answer.ok or not self.formulated.law_calls or numbers:
             return answer
         try:
-            result = under_law_error(self.choices(problem, values, wrong), answer, seed)
+            outcomes = self.outcomes(values, wrong)
+            known = at_answer(outcomes, answer, seed)
         except NoLawError as error:
-            message = f"the answer takes its laws as right: {error}"
             help = error.help or "see what `lawdsl predict --intervals` says of the losses there"
-            warning = Diagnostic("F0518", message, "warning", help=help)
-            return replace(answer, diagnostics=(*answer.diagnostics, warning))
-        return replace(answer, law_error=result)
+            return _with_warning(answer, f"the answer takes its laws as right: {error}", help)
+        try:
+            known = over_draws(self.choices(outcomes, problem), answer, known)
+        except NoLawError as error:
+            message = (
+                "the choice has no interval with the error of the laws, and no regret: "
+                + str(error)
+            )
+            pairs = (("the goal", known.goal), ("the constraints", known.kept))
+            names = [name for name, value in pairs if value is not None]
+            help = "give all unknowns but one"
+            if names:
+                help += (
+                    f"; what is said of {' and '.join(names)} at the answer has that error in it"
+                )
+            answer = _with_warning(answer, message, help)
+        return replace(answer, law_error=known)
+
+
+def _with_warning(answer: Answer, message: str, help: str) -> Answer:
+    """The answer with a warning that says what the error of the laws is not known for (F0518)."""
+    warning = Diagnostic("F0518", message, "warning", help=help)
+    return replace(answer, diagnostics=(*answer.diagnostics, warning))
 
 
 def _amplitude(discrepancy: Wrong) -> float:

@@ -1,0 +1,134 @@
+"""Answers under the error of the laws, and safe answers -> text on a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from lawdsl.core.enumerations import conjunction
+from lawdsl.reporting.terminal import number_text
+from lawdsl.solving.result import SAFE_LEVELS
+
+if TYPE_CHECKING:
+    from lawdsl.solving.result import Answer, Ends, SafeAnswer, UnderLawError
+
+
+def law_error_heading(wrong: UnderLawError | None) -> str:
+    """The heading of intervals with the error of the laws; empty without."""
+    if wrong is None:
+        return ""
+    widened = ", widened" if _widened(wrong.widening) else ""
+    return f"laws wrong by {100 * wrong.discrepancy:g} %/decade{widened}"
+
+
+def rounded_ends(ends: Ends | None) -> str:
+    """An interval in three digits: draws do not say more."""
+    if ends is None:
+        return ""
+    return " to ".join(("-oo" if x < 0 else "oo") if math.isinf(x) else f"{x:.3g}" for x in ends)
+
+
+def show_law_error(answer: Answer, out: Console) -> None:
+    """What is known of the answer if the laws are wrong: whether it keeps its constraints, its regret."""
+    wrong = answer.law_error
+    if wrong is None:
+        return
+    lines = []
+    under = _under(wrong)
+    if wrong.kept is not None:
+        one = len(wrong.each) == 1
+        what = "the constraint with a fitted law holds" if one else "the constraints hold"
+        lines.append(
+            f"under {under} {what} at the answer {_with_probability(wrong.kept, wrong.each)}"
+        )
+    elif wrong.widening:
+        lines.append(under)
+    parts = []
+    if wrong.regret == 0:
+        parts.append("no choice is better")
+    elif wrong.regret is not None and wrong.regret_high is not None:
+        rest = 100 * (1 - answer.level)
+        parts.append(
+            f"the best choice is better by {number_text(wrong.regret)} in the mean, "
+            f"by more than {number_text(wrong.regret_high)} in {rest:.3g} %"
+        )
+    if wrong.answered is not None and wrong.answered < 1:
+        parts.append(f"some choice keeps the constraints in {100 * wrong.answered:.3g} %")
+    if parts:
+        lines.append(f"in {wrong.draws} draws of the true laws {'; '.join(parts)}")
+    for line in lines:
+        out.print(Text(line), soft_wrap=True)
+
+
+def _under(wrong: UnderLawError | SafeAnswer) -> str:
+    """What a probability counts, in words."""
+    if not wrong.discrepancy:
+        return "noise alone"
+    return f"noise and laws wrong by {100 * wrong.discrepancy:g} % per decade{_widened(wrong.widening)}"
+
+
+def _with_probability(value: float, each: Mapping[str, float]) -> str:
+    """The probability of constraints, of several with that which is the least probable."""
+    if len(each) <= 1:
+        return f"with probability {_probability(value)}"
+    least = min(each, key=lambda text: each[text])
+    return (
+        f"with probability {_probability(value)} at least; {least} with {_probability(each[least])}"
+    )
+
+
+def _widened(widening: Mapping[str, float]) -> str:
+    """By what rolled checks widen the error of the laws; empty where they do not."""
+    parts = [f"{x:.3g} times by the rolled check of {use}" for use, x in widening.items() if x > 1]
+    return f", widened {conjunction(parts)}" if parts else ""
+
+
+def show_safe(answer: Answer, out: Console) -> None:
+    """The safe answer, what it costs, and how probable it is that the other keeps the constraints."""
+    safe = answer.safe
+    if safe is None:
+        return
+    choice = ", ".join(f"{n} = {number_text(v)}" for n, v in safe.unknowns.items())
+    level = f"{100 * safe.level:g} %"
+    if safe.ok:
+        lines = [f"safe at {level}: {choice}"]
+        if safe.cost is not None and answer.goal is not None:
+            verb = "costs" if safe.cost >= 0 else "gains"
+            lines[0] += f"; {verb} {number_text(abs(safe.cost))} of {answer.goal.text}"
+        lines.append(
+            f"  {' and '.join(safe.constraints)}: {_with_probability(safe.probability, safe.each)}, "
+            f"under {_under(safe)}"
+        )
+    else:
+        lines = [f"no choice is safe at {level} under {_under(safe)}"]
+        line = f"  the largest probability is {_probability(safe.probability)}"
+        lines.append(line + (f", at {choice}" if choice else ""))
+    if safe.point_probability is not None:
+        lines.append(f"  the answer above: with probability {_probability(safe.point_probability)}")
+    if safe.ok:
+        lines.append(f"  the best of {safe.evaluations:,} choices, verified; not certified")
+    else:
+        lines += _next_steps(safe)
+    out.print()
+    for line in lines:
+        out.print(Text(line, style="bold" if line is lines[0] else ""), soft_wrap=True)
+
+
+def _next_steps(safe: SafeAnswer) -> Iterator[str]:
+    """What to do where no choice is safe."""
+    least = min(safe.each, key=lambda text: safe.each[text], default=safe.constraints[0])
+    yield f"  to have one: relax {least}"
+    if safe.probability >= SAFE_LEVELS[0]:
+        # rounded down, so that it is reached
+        percent = math.floor(1e3 * safe.probability) / 10
+        yield f"  or ask for less: --safe {percent:g}%"
+    yield "  or measure nearer to what is asked: larger runs (lawdsl run), and a new fit (lawdsl fit)"
+
+
+def _probability(value: float) -> str:
+    """A probability in three digits; only one that is 1 is shown as 1."""
+    return "above 0.999" if 0.999 < value < 1 else f"{value:.3g}"

@@ -1,0 +1,185 @@
+"""A question at choices of its unknowns -> goal and margins of its constraints, for any true laws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from lawdsl.compiling.autodiff import Slopes
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.proof.decide import RELATIONS
+from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
+from lawdsl.solving.inputs import evaluated
+from lawdsl.solving.law_error.law_values import LawValues, PointValues
+
+Array = NDArray[np.float64]
+Inputs = Mapping[sp.Symbol, Array | float]
+"""Symbol -> values at the points, or one value for all."""
+
+# a constraint without a fitted law is kept within rounding, relative to the sum of its terms
+FEASIBILITY_RTOL = 1e-12
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcomes of choices: goal and constraints.
+
+    Attributes:
+        goal: what is minimised, of any shape; nan where it has no value.
+        margins: of the constraints that involve fitted laws, shape (constraints, …).
+        allowed: whether all other constraints and domains are kept, of the shape of the goal.
+    """
+
+    goal: Array
+    margins: Array
+    allowed: NDArray[np.bool_]
+
+    @property
+    def feasible(self) -> NDArray[np.bool_]:
+        """Whether all constraints are kept."""
+        with np.errstate(invalid="ignore"):
+            kept = np.all(self.margins >= 0, axis=0) & self.allowed & np.isfinite(self.goal)
+        return np.asarray(kept)
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Goal and constraints of a question at choices of all its unknowns.
+
+    Attributes:
+        formulated: the question, with symbols for its laws at values.
+        values: symbol -> value, of all symbols but the unknowns.
+        laws: the laws at values.
+    """
+
+    formulated: FormulatedQuestion
+    values: Mapping[sp.Symbol, float]
+    laws: LawValues
+
+    @cached_property
+    def uncertain(self) -> tuple[AlgebraicConstraint, ...]:
+        """The constraints that involve a fitted law."""
+        symbols = {call.symbol for call in self.laws.calls}
+        return tuple(c for c in self.formulated.conditions if c.margin.free_symbols & symbols)
+
+    @property
+    def has_uncertain_equation(self) -> bool:
+        """Whether a fitted law is in an equation, which then holds with probability 0."""
+        return any(c.equality for c in self.uncertain)
+
+    @cached_property
+    def _certain(self) -> tuple[AlgebraicConstraint, ...]:
+        """The other constraints that have an unknown; equations are those that were eliminated."""
+        free = {u.symbol for u in self.formulated.unknowns}
+        uncertain = set(map(id, self.uncertain))
+        return tuple(
+            c
+            for c in self.formulated.conditions
+            if id(c) not in uncertain and not c.equality and c.margin.free_symbols & free
+        )
+
+    @cached_property
+    def _outputs(self) -> tuple[Slopes, tuple[sp.Symbol, ...]]:
+        """Goal, uncertain margins, certain ones and the sizes of their terms, as functions of the
+        laws' values, the unknowns and all other values."""
+        outputs = [self.formulated.goal]
+        outputs += [c.margin for c in (*self.uncertain, *self._certain)]
+        outputs += [
+            sp.Add(*(sp.Abs(term) for term in sp.Add.make_args(c.margin))) for c in self._certain
+        ]
+        calls = [call.symbol for call in self.laws.calls]
+        others = sorted(set().union(*(e.free_symbols for e in outputs)) - set(calls), key=str)
+        return Slopes(compile_tape(outputs, [*calls, *others])), tuple(others)
+
+    def inputs_at(self, unknowns: Mapping[str, float]) -> dict[sp.Symbol, Array | float]:
+        """Symbol -> value at one choice, of which each unknown has shape (1,).
+
+        Args:
+            unknowns: name -> value, of all unknowns.
+        """
+        chosen = {u.symbol: np.array([unknowns[u.name]]) for u in self.formulated.unknowns}
+        return {**self.values, **chosen}
+
+    def laws_at(self, inputs: Inputs, count: int) -> PointValues:
+        """The laws at points, with the covariance of their errors at each.
+
+        Args:
+            inputs: the unknowns and all other symbols.
+            count: how many points.
+        """
+        return self.laws.at_points(self.laws.arguments(inputs, count))
+
+    def outcome(self, inputs: Inputs, true: Array) -> Outcome:
+        """The outcomes of choices.
+
+        Args:
+            inputs: the unknowns and all other symbols, at the points.
+            true: the values of the laws, shape (calls, …, points).
+
+        Returns:
+            Arrays of shape (…, points).
+        """
+        slopes, others = self._outputs
+        shape = true.shape[1:]
+        rows = [row.ravel() for row in true]
+        rows += [np.broadcast_to(inputs[s], shape).ravel() for s in others]
+        columns = np.array(rows, dtype=np.float64).reshape(len(rows), -1)
+        if not rows:
+            columns = np.zeros((0, int(np.prod(shape))))
+        with np.errstate(all="ignore"):
+            outputs = slopes.values(columns).reshape(-1, *shape)
+        count = len(self.uncertain)
+        margins = np.where(np.isnan(outputs[1 : count + 1]), -np.inf, outputs[1 : count + 1])
+        allowed = self._domains(inputs, shape)
+        certain = len(self._certain)
+        of_certain, sizes = outputs[count + 1 :][:certain], outputs[count + 1 + certain :]
+        for constraint, margin, size in zip(self._certain, of_certain, sizes, strict=True):
+            with np.errstate(invalid="ignore"):
+                least = 0.0 if constraint.strict else -FEASIBILITY_RTOL * size
+                allowed &= margin > 0 if constraint.strict else margin >= least
+        return Outcome(outputs[0], margins, allowed)
+
+    def slopes_of_margins(self, inputs: Inputs, true: Array) -> Array:
+        """The derivatives of the uncertain margins by the errors of the laws.
+
+        Args:
+            inputs: the unknowns and all other symbols, at the points.
+            true: the values of the laws, shape (calls, points).
+
+        Returns:
+            Shape (constraints, calls, points).
+        """
+        slopes, others = self._outputs
+        rows = [*true, *(np.broadcast_to(inputs[s], true.shape[1]) for s in others)]
+        with np.errstate(all="ignore"):
+            columns = np.array(rows, dtype=np.float64).reshape(len(rows), -1)
+            _, gradients = slopes.values_and_gradients(columns)
+        count = len(self.laws.calls)
+        by_value = gradients[1 : len(self.uncertain) + 1, :count]
+        unit = np.empty_like(true)
+        for fit in self.laws.fits:
+            for i in fit.calls:
+                unit[i] = true[i] if fit.of_logs else 1.0
+        return np.asarray(by_value * unit)
+
+    def _domains(self, inputs: Inputs, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Whether all unknowns are in their domains, of the given shape."""
+        allowed = np.ones(shape, dtype=np.bool_)
+        for symbol, relation, end in self.limits:
+            with np.errstate(invalid="ignore"):
+                allowed &= RELATIONS[relation](np.asarray(inputs[symbol]), end)
+        return allowed
+
+    @cached_property
+    def limits(self) -> tuple[tuple[sp.Symbol, str, float], ...]:
+        """The domains of the unknowns: symbol, relation, number."""
+        return tuple(
+            (unknown.symbol, relation, evaluated(limit, self.values))
+            for unknown in self.formulated.unknowns
+            for relation, limit in unknown.bounds
+        )
