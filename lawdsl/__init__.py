@@ -15,6 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lawdsl.core.presentation import register
+
 if TYPE_CHECKING:
     from lawdsl.comparing.compare import compare
     from lawdsl.comparing.result import Comparison
@@ -56,6 +58,13 @@ _HOMES = {
     "solve": "lawdsl.solving.solve",
     "trends": "lawdsl.data.trends.trends",
 }
+
+_PRESENTERS = {
+    "plot": "lawdsl.figures.draw:draw",
+}
+"""Display of a public record -> its function."""
+
+register(_PRESENTERS)
 
 # without LawRegressor, for which scikit-learn must be installed
 __all__ = [

@@ -25,6 +25,7 @@ ORDER = (
     "pipelines",
     "designing",
     "regressor",
+    "figures",
     "reporting",
     "runners",  # beside this package; only commands import it, and only where they run
     "cli",

@@ -55,6 +55,7 @@ COMMANDS = (
     "measure",
     "fit",
     "predict",
+    "plot",
     "compare",
     "solve",
     "pipeline",

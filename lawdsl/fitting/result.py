@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.presentation import Presented
 from lawdsl.core.records import read, to_plain
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
@@ -63,7 +64,7 @@ from lawdsl.law.law import Law, unit_text
 
 
 @dataclass(frozen=True)
-class Fit(FitRecord):
+class Fit(FitRecord, Presented):
     """A law fitted to a table: its record, with predictions.
 
     The attributes are those of `FitRecord`.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.presentation import Presented
 from lawdsl.core.records import read, to_plain
 from lawdsl.fitting.findings_by_label import label_of, merge_findings
 from lawdsl.fitting.fits_record import FitsRecord
@@ -33,7 +34,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Fits(FitsRecord):
+class Fits(FitsRecord, Presented):
     """A law with index sets, fitted to a table: its record, with predictions.
 
     The attributes are those of `FitsRecord`.

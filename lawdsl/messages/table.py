@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lawdsl.messages import (
     corpora,
+    figures,
     fits,
     indices,
     laws,
@@ -36,6 +37,7 @@ DATA: dict[str, Message] = (
     | pipelines.RUNS
     | questions.ANSWERS
     | fits.COMMANDS
+    | figures.FIGURES
 )
 RUNNER: dict[str, Message] = (
     runs.RUNS

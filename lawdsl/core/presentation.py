@@ -1,0 +1,58 @@
+"""Public results -> figures and other displays, which rooms below know nothing of.
+
+A record of a result has methods such as `plot`, whose functions lie in rooms that import the
+records. `lawdsl/__init__.py` says where they are; they are loaded when first called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+_homes: dict[str, str] = {}
+
+
+def register(homes: Mapping[str, str]) -> None:
+    """Say where the functions are that display results.
+
+    Args:
+        homes: the name of a display -> module and function, `lawdsl.figures.draw:draw`.
+    """
+    _homes.update(homes)
+
+
+def presenter(name: str) -> Callable[..., Any]:
+    """The function of a display.
+
+    Args:
+        name: of the display.
+
+    Raises:
+        KeyError: a display that is not registered.
+    """
+    module, _, function = _homes[name].partition(":")
+    return getattr(import_module(module), function)
+
+
+class Presented:
+    """What every public record of a result can do."""
+
+    __slots__ = ()
+
+    def plot(self, kind: str | None = None, /, **options: Any) -> Any:
+        """Draw a figure of this result.
+
+        Args:
+            kind: one of those that `lawdsl plot --help` lists; by default the first that suits.
+            options: those of the kind, such as `x`, `color` and `data` of `fit`.
+
+        Returns:
+            A `lawdsl.figures.figure.Figure`: its tidy table, its Altair chart and its title. A
+            notebook shows it; `.save("fit.svg")` writes it.
+
+        Raises:
+            LawdslError: Altair is not installed (G0101), a kind that this result does not have
+                (G0102), or options that do not suit (G0103, G0104).
+        """
+        return presenter("plot")(self, kind, **options)

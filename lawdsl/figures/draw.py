@@ -1,0 +1,72 @@
+"""Result + kind -> figure: the table of all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.figures.figure import Figure
+from lawdsl.figures.kind_table import KINDS, Kind
+from lawdsl.language.keywords import did_you_mean
+
+INSTALL = "pip install 'lawdsl[figures]'"
+
+
+def kinds_of(result: Any) -> list[Kind]:
+    """The kinds of figure that a result has, the first of them the default."""
+    names = {base.__name__ for base in type(result).__mro__}
+    return [kind for kind in KINDS if names & set(kind.results)]
+
+
+def draw(result: Any, name: str | None = None, /, **options: Any) -> Figure:
+    """Draw a figure of a result.
+
+    Args:
+        result: a public record: a fit, a comparison, an answer.
+        name: of the kind; by default the first that the result has.
+        options: those of the kind.
+
+    Raises:
+        LawdslError: Altair is not installed (G0101), a kind that this result does not have (G0102),
+            an option that the kind does not have (G0104).
+    """
+    kinds = {kind.name: kind for kind in kinds_of(result)}
+    if name is None and kinds:
+        name = next(iter(kinds))
+    if name not in kinds:
+        raise LawdslError(_no_kind(result, name or "", kinds))
+    require_altair()
+    function = getattr(import_module(kinds[name].module), kinds[name].function)
+    accepted = [p for p in function.__kwdefaults__ or {}]
+    for option in options:
+        if option not in accepted:
+            message = f"a figure of kind {name} has no option {option!r}"
+            help = f"it has {', '.join(accepted)}" if accepted else "it has none"
+            raise LawdslError(Diagnostic("G0104", message, help=help))
+    return function(result, **options)
+
+
+def require_altair() -> None:
+    """Refuse to draw without the libraries that draw.
+
+    Raises:
+        LawdslError: G0101.
+    """
+    missing = [name for name in ("altair", "vl_convert") if find_spec(name) is None]
+    if missing:
+        message = f"figures need {' and '.join(missing)}, which is not installed"
+        raise LawdslError(Diagnostic("G0101", message, help=INSTALL))
+
+
+def _no_kind(result: Any, name: str, kinds: Mapping[str, Kind]) -> Diagnostic:
+    """The refusal of a kind that a result does not have."""
+    what = type(result).__name__
+    if not kinds:
+        return Diagnostic(
+            "G0102", f"there is no figure of a {what}", help="see `lawdsl plot --help`"
+        )
+    help = did_you_mean(name, kinds, f"it has {', '.join(kinds)}")
+    return Diagnostic("G0102", f"a {what} has no figure of kind {name!r}", help=help)

@@ -1,0 +1,136 @@
+"""The record of a figure: table, chart, title; and its files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import write_bytes
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Format = Literal["svg", "png", "pdf", "html", "json"]
+
+FORMATS: Mapping[str, Format] = {
+    ".svg": "svg",
+    ".png": "png",
+    ".pdf": "pdf",
+    ".html": "html",
+    ".json": "json",
+}
+"""Suffix of a file -> the format that Altair writes."""
+PNG_SCALE = 2.0
+"""Pixels of a PNG for each of the figure: 2 for screens of high density."""
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """A figure of a result.
+
+    Attributes:
+        kind: one of the kinds in `lawdsl.figures.draw`.
+        title: what the figure shows, as a sentence.
+        columns: the tidy table that is drawn: name -> one value for each row.
+        chart: the Altair chart of that table, with title and theme.
+        description: what a reader who does not see the figure has to know.
+        notes: what was thinned, binned or left out.
+    """
+
+    kind: str
+    title: str
+    columns: Mapping[str, Sequence[Any]]
+    chart: alt.TopLevelMixin = field(repr=False)
+    description: str = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the figure in the format of the file's name.
+
+        Args:
+            path: .svg, .png or .pdf; .html, one page that needs no network; .json, the Vega-Lite
+                specification with its data.
+
+        Returns:
+            The path.
+
+        Raises:
+            LawdslError: another suffix (G0105).
+            OSError: the file cannot be written.
+        """
+        path = Path(path)
+        write_bytes(path, self.encoded(figure_format(path)))
+        return path
+
+    def encoded(self, format: Format) -> bytes:
+        """The figure as the content of a file.
+
+        Args:
+            format: svg, png, pdf, html or json.
+        """
+        options: dict[str, Any] = {}
+        if format == "png":
+            options["scale_factor"] = PNG_SCALE
+        elif format == "html":
+            options["inline"] = True
+        if format in ("svg", "html", "json"):
+            text = io.StringIO()
+            self.chart.save(text, format=format, **options)
+            return text.getvalue().encode()
+        content = io.BytesIO()
+        self.chart.save(content, format=format, **options)
+        return content.getvalue()
+
+    def _repr_mimebundle_(self, *arguments: Any, **options: Any) -> Any:
+        """The live chart in notebooks."""
+        return self.chart._repr_mimebundle_(*arguments, **options)
+
+
+def figure_format(path: Path) -> Format:
+    """The format of a figure file, by its suffix.
+
+    Raises:
+        LawdslError: a suffix that no figure has (G0105).
+    """
+    format = FORMATS.get(path.suffix.lower())
+    if format is None:
+        message = f"a figure cannot be written as {path.suffix or path.name!r}"
+        help = f"end the name of the file in one of {', '.join(FORMATS)}"
+        raise LawdslError(Diagnostic("G0105", message, help=help))
+    return format
+
+
+def chart_of(columns: Mapping[str, Sequence[Any]]) -> alt.Chart:
+    """A chart of a tidy table, which it contains.
+
+    Args:
+        columns: name -> values, all of one length.
+    """
+    import altair as alt
+
+    return alt.Chart(alt.InlineData(records(columns)))
+
+
+def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """A tidy table as rows of plain values, in which numbers that are not finite are null.
+
+    Args:
+        columns: name -> values, all of one length.
+    """
+    plain = {name: _plain(values) for name, values in columns.items()}
+    return [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)]
+
+
+def _plain(values: Sequence[Any]) -> list[Any]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        return [None if x is None else x for x in values]
+    if array.dtype.kind == "f":
+        return [x if np.isfinite(x) else None for x in array.tolist()]
+    return list(array.tolist())

@@ -1,0 +1,35 @@
+"""The table of all kinds of figures; it loads nothing, for `--help`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure.
+
+    Attributes:
+        name: what the user calls it.
+        results: the names of the records that it is drawn of.
+        module: the module that draws it.
+        function: the function of that module: result, options -> `Figure`.
+        shows: what it shows, in a few words.
+    """
+
+    name: str
+    results: tuple[str, ...]
+    module: str
+    function: str
+    shows: str
+
+
+KINDS = (
+    Kind(
+        "fit",
+        ("Fit",),
+        "lawdsl.figures.kinds.fitted",
+        "fit_figure",
+        "measured and fitted against a variable",
+    ),
+)

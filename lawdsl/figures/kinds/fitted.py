@@ -1,0 +1,202 @@
+"""`fit`: measured and fitted output against a variable, a curve for each value of another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.figures import theme
+from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.fitted_variables import Roles, axis_title, roles_of
+from lawdsl.figures.measured_rows import MeasuredRows, law_values, measured_rows
+from lawdsl.fitting.result import Fit
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+CURVE_POINTS = 200
+OUTLIER_SCORE = 4.0
+"""Residuals beyond this many robust standard deviations are marked."""
+MAD_TO_SIGMA = 1.4826  # of a normal distribution
+
+
+def fit_figure(
+    fit: Fit, *, data: Any = None, x: str | None = None, color: str | None = None
+) -> Figure:
+    """Draw the measurements and the fitted law.
+
+    Curves are at values of one more variable. The measured outputs of a law of three variables and
+    more are moved to the curves' values of the others by the fitted law (partial residuals).
+
+    Args:
+        fit: the fit.
+        data: the table that was fitted; by default the rows that the fit keeps.
+        x: the variable of the horizontal axis.
+        color: the variable of the groups.
+
+    Raises:
+        LawdslError: a fit without rows (G0103), a variable that the law does not have (G0104).
+    """
+    law = fit.read_law()
+    rows = measured_rows(fit, law, data)
+    roles = roles_of(law, rows, x, color)
+    points = _points(fit, law, rows, roles)
+    curves = _curves(fit, law, rows, roles)
+    far = int(np.sum(points["far"]))
+    notes = [*([rows.note] if rows.note else []), *_moved(law, roles)]
+    subtitle = [_legend(roles, far, curves), *notes]
+    chart = _chart(law, roles, points, curves)
+    off = 100 * float(np.median(np.abs(rows.target / rows.fitted - 1)))
+    title = (
+        f"{law.name} and {rows.total:,} rows of {Path(fit.data.name).name}: "
+        f"R² {fit.metrics.r2:.4f}, off by {off:.2g} % in the median"
+    )
+    description = (
+        f"Measured {law.output} and the fitted law against {roles.x}"
+        + (f", in groups of {roles.group}" if roles.group else "")
+        + f". {len(rows.target)} points; half of them lie within {off:.2g} % of the law."
+    )
+    return Figure(
+        "fit",
+        title,
+        points,
+        theme.titled(chart, title, subtitle, description),
+        description,
+        tuple(notes),
+    )
+
+
+def _points(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, list[Any]]:
+    """The tidy table of the measured rows."""
+    ratio = rows.target / rows.fitted
+    shown = rows.fitted
+    if roles.others:
+        moved = rows.columns.copy()
+        for name, value in roles.others.items():
+            moved[rows.names.index(name)] = value
+        shown = law_values(fit, rows.names, moved)
+    with np.errstate(all="ignore"):
+        residuals = np.log(ratio) if fit.objective.of_logs else rows.target - rows.fitted
+    scale = MAD_TO_SIGMA * float(np.median(np.abs(residuals - np.median(residuals))))
+    far = (
+        np.abs(residuals - np.median(residuals)) > OUTLIER_SCORE * scale
+        if scale
+        else residuals < -np.inf
+    )
+    measured = shown * ratio if fit.objective.of_logs else shown + rows.target - rows.fitted
+    table: dict[str, Any] = {
+        **dict(zip(rows.names, rows.columns, strict=True)),
+        law.output: measured,
+        "fitted": shown,
+        "residual": residuals,
+        "far": far,
+    }
+    if roles.group and roles.are_exact:
+        table["group"] = [_label(x) for x in rows.values(roles.group)]
+    return {name: list(values) for name, values in table.items()}
+
+
+def _curves(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, list[Any]]:
+    """The tidy table of the curves: the prediction, and its interval where the fit has one."""
+    x = rows.values(roles.x)
+    low, high = float(np.min(x)), float(np.max(x))
+    at = theme.grid(low, high, CURVE_POINTS, logarithmic=theme.is_logarithmic(x))
+    levels = roles.levels if roles.group else np.zeros(1)
+    columns = {name: np.full(len(at) * len(levels), value) for name, value in roles.others.items()}
+    columns[roles.x] = np.tile(at, len(levels))
+    if roles.group:
+        columns[roles.group] = np.repeat(levels, len(at))
+    bound: dict[str, Any] = {name: name for name in rows.names}
+    table: dict[str, Any] = {name: columns[name] for name in rows.names}
+    if fit.spread is None:
+        table[law.output] = fit.predict(columns, **bound)
+    else:
+        band = fit.predict_with_errors(columns, discrepancy=0, **bound)
+        # an end may be infinite, where the rows determine nothing: then no band is drawn
+        table |= {law.output: band.values, "low": band.low, "high": band.high}
+    if roles.group and roles.are_exact:
+        table["group"] = [_label(x) for x in columns[roles.group]]
+    return {name: list(values) for name, values in table.items()}
+
+
+def _chart(
+    law: Law, roles: Roles, points: dict[str, Any], curves: dict[str, Any]
+) -> alt.TopLevelMixin:
+    """Band, curves and points in one panel."""
+    output, group = law.output, roles.group
+    every = [*points[output], *curves[output]]
+    x = theme.axis(roles.x, axis_title(law, roles.x), points[roles.x])
+    y = theme.axis(output, axis_title(law, output), every, channel="y")
+    encoding: dict[str, Any] = {}
+    of_points: dict[str, Any] = {}
+    if group and roles.are_exact:
+        labels = [_label(value) for value in roles.levels]
+        title = axis_title(law, group)
+        encoding["color"] = theme.color("group", title, labels)
+        of_points = {**encoding, "shape": theme.shape("group", title, labels)}
+    elif group:
+        encoding["color"] = theme.color(group, axis_title(law, group), points[group])
+        encoding["detail"] = alt.Detail(f"{theme.escaped(group)}:Q")
+        of_points = {"color": encoding["color"]}
+    else:
+        of_points = {"color": alt.value(theme.BLUE)}
+        encoding = {"color": alt.value(theme.BLUE)}
+    drawn = chart_of(curves)
+    layers: list[Any] = []
+    if "low" in curves:
+        low = theme.axis("low", axis_title(law, output), every, channel="y")
+        layers.append(
+            drawn.mark_area(opacity=0.18, clip=True).encode(x=x, y=low, y2="high:Q", **encoding)
+        )
+    layers.append(drawn.mark_line(strokeWidth=1.8, clip=True).encode(x=x, y=y, **encoding))
+    tooltip = [
+        alt.Tooltip(f"{theme.escaped(name)}:Q", title=name, format=".5~g")
+        for name in (*law_names(law), output, "fitted")
+    ]
+    measured = chart_of(points)
+    layers.append(
+        measured.mark_point(size=34, filled=True, opacity=0.75).encode(
+            x=x, y=y, tooltip=tooltip, **of_points
+        )
+    )
+    layers.append(
+        measured.transform_filter("datum.far")
+        .mark_point(size=150, strokeWidth=1.6, color=theme.VERMILION)
+        .encode(x=x, y=y)
+    )
+    return alt.layer(*layers)
+
+
+def law_names(law: Law) -> tuple[str, ...]:
+    """The names of a law's variables."""
+    return tuple(q.name for q in law.variables)
+
+
+def _legend(roles: Roles, far: int, curves: dict[str, Any]) -> str:
+    """What the marks are."""
+    parts = ["points: measured", "lines: the fitted law"]
+    if "low" in curves:
+        parts.append("bands: its 95 % interval, if the law is right")
+    if far:
+        parts.append(
+            f"rings: the {far} furthest from the law" if far > 1 else "ring: furthest from the law"
+        )
+    return "; ".join(parts)
+
+
+def _moved(law: Law, roles: Roles) -> list[str]:
+    """What is said of the variables that have no place in the figure."""
+    varying = {name: value for name, value in roles.others.items()}
+    if not varying:
+        return []
+    at = ", ".join(f"{name} = {_label(value)}" for name, value in varying.items())
+    return [f"at {at}, to which the fitted law moves the measured values"]
+
+
+def _label(value: float) -> str:
+    """A value of a group, as its legend has it."""
+    return f"{value:.4g}"

@@ -1,0 +1,33 @@
+"""Messages about figures."""
+
+from __future__ import annotations
+
+from lawdsl.messages.message import Message
+
+FIGURES: dict[str, Message] = {
+    "G0101": Message(
+        "figures without the libraries that draw them",
+        "Figures are drawn by Altair and written by vl-convert, without a browser: "
+        "`pip install 'lawdsl[figures]'`. All else works without them.",
+    ),
+    "G0102": Message(
+        "a kind of figure that a result does not have",
+        "`lawdsl plot --help` lists the kinds of figures of fits; commands that make other results "
+        "draw them with `--plot FILE`.",
+    ),
+    "G0103": Message(
+        "a figure of a fit that keeps no rows",
+        "Fits keep up to 256 rows, but not where a measured output is not positive. Give the table "
+        "that was fitted: `lawdsl plot fit.json --data runs.csv`, in Python `fit.plot(data=table)`.",
+    ),
+    "G0104": Message(
+        "an option that a figure does not have",
+        "Options of figures are variables of the law: `x=D` for the horizontal axis, `color=N` for "
+        "groups.",
+    ),
+    "G0105": Message(
+        "a figure in a format that is not written",
+        "Figures are written as .svg, .pdf or .png, as .html (one page that needs no network), or as "
+        ".json (the Vega-Lite specification with its data).",
+    ),
+}
