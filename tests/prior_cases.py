@@ -27,9 +27,9 @@ BEYOND = {"N": [7.0], "D": [3e11]}
 
 
 def fitted(text: str, table: Any, *priors: str, **options: Any) -> Fit:
-    found = lawdsl.fit(law_of(text), table, priors=priors, claims=False, **options)
-    assert isinstance(found, Fit)
-    return found
+    fit = lawdsl.fit(law_of(text), table, priors=priors, claims=False, **options)
+    assert isinstance(fit, Fit)
+    return fit
 
 
 def linear_rows(count: int = 12, weights: bool = False) -> dict[str, np.ndarray]:

@@ -123,9 +123,9 @@ def test_a_curve_is_cut_at_its_own_values():
 
 def test_equal_values_are_never_on_both_sides():
     table = cpt(steps=6)
-    twice = {name: np.concatenate([v, v]) for name, v in table.items()}
-    twice["L"] = twice["L"] * np.linspace(1, 1.01, len(twice["L"]))
-    data = rows(twice)
+    repeated = {name: np.concatenate([v, v]) for name, v in table.items()}
+    repeated["L"] = repeated["L"] * np.linspace(1, 1.01, len(repeated["L"]))
+    data = rows(repeated)
     D, curve = data.values("D"), data.curves("D")
     for fold in parse_protocol("segments:D").folds(data):
         fitted = set(zip(D[fold.fit], curve[fold.fit], strict=True))
@@ -216,8 +216,8 @@ def test_a_protocol_that_cannot_be_run_says_what_there_is(
 
     with pytest.raises(lawdsl.LawdslError) as error:
         parse_protocol(name).folds(rows(csv.read("\n".join(lines).encode(), "runs.csv")))
-    (found,) = error.value.diagnostics
-    assert found.code == code and message in found.message and found.help
+    (diagnostic,) = error.value.diagnostics
+    assert diagnostic.code == code and message in diagnostic.message and diagnostic.help
 
 
 def test_the_order_of_the_table_changes_nothing():
@@ -254,18 +254,18 @@ def test_laws_in_other_units_see_the_same_measurements():
 def test_scores_are_those_computed_by_hand():
     y = np.array([2.0, 2.5, 3.0, 4.0])
     p = np.array([2.1, 2.4, 3.1, 3.8])
-    found = scores(y, p, HUBER)
-    assert found.r2 == pytest.approx(1 - np.sum((y - p) ** 2) / np.sum((y - np.mean(y)) ** 2))
+    computed = scores(y, p, HUBER)
+    assert computed.r2 == pytest.approx(1 - np.sum((y - p) ** 2) / np.sum((y - np.mean(y)) ** 2))
     logs = np.log(y), np.log(p)
     spread = np.sum((logs[0] - np.mean(logs[0])) ** 2)
-    assert found.r2_log == pytest.approx(1 - np.sum((logs[0] - logs[1]) ** 2) / spread)
-    assert found.mae == pytest.approx((0.1 + 0.1 + 0.1 + 0.2) / 4)
+    assert computed.r2_log == pytest.approx(1 - np.sum((logs[0] - logs[1]) ** 2) / spread)
+    assert computed.mae == pytest.approx((0.1 + 0.1 + 0.1 + 0.2) / 4)
     by_hand = np.sum(1e-3 * (np.abs(np.log(p / y)) - 5e-4))  # all residuals are beyond delta
-    assert found.huber.sum == pytest.approx(by_hand) == found.objective.sum
-    assert found.huber.mean == pytest.approx(by_hand / 4)
+    assert computed.huber.sum == pytest.approx(by_hand) == computed.objective.sum
+    assert computed.huber.mean == pytest.approx(by_hand / 4)
     squared = scores(y, p, Objective("squared", False, 1e-3))
     assert squared.objective.sum == pytest.approx(np.sum((y - p) ** 2))
-    assert squared.huber == found.huber
+    assert squared.huber == computed.huber
 
 
 def test_a_prediction_without_a_logarithm_is_infinitely_wrong():
@@ -346,7 +346,7 @@ def test_laws_that_are_the_same_share_the_rank(laws: int):
 def test_a_law_without_a_loss_in_some_draw_has_no_interval(value: float):
     data = judged(np.stack([np.ones(20), 3 * np.ones(20)]))
     data.drawn[1, 7] = value
-    difference = data.behind(1, 0)
+    difference = data.difference(1, 0)
     assert (difference.low, difference.high) == (-math.inf, math.inf) and not difference.clear
 
 
@@ -359,8 +359,8 @@ def test_rounding_tells_nobody_apart():
 def test_a_law_without_a_score_ranks_last():
     scores, drawn = np.array([np.inf, 1.0, np.inf]), np.full((3, 100), np.nan)
     reach = np.stack([scores, scores], axis=1)
-    found = RankingData(scores, drawn, 20, np.zeros((3, 0)), reach)
-    assert found.ranks() == ((2, 3), (1, 1), (2, 3))
+    ranking = RankingData(scores, drawn, 20, np.zeros((3, 0)), reach)
+    assert ranking.ranks() == ((2, 3), (1, 1), (2, 3))
 
 
 def test_a_law_must_be_better_in_every_fold_where_the_units_do_not_show_the_folds():
@@ -376,8 +376,8 @@ def test_laws_whose_equally_good_fits_overlap_share_the_rank():
 
 def test_rows_of_one_curve_are_one_observation():
     """100 copies of each of 8 differences say no more than the 8."""
-    apart = np.array([1.0, -0.6, 0.8, -0.4, 1.2, -0.7, 0.9, 0.1])
-    parts = np.stack([np.zeros(800), np.repeat(apart, 100)]) + 1
+    differences = np.array([1.0, -0.6, 0.8, -0.4, 1.2, -0.7, 0.9, 0.1])
+    parts = np.stack([np.zeros(800), np.repeat(differences, 100)]) + 1
     assert judged(parts).ranks() == ((1, 1), (2, 2))
     assert judged(parts, np.repeat(np.arange(8), 100)).ranks() == ((1, 2), (1, 2))
 
@@ -389,7 +389,7 @@ def test_laws_that_are_equally_good_are_seldom_told_apart(count: int):
     clear = 0
     for _ in range(600):
         parts = 5 + rng.normal(size=(2, count))
-        clear += judged(parts).behind(1, 0).clear
+        clear += judged(parts).difference(1, 0).clear
     assert clear / 600 < 0.075
 
 
@@ -400,8 +400,8 @@ def test_too_few_units_tell_nobody_apart():
 
 def test_the_coarsest_units_that_are_enough_are_taken():
     three, nine, all_rows = np.arange(27) // 9, np.arange(27) // 3, np.arange(27)
-    which, own, count = choose_units([three, nine, all_rows], np.arange(27))
-    assert which == 1 and own.max() == 8 and count == 9
+    which, labels, count = choose_units([three, nine, all_rows], np.arange(27))
+    assert which == 1 and labels.max() == 8 and count == 9
     assert choose_units([three, nine, all_rows], np.arange(9))[0] == 2
 
 
@@ -444,36 +444,38 @@ def by_least_squares(table: dict[str, np.ndarray], name: str) -> RankingData:
 def test_intervals_hold_what_other_measurements_would_give_on_average(name: str):
     """Of the same design, with noise in the fitted rows and in the tested ones. Measured on 120
     tables: 99, 99 and 88 of 100 hold it; a score of few, far predictions is skewed."""
-    found = [by_least_squares(line(seed, 0.2), name).behind(0, 1) for seed in range(40)]
-    values = [one.value for one in found]
+    differences = [by_least_squares(line(seed, 0.2), name).difference(0, 1) for seed in range(40)]
+    values = [one.value for one in differences]
     average = np.mean(values)
-    assert np.mean([one.low < average < one.high for one in found]) > 0.8
+    assert np.mean([one.low < average < one.high for one in differences]) > 0.8
     spread = np.subtract(*np.percentile(values, [97.5, 2.5]))
-    assert np.median([one.high - one.low for one in found]) < 1.7 * spread
+    assert np.median([one.high - one.low for one in differences]) < 1.7 * spread
 
 
 @pytest.mark.slow
 def test_a_law_that_contains_the_true_one_is_seldom_clearly_better():
     """The line made the data: noise alone makes the curve better."""
-    found = [by_least_squares(line(seed), "leave-one-out:r").behind(0, 1) for seed in range(100)]
-    assert sum(one.clear and one.value > 0 for one in found) <= 5
+    differences = [
+        by_least_squares(line(seed), "leave-one-out:r").difference(0, 1) for seed in range(100)
+    ]
+    assert sum(one.clear and one.value > 0 for one in differences) <= 5
 
 
 def test_a_parameter_that_is_not_needed_is_no_clear_difference_of_aicc():
     """The line made the data. The draws lie about the value, penalties counted."""
     for seed in (0, 2, 3):
         (ranking,) = lawdsl.compare([LINE, CURVE], line(seed), protocols="all", starts=2).rankings
-        behind = ranking.standings[1].behind
+        difference = ranking.standings[1].behind
         assert [s.rank for s in ranking.standings] == [(1, 2), (1, 2)]
-        assert behind.low < behind.value - 0.2 and behind.value + 0.2 < behind.high
+        assert difference.low < difference.value - 0.2 and difference.value + 0.2 < difference.high
 
 
 def test_a_step_is_what_another_fit_would_do():
     """Fitted again to rows of slightly other weights, the law does what the step foretells."""
     data = rows(PLANTED["dcpt.share"].table(noise=0.002, seed=5), "dcpt.share")
     law, every = lawdsl.load("dcpt.share"), np.arange(data.rows)
-    (own,) = data.columns
-    problem = problem_of(law, own, data.target, law.objective)
+    (columns,) = data.columns
+    problem = problem_of(law, columns, data.target, law.objective)
     test = np.array([0, 1, 2])
 
     def fitted(times: np.ndarray) -> np.ndarray:
@@ -513,13 +515,13 @@ def test_the_law_that_made_the_data_ranks_first(planted: lawdsl.Comparison):
 def test_each_segment_has_a_ranking_of_its_own(planted: lawdsl.Comparison):
     parts = [ranking.part for ranking in planted.rankings if ranking.protocol == "segments:D"]
     assert parts == ["", "early", "middle", "late"]
-    whole = planted.ranking("segments:D").standings[0]
+    overall = planted.ranking("segments:D").standings[0]
     each = [
-        next(s for s in planted.ranking("segments:D", part).standings if s.law == whole.law)
+        next(s for s in planted.ranking("segments:D", part).standings if s.law == overall.law)
         for part in parts[1:]
     ]
-    assert whole.score == pytest.approx(np.mean([s.score for s in each]))
-    assert whole.scores.mae == pytest.approx(np.mean([s.scores.mae for s in each]))
+    assert overall.score == pytest.approx(np.mean([s.score for s in each]))
+    assert overall.scores.mae == pytest.approx(np.mean([s.scores.mae for s in each]))
 
 
 def test_the_fit_to_all_rows_is_the_one_that_fit_finds(planted: lawdsl.Comparison):
@@ -538,14 +540,14 @@ def test_the_fit_to_all_rows_is_the_one_that_fit_finds(planted: lawdsl.Compariso
 def test_no_law_is_clearly_better_than_the_one_that_made_the_data():
     """By the papers' protocols. L2 follows these data nearly as well, the others do not."""
     table = PLANTED["dcpt.l3"].table(noise=0.003, seed=2)
-    found = lawdsl.compare(LAWS, table, starts=4)
-    assert sum(r.folds for r in found.rankings if not r.part) == 1 + 4 + 3 + 36
-    assert found.ranking("leave-two-out:r").unit == "values of r"
-    for ranking in found.rankings:
+    comparison = lawdsl.compare(LAWS, table, starts=4)
+    assert sum(r.folds for r in comparison.rankings if not r.part) == 1 + 4 + 3 + 36
+    assert comparison.ranking("leave-two-out:r").unit == "values of r"
+    for ranking in comparison.rankings:
         best_fit = {s.law: s.rank[0] for s in ranking.standings}
         assert best_fit["dcpt.l3"] == 1, ranking.title
         assert ranking.standings[-1].law == "dcpt.l5" and best_fit["dcpt.l5"] > 1, ranking.title
-    for ranking in (found.ranking("all"), found.ranking("segments:D")):
+    for ranking in (comparison.ranking("all"), comparison.ranking("segments:D")):
         assert {s.law for s in ranking.standings[:2]} == {"dcpt.l2", "dcpt.l3"}, ranking.title
 
 
@@ -557,10 +559,10 @@ minimize squared(L)
 
 
 def test_a_law_that_is_written_twice_shares_the_rank_with_itself():
-    found = lawdsl.compare(
+    comparison = lawdsl.compare(
         ["dcpt.share", law_of(TWICE)], SHARE, protocols=["all", "leave-one-out:r"], starts=4
     )
-    for ranking in found.rankings:
+    for ranking in comparison.rankings:
         assert [s.rank for s in ranking.standings] == [(1, 2), (1, 2)], ranking.title
 
 
@@ -575,35 +577,35 @@ def test_fits_that_are_equally_good_on_a_fold_do_not_make_ranks():
     """From two sizes nobody knows E, A and alpha: what the third is predicted to be is chance."""
     table = grid(N=[0.1, 0.4, 2.0], D=[1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
     table["L"] = 2 + 0.3 / table["N"] ** 0.4 + 0.5 / table["D"] ** 0.5
-    found = lawdsl.compare(
+    comparison = lawdsl.compare(
         ["chinchilla", law_of(AGAIN)], table, protocols="leave-one-out:N", starts=3
     )
-    (ranking,) = found.rankings
+    (ranking,) = comparison.rankings
     assert [s.rank for s in ranking.standings] == [(1, 2), (1, 2)]
     for standing in ranking.standings:
         assert standing.unidentified == 3
         low, high = standing.folds[0].spread
         assert high > 1.5 * low
-    (finding,) = [d for d in found.diagnostics if d.code == "F0205"]
+    (finding,) = [d for d in comparison.diagnostics if d.code == "F0205"]
     assert "E in 3, A in 3, alpha in 3 of 3 folds" in " ".join(finding.notes)
 
 
 def test_a_comparison_is_the_same_every_time():
-    again = [
+    repeats = [
         lawdsl.compare(["dcpt.share", "cmr.share"], SHARE, protocols=["all"], R="r", seed=3)
         for _ in range(2)
     ]
-    assert again[0].to_json() == again[1].to_json()
+    assert repeats[0].to_json() == repeats[1].to_json()
 
 
 def test_a_law_that_fails_in_some_fold_ranks_last_and_says_why():
     table = {"r": [0.1, 0.1, 0.1, 0.5, 0.9], "L": [3.0, 3.1, 3.05, 2.0, 1.5]}
     two = law_of("variable r >= 0\nparameter a, b\nL = a + b*r\nminimize squared(L)")
-    found = lawdsl.compare(["dcpt.share", two], table, protocols="leave-one-out:r", starts=3)
-    (ranking,) = found.rankings
+    comparison = lawdsl.compare(["dcpt.share", two], table, protocols="leave-one-out:r", starts=3)
+    (ranking,) = comparison.rankings
     assert ranking.standings[0].law == "example" and ranking.standings[1].failed == 1
     assert ranking.standings[1].score == math.inf
-    (finding,) = [d for d in found.diagnostics if d.code == "F0204"]
+    (finding,) = [d for d in comparison.diagnostics if d.code == "F0204"]
     assert "2 rows, 4 parameters" in finding.notes[0]
 
 
@@ -611,14 +613,14 @@ def test_a_law_that_fails_in_some_fold_ranks_last_and_says_why():
 def test_without_protocols_those_that_the_data_allow_are_run():
     table = PLANTED["chinchilla"].table(noise=0.01, seed=0)
     keep = table["N"] < 1e9  # three sizes
-    found = lawdsl.compare("chinchilla", {k: v[keep] for k, v in table.items()}, starts=3)
-    assert [r.title for r in found.rankings if not r.part] == [
+    comparison = lawdsl.compare("chinchilla", {k: v[keep] for k, v in table.items()}, starts=3)
+    assert [r.title for r in comparison.rankings if not r.part] == [
         "all", "leave-one-out:N", "segments:D",
     ]  # fmt: skip
     keep = table["N"] < 2e8
-    found = lawdsl.compare("chinchilla", {k: v[keep] for k, v in table.items()}, starts=3)
-    assert [r.title for r in found.rankings if not r.part] == ["all", "segments:D"]
-    assert any(d.code == "F0202" and d.severity == "warning" for d in found.diagnostics)
+    comparison = lawdsl.compare("chinchilla", {k: v[keep] for k, v in table.items()}, starts=3)
+    assert [r.title for r in comparison.rankings if not r.part] == ["all", "segments:D"]
+    assert any(d.code == "F0202" and d.severity == "warning" for d in comparison.diagnostics)
 
 
 @pytest.mark.parametrize(
@@ -653,13 +655,13 @@ def test_laws_that_predict_different_columns_are_refused():
     other = law_of(TWICE.replace("L =", "K =").replace("(L)", "(K)"))
     with pytest.raises(lawdsl.LawdslError, match="F0203"):
         lawdsl.compare(["dcpt.share", other], table, protocols="all")
-    found = lawdsl.compare(["dcpt.share", other], table, protocols="all", K="L", starts=3)
-    assert found.ranking("all").standings[0].rank == (1, 2)
+    comparison = lawdsl.compare(["dcpt.share", other], table, protocols="all", K="L", starts=3)
+    assert comparison.ranking("all").standings[0].rank == (1, 2)
 
 
 def test_settings_and_bounds_concern_the_laws_that_have_them():
     table = PLANTED["dcpt.l3"].table(noise=0.003, seed=1)
-    found = lawdsl.compare(
+    comparison = lawdsl.compare(
         ["chinchilla", "dcpt.l3"],
         {k: v[table["D"] > 2] for k, v in table.items()},
         protocols="all",
@@ -667,8 +669,8 @@ def test_settings_and_bounds_concern_the_laws_that_have_them():
         without="C > C0",
         starts=2,
     )
-    assert [law.settings for law in found.laws] == [{}, {"D_min": 2.0}]
-    assert [law.dropped for law in found.laws] == [(), ("C > C0",)]
+    assert [law.settings for law in comparison.laws] == [{}, {"D_min": 2.0}]
+    assert [law.dropped for law in comparison.laws] == [(), ("C > C0",)]
 
 
 # ---- the command
@@ -713,15 +715,15 @@ def test_a_failed_fold_is_a_finding(tmp_path: Path):
 
 
 def test_help_lists_every_protocol():
-    shown = command("--help").stdout
+    text = command("--help").stdout
     for name in (*KINDS, *PAPER_NAMES):
-        assert name in shown, name
+        assert name in text, name
 
 
 def test_held_parameters_are_held_in_the_laws_that_have_them():
     table = PLANTED["chinchilla"].table(noise=0.003, seed=1)
     laws = ["chinchilla", "mixing.size"]
-    held = lawdsl.compare(
+    comparison = lawdsl.compare(
         laws,
         table,
         protocols="all",
@@ -730,7 +732,7 @@ def test_held_parameters_are_held_in_the_laws_that_have_them():
         starts=2,
         tie={"beta": "alpha"},
     )
-    counts = {s.law: s.parameters for s in held.rankings[0].standings}
+    counts = {s.law: s.parameters for s in comparison.rankings[0].standings}
 
     assert counts == {"chinchilla": 4, "mixing.size": 3}
     with pytest.raises(lawdsl.LawdslError):
@@ -747,13 +749,15 @@ def test_what_is_printed_is_of_the_objective_and_has_no_logarithm_of_0(tmp_path:
     fit = commands.run("fit", *paths, "--objective", "squared")
     assert "R² 0.99" in fit.stdout and "nan" not in fit.stdout
 
-    told = commands.run("compare", *paths, "--objective", "squared", "--protocol", "all")
-    (header,) = (line for line in told.stdout.splitlines() if line.startswith("rank "))
+    printed = commands.run("compare", *paths, "--objective", "squared", "--protocol", "all")
+    (header,) = (line for line in printed.stdout.splitlines() if line.startswith("rank "))
     assert "Squared sum" in header and "Huber" not in header
-    row = next(line for line in told.stdout.splitlines() if line.startswith("1 "))
+    row = next(line for line in printed.stdout.splitlines() if line.startswith("1 "))
     assert "nan" not in row
-    found = commands.run("compare", *paths, "--objective", "squared", "--protocol", "all", "--json")
-    (standing,) = json.loads(found.stdout)["result"]["rankings"][0]["standings"]
+    document = commands.run(
+        "compare", *paths, "--objective", "squared", "--protocol", "all", "--json"
+    )
+    (standing,) = json.loads(document.stdout)["result"]["rankings"][0]["standings"]
     assert f"{standing['scores']['objective']['sum']:.4g}" in row.split()
 
 

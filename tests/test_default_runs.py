@@ -36,16 +36,16 @@ LABELS = np.repeat([f"r{i}" for i in range(RUNS)], CHECKPOINTS)
 
 
 def fitted(rows: dict[str, Any], **options: Any) -> lawdsl.Fit:
-    found = lawdsl.fit("chinchilla", rows, starts=4, claims=False, **options)
-    assert isinstance(found, lawdsl.Fit)
-    return found
+    fit = lawdsl.fit("chinchilla", rows, starts=4, claims=False, **options)
+    assert isinstance(fit, lawdsl.Fit)
+    return fit
 
 
 @pytest.mark.parametrize("name", ["run", "run_id", "run_name"])
 def test_a_column_that_names_the_runs_is_used(name: str):
-    default, asked = fitted(table(**{name: LABELS})), fitted(table(**{name: LABELS}), run=name)
+    default, requested = fitted(table(**{name: LABELS})), fitted(table(**{name: LABELS}), run=name)
 
-    assert default == asked
+    assert default == requested
     assert (default.intervals.by, default.data.runs, default.data.groups) == ("runs", (name,), RUNS)
 
 
@@ -67,17 +67,17 @@ def test_rows_are_independent_on_request():
     ],
 )
 def test_a_column_that_does_not_tell_runs_is_not_used(why: str, labels: Any):
-    found = fitted(table(run=labels))
+    fit = fitted(table(run=labels))
 
-    assert found.data.runs == () and found.intervals.by == "rows", why
-    assert found.data.digest == fitted(table()).data.digest
+    assert fit.data.runs == () and fit.intervals.by == "rows", why
+    assert fit.data.digest == fitted(table()).data.digest
 
 
 def test_a_column_that_the_law_reads_is_not_that_of_the_runs():
     rows = {"run": np.repeat([1.0, 2.0, 3.0], 6), "D": np.tile(np.arange(1.0, 7), 3)}
     rows["L"] = 2 + rows["run"] / rows["D"]
-    found = lawdsl.fit(OWN, rows, starts=2)
-    assert found.data.runs == ()
+    fit = lawdsl.fit(OWN, rows, starts=2)
+    assert fit.data.runs == ()
 
     bound = {"N": np.arange(1.0, 13), "run": 2 + 1 / np.arange(1.0, 13)}
     assert lawdsl.fit(BY_SIZE, bound, starts=2, L="run").data.runs == ()
@@ -104,10 +104,10 @@ def test_rows_of_a_single_run_are_said_to_be():
     law = law_of(
         "variable D > 0 unit token\nparameter E, B > 0\nparameter beta in (0, 2)\nL = E + B/D^beta"
     )
-    found = lawdsl.fit(law, rows, starts=4)
+    fit = lawdsl.fit(law, rows, starts=4)
 
-    assert "F0155" in [d.code for d in found.diagnostics] and found.verdict != "trusted"
-    assert found.intervals.by == "rows" and set(found.intervals.ends) == {"E", "B", "beta"}
+    assert "F0155" in [d.code for d in fit.diagnostics] and fit.verdict != "trusted"
+    assert fit.intervals.by == "rows" and set(fit.intervals.ends) == {"E", "B", "beta"}
     assert "F0155" not in [d.code for d in lawdsl.fit(law, rows, starts=4, run="none").diagnostics]
 
 
@@ -132,16 +132,14 @@ def test_names_and_order_of_the_runs_do_not_matter():
 
 def test_intervals_by_run_hold_where_rows_do_not():
     """Of 20 tables, the intervals of alpha hold the true value in far fewer by row than by run."""
-    held = {"none": 0, (): 0}
+    covered = {"none": 0, (): 0}
     for seed in range(20):
-        for run in held:
-            found = lawdsl.fit(
-                "chinchilla", table(seed, run=LABELS), run=run, starts=2, claims=False
-            )
-            low, high = found.intervals.ends["alpha"]
-            held[run] += low <= 0.34 <= high
+        for run in covered:
+            fit = lawdsl.fit("chinchilla", table(seed, run=LABELS), run=run, starts=2, claims=False)
+            low, high = fit.intervals.ends["alpha"]
+            covered[run] += low <= 0.34 <= high
 
-    assert held[()] >= 17 and held["none"] <= 14
+    assert covered[()] >= 17 and covered["none"] <= 14
 
 
 # ---- comparisons
@@ -168,8 +166,8 @@ def test_a_comparison_says_how_many_runs_it_keeps_together(tmp_path: Path):
     lines = [",".join(map(str, row)) for row in zip(*rows.values(), strict=True)]
     path.write_text("\n".join([",".join(rows), *lines]) + "\n", encoding="utf-8")
     options = ("compare", "chinchilla", path, "--protocol", "largest:cost", "--starts", "2")
-    shown = commands.run(*options).stdout
-    assert "rows of a run stay together: 12 runs, column run" in shown
+    text = commands.run(*options).stdout
+    assert "rows of a run stay together: 12 runs, column run" in text
     result = json.loads(commands.run(*options, "--run", "none", "--json").stdout)["result"]
     assert (result["data"]["runs"], result["data"]["groups"]) == ([], None)
 

@@ -52,9 +52,9 @@ def loss(N: np.ndarray, D: np.ndarray) -> np.ndarray:
 
 
 def fitted(table: Any, text: str = POWER, **options: Any) -> Fit:
-    found = lawdsl.fit(law_of(text), table, claims=False, **options)
-    assert isinstance(found, Fit)
-    return found
+    fit = lawdsl.fit(law_of(text), table, claims=False, **options)
+    assert isinstance(fit, Fit)
+    return fit
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +97,9 @@ def test_the_walk_is_integrated_brownian_motion():
     steps = 400
     exponent = np.cumsum(rng.normal(size=(20_000, steps)) * np.sqrt(1.5 / steps), axis=1)
     path = np.cumsum(exponent, axis=1) / steps
-    for at, other in ((0.5, 1.0), (1.0, 1.0), (0.25, 0.75)):
-        drawn = np.mean(path[:, int(at * steps) - 1] * path[:, int(other * steps) - 1])
-        expected = integrated_brownian_motion(np.array(at), np.array(other))
+    for position, other in ((0.5, 1.0), (1.0, 1.0), (0.25, 0.75)):
+        drawn = np.mean(path[:, int(position * steps) - 1] * path[:, int(other * steps) - 1])
+        expected = integrated_brownian_motion(np.array(position), np.array(other))
         assert drawn == pytest.approx(float(expected), rel=0.05)
     assert float(integrated_brownian_motion(np.array(-1.0), np.array(1.0))) == 0
 
@@ -111,18 +111,22 @@ def referee(rows: FittedRows, s: float, levels: NoiseLevels, z: np.ndarray, J: n
     """The formulas of the model, written out, with 40 digits."""
     with mp.workdps(40):
         prior = len(rows.residuals) * (mp.matrix((rows.jacobian.T @ rows.jacobian).tolist()) ** -1)
-        own, at = mp.matrix(rows.jacobian.tolist()), mp.matrix(J.tolist())
-        C = own * prior * own.T + mp.matrix((s**2 * kernel(rows.z, rows.z)).tolist())
+        jacobian_of_rows, jacobian = mp.matrix(rows.jacobian.tolist()), mp.matrix(J.tolist())
+        C = jacobian_of_rows * prior * jacobian_of_rows.T + mp.matrix(
+            (s**2 * kernel(rows.z, rows.z)).tolist()
+        )
         C += mp.matrix(
             (levels.run**2 * rows.same_run + levels.noise**2 * np.eye(len(rows.z))).tolist()
         )
-        across = at * prior * own.T + mp.matrix((s**2 * kernel(z, rows.z)).tolist())
+        across = jacobian * prior * jacobian_of_rows.T + mp.matrix(
+            (s**2 * kernel(z, rows.z)).tolist()
+        )
         solved = C**-1
         mean = across * solved * mp.matrix(rows.residuals.tolist())
-        left = at * prior * at.T - across * solved * across.T
+        covariance = jacobian * prior * jacobian.T - across * solved * across.T
         return (
             np.array([float(x) for x in mean]),
-            np.array([float(left[i, i]) for i in range(len(z))]) + s**2 * kernel_diagonal(z),
+            np.array([float(covariance[i, i]) for i in range(len(z))]) + s**2 * kernel_diagonal(z),
         )
 
 
@@ -162,9 +166,9 @@ def test_an_outlier_counts_less():
     z, J = rng.normal(size=(100, 2)), rng.normal(size=(100, 3))
     residuals = 0.004 * rng.normal(size=100)
     residuals[7] = 0.3
-    found = conditioned(FittedRows(z, residuals, J), 0.02)
-    assert found.levels.noise < 0.012
-    assert found.rows.weights is not None and np.argmin(found.rows.weights) == 7
+    discrepancy = conditioned(FittedRows(z, residuals, J), 0.02)
+    assert discrepancy.levels.noise < 0.012
+    assert discrepancy.rows.weights is not None and np.argmin(discrepancy.rows.weights) == 7
 
 
 # ---- coordinates, and the rows that are kept
@@ -181,9 +185,9 @@ def test_a_few_checkpoints_of_each_run_are_kept():
     D = np.tile(np.geomspace(1, 1e4, 50), 3)
     N = np.repeat([1.0, 2.0, 3.0], 50)
     run_numbers = np.repeat([0, 1, 2], 50)
-    kept = conditioning_rows(("N", "D"), np.stack([N, D]), D, run_numbers)
-    assert kept.runs is not None and len(kept.target) == 3 * MAX_CHECKPOINTS
-    one = np.array(kept.columns["D"])[np.array(kept.runs) == 0]
+    sample = conditioning_rows(("N", "D"), np.stack([N, D]), D, run_numbers)
+    assert sample.runs is not None and len(sample.target) == 3 * MAX_CHECKPOINTS
+    one = np.array(sample.columns["D"])[np.array(sample.runs) == 0]
     assert np.diff(np.log10(one)) == pytest.approx(0.8, abs=0.1)
 
 
@@ -224,20 +228,20 @@ def test_units_and_the_order_of_rows_change_nothing(fit: Fit, factor: float):
     order = np.random.default_rng(6).permutation(len(table["L"]))
     other = {name: values[order] for name, values in table.items()}
     other["N"] = other["N"] * factor
-    band, moved = (
+    band, changed = (
         one.predict_with_errors({**POINTS, "N": np.array(POINTS["N"]) * scale})
         for one, scale in ((fit, 1.0), (fitted(other), factor))
     )
-    assert moved.values == pytest.approx(band.values, rel=1e-4)
-    assert log_width(moved) == pytest.approx(log_width(band), rel=1e-2)
+    assert changed.values == pytest.approx(band.values, rel=1e-4)
+    assert log_width(changed) == pytest.approx(log_width(band), rel=1e-2)
 
 
 def test_what_the_rows_leave_open_stays_open():
     table = runs()
     table["N"] = np.where(table["N"] < 3e8, 1e8, 1e9)
     table["L"] = loss(table["N"], table["D"])
-    found = fitted(table)
-    assert np.all(np.isinf(found.predict_with_errors({"N": [1e11], "D": [1e11]}).high))
+    fit = fitted(table)
+    assert np.all(np.isinf(fit.predict_with_errors({"N": [1e11], "D": [1e11]}).high))
 
 
 @pytest.mark.slow
@@ -252,8 +256,8 @@ def test_bands_of_a_right_law_hold_the_truth():
 
 def test_a_fit_file_keeps_what_a_band_needs(fit: Fit, tmp_path: Path):
     fit.save(tmp_path / "fit.json")
-    again = lawdsl.load_fit(tmp_path / "fit.json").predict_with_errors(POINTS)
-    assert again.high.tolist() == fit.predict_with_errors(POINTS).high.tolist()
+    reloaded = lawdsl.load_fit(tmp_path / "fit.json").predict_with_errors(POINTS)
+    assert reloaded.high.tolist() == fit.predict_with_errors(POINTS).high.tolist()
 
 
 def test_a_fit_without_rows_says_so(fit: Fit, tmp_path: Path):
@@ -271,10 +275,10 @@ def test_a_fit_without_rows_says_so(fit: Fit, tmp_path: Path):
 def test_a_law_of_negative_values_has_no_discrepancy():
     x = np.linspace(-1, 1, 20)
     table = {"x": x, "L": 2 * x + 0.01 * np.sin(50 * x)}
-    found = fitted(table, "variable x\nparameter a\nL = a*x\nminimize squared(L)\n")
+    fit = fitted(table, "variable x\nparameter a\nL = a*x\nminimize squared(L)\n")
     with pytest.raises(LawdslError, match="not positive"):
-        found.predict_with_errors({"x": [2.0]}, discrepancy=0.02)
-    assert found.predict_with_errors({"x": [2.0]}).law is None
+        fit.predict_with_errors({"x": [2.0]}, discrepancy=0.02)
+    assert fit.predict_with_errors({"x": [2.0]}).law is None
 
 
 @pytest.mark.parametrize("amplitude", [-0.01, 2.0, float("nan"), True, "2%"])
@@ -337,9 +341,9 @@ def test_predictions_have_the_error_of_the_law_unless_the_law_alone_is_requested
         run("predict", "fit.json", "N=1e10", "D=1e12", "--json", *more, cwd=folder)
         for more in ((), ("--no-intervals",))
     )
-    given = [json.loads(done.stdout)["result"]["intervals"] for done in (inside, beyond, alone)]
-    assert given[2] is None
-    assert given[0]["discrepancy"] == given[1]["discrepancy"] == 0.02
+    intervals = [json.loads(done.stdout)["result"]["intervals"] for done in (inside, beyond, alone)]
+    assert intervals[2] is None
+    assert intervals[0]["discrepancy"] == intervals[1]["discrepancy"] == 0.02
     assert "F0109" in [d["code"] for d in json.loads(beyond.stdout)["diagnostics"]]
 
 
@@ -354,17 +358,17 @@ def test_a_prediction_within_two_per_cent_has_no_warning(fit: Fit):
 def test_the_warning_says_how_wrong_the_law_may_be(fit: Fit):
     band = fit.predict_with_errors({"N": [1e11], "D": [1e12]})
     half = np.sqrt(band.high[0] / band.low[0]) - 1
-    told = [d for d in band.warnings if d.code == "F0109"]
-    assert told and all(f"known within {100 * half:.2g} %" in (d.help or "") for d in told)
+    warnings = [d for d in band.warnings if d.code == "F0109"]
+    assert warnings and all(f"known within {100 * half:.2g} %" in (d.help or "") for d in warnings)
 
 
 def test_json_has_the_arrays_of_the_band(folder: Path):
     arguments = ("predict", "fit.json", "N=1e10", "D=1e12", "--intervals", "--json")
-    found = json.loads(run(*arguments, cwd=folder).stdout)["result"]["intervals"]
-    assert found["discrepancy"] == 0.02 and found["law_error"][0] > 0
+    intervals = json.loads(run(*arguments, cwd=folder).stdout)["result"]["intervals"]
+    assert intervals["discrepancy"] == 0.02 and intervals["law_error"][0] > 0
     plain = json.loads(run(*arguments, "--wrong", "0", cwd=folder).stdout)["result"]["intervals"]
     assert set(plain) == {"level", "discrepancy", "widening", "low", "high"}
-    assert found["high"][0] / found["low"][0] > plain["high"][0] / plain["low"][0]
+    assert intervals["high"][0] / intervals["low"][0] > plain["high"][0] / plain["low"][0]
 
 
 def test_an_error_of_the_law_needs_intervals(folder: Path):
@@ -377,15 +381,15 @@ def test_an_error_of_the_law_needs_intervals(folder: Path):
 
 
 def test_a_learned_error_is_named_in_the_document(folder: Path, fit: Fit):
-    given = {}
+    documents = {}
     for wrong in ("2%", "learned"):
         done = run(
             "predict", "fit.json", "N=1e10", "D=1e12", "--wrong", wrong, "--json", cwd=folder
         )
-        given[wrong] = json.loads(done.stdout)["result"]["intervals"]
-    assert given["2%"]["discrepancy"] == 0.02 == given["learned"]["discrepancy"]
-    assert given["2%"]["widening"] is None
-    assert given["learned"]["widening"] == fit.widening
+        documents[wrong] = json.loads(done.stdout)["result"]["intervals"]
+    assert documents["2%"]["discrepancy"] == 0.02 == documents["learned"]["discrepancy"]
+    assert documents["2%"]["widening"] is None
+    assert documents["learned"]["widening"] == fit.widening
 
 
 def test_a_level_is_that_of_the_intervals(folder: Path):

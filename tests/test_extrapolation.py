@@ -67,8 +67,8 @@ def test_larger_runs_that_follow_the_law_are_predicted(fit: Fit):
 def test_a_bend_within_the_table_is_told():
     bent = fitted(runs(beyond=1e20))
     assert np.max(zs(bent)) > 2
-    (told,) = [d for d in bent.diagnostics if d.code == "F0140"]
-    assert bent.verdict != "trusted" and "--wrong learned" in (told.help or "")
+    (warning,) = [d for d in bent.diagnostics if d.code == "F0140"]
+    assert bent.verdict != "trusted" and "--wrong learned" in (warning.help or "")
 
 
 def test_a_bend_beyond_the_table_is_not_seen(fit: Fit):
@@ -195,8 +195,8 @@ def test_rows_on_one_ray_reach_along_it_only():
 
 def test_a_required_horizon_that_is_not_met_is_told():
     far = fitted(runs(), horizon=1000)
-    (told,) = [d for d in far.diagnostics if d.code == "F0141"]
-    assert far.verdict == "caution" and "2 % up to" in told.message
+    (warning,) = [d for d in far.diagnostics if d.code == "F0141"]
+    assert far.verdict == "caution" and "2 % up to" in warning.message
     assert fitted(runs(), horizon=2).verdict == "trusted"
 
 
@@ -207,10 +207,10 @@ def test_no_horizon_has_its_reason():
         (shares, text, {}, "no variable of the law measures the size of a run"),
         (runs(), POWER, {"rolled_check": False}, "it was fitted without a rolled check"),
     ):
-        (told,) = [
+        (warning,) = [
             d for d in fitted(table, law, horizon=2, **options).diagnostics if d.code == "F0141"
         ]
-        assert reason in told.message
+        assert reason in warning.message
 
 
 def test_a_path_is_compute_optimal_for_compute_alone():
@@ -250,9 +250,9 @@ def test_a_horizon_is_a_multiple(times: Any):
 
 
 def test_a_warning_beyond_the_data_says_how_far_the_runs_reach(fit: Fit):
-    (told,) = fit.predict_with_warnings({"N": [1e11], "D": [4e10]})[1]
-    assert told.code == "F0109"
-    assert "2 % up to" in (told.help or "")
+    (warning,) = fit.predict_with_warnings({"N": [1e11], "D": [4e10]})[1]
+    assert warning.code == "F0109"
+    assert "2 % up to" in (warning.help or "")
 
 
 def test_an_infinite_interval_says_that_nothing_is_determined():
@@ -266,8 +266,8 @@ def test_an_infinite_interval_says_that_nothing_is_determined():
 
 
 def test_a_file_keeps_it(fit: Fit):
-    again = Fit.of_json(json.loads(json.dumps(fit.to_json())))
-    assert again.extrapolation == fit.extrapolation
+    reloaded = Fit.of_json(json.loads(json.dumps(fit.to_json())))
+    assert reloaded.extrapolation == fit.extrapolation
 
 
 def test_a_file_without_it_is_read(fit: Fit):

@@ -206,33 +206,37 @@ def test_the_score_is_the_interval_score_of_the_logarithms():
     low = predicted * np.exp(-0.01 * RNG.uniform(0.5, 2, 40))
     high = predicted * np.exp(0.01 * RNG.uniform(0.5, 2, 40))
     measured = predicted * np.exp(0.01 * RNG.normal(size=40))
-    found = scored(predicted, low, high, measured).summary()
+    summary = scored(predicted, low, high, measured).summary()
 
     # Gneiting and Raftery (2007), equation 43, row by row
-    wanted, inside, alpha = [], [], 0.05
+    expected, inside, alpha = [], [], 0.05
     for lower, upper, value in zip(np.log(low), np.log(high), np.log(measured), strict=True):
         score = upper - lower
         score += 2 / alpha * (lower - value) * (value < lower)
         score += 2 / alpha * (value - upper) * (value > upper)
-        wanted.append(score)
+        expected.append(score)
         inside.append(lower <= value <= upper)
     assert 0.3 < np.mean(inside) < 0.98
-    assert found.score == pytest.approx(np.mean(wanted), rel=1e-9)
-    assert found.inside == np.mean(inside)
-    assert found.width == pytest.approx(np.median(np.log(high / low)), rel=1e-9)
-    assert found.error == pytest.approx(np.median(np.abs(predicted / measured - 1)), rel=1e-9)
+    assert summary.score == pytest.approx(np.mean(expected), rel=1e-9)
+    assert summary.inside == np.mean(inside)
+    assert summary.width == pytest.approx(np.median(np.log(high / low)), rel=1e-9)
+    assert summary.error == pytest.approx(np.median(np.abs(predicted / measured - 1)), rel=1e-9)
 
 
 def test_an_infinite_interval_contains_everything_and_scores_worst():
-    found = scored(np.ones(2), np.array([0.9, 0.0]), np.array([1.1, np.inf]), np.ones(2)).summary()
+    summary = scored(
+        np.ones(2), np.array([0.9, 0.0]), np.array([1.1, np.inf]), np.ones(2)
+    ).summary()
 
-    assert found.inside == 1 and found.score == math.inf
+    assert summary.inside == 1 and summary.score == math.inf
 
 
 def test_a_prediction_without_a_value_scores_worst():
-    found = scored(np.array([np.nan]), np.array([np.nan]), np.array([np.nan]), np.ones(1)).summary()
+    summary = scored(
+        np.array([np.nan]), np.array([np.nan]), np.array([np.nan]), np.ones(1)
+    ).summary()
 
-    assert found.inside == 0 and found.score == math.inf and found.error == math.inf
+    assert summary.inside == 0 and summary.score == math.inf and summary.error == math.inf
 
 
 # ---- the ranking
@@ -244,11 +248,11 @@ def ranked() -> lawdsl.Comparison:
 
 
 def test_the_law_that_made_the_data_predicts_its_largest_runs_best(ranked: lawdsl.Comparison):
-    whole = ranked.ranking("largest:cost")
+    overall = ranked.ranking("largest:cost")
 
-    assert [s.law for s in whole.standings] == ["chinchilla", "example"]
+    assert [s.law for s in overall.standings] == ["chinchilla", "example"]
     assert [r.part for r in ranked.rankings] == ["", "R = 1", "R = 3", "R = 10"]
-    best = whole.standings[0].interval_scores
+    best = overall.standings[0].interval_scores
     assert best.inside >= 0.95 and best.error < 0.02 and best.score < 0.1
 
 
@@ -262,7 +266,7 @@ def test_the_score_of_the_whole_is_the_mean_of_its_parts(ranked: lawdsl.Comparis
 def test_a_score_is_what_the_fit_of_the_smaller_runs_predicts():
     """The same by hand: split, fit and interval, with the default error of the law."""
     table = grid()
-    found = lawdsl.compare("chinchilla", table, protocols="largest:N", cost="6*N*D", starts=3)
+    comparison = lawdsl.compare("chinchilla", table, protocols="largest:N", cost="6*N*D", starts=3)
     cost = 6 * table["N"] * table["D"]
     held_out = table["N"] == table["N"].max()
     fitted = ~held_out & (cost <= cost[held_out].min() / 3)
@@ -273,7 +277,7 @@ def test_a_score_is_what_the_fit_of_the_smaller_runs_predicts():
     score += 40 * np.maximum(np.log(measured / band.run_high), 0)
     score += 40 * np.maximum(np.log(band.run_low / measured), 0)
 
-    (standing,) = found.ranking("largest:N", "R = 3").standings
+    (standing,) = comparison.ranking("largest:N", "R = 3").standings
     assert standing.folds[0].fitted == fitted.sum() and standing.folds[0].tested == 3
     assert standing.score == pytest.approx(np.mean(score), rel=1e-4)
     assert standing.interval_scores.error == pytest.approx(
@@ -296,14 +300,14 @@ def test_laws_taken_as_right_have_other_intervals(ranked: lawdsl.Comparison):
 
 def test_a_ratio_that_leaves_too_little_is_said():
     table = grid(sizes=4)  # at R = 10 one size is left, at R = 3 two
-    found = lawdsl.compare("chinchilla", table, protocols="largest:N", starts=3)
-    (warning,) = [d for d in found.diagnostics if d.code == "F0209"]
+    comparison = lawdsl.compare("chinchilla", table, protocols="largest:N", starts=3)
+    (warning,) = [d for d in comparison.diagnostics if d.code == "F0209"]
 
     assert any("R = 10" in note for note in warning.notes)
-    last = found.ranking("largest:N", "R = 10").standings[0]
+    last = comparison.ranking("largest:N", "R = 10").standings[0]
     assert last.score == math.inf and last.folds[0].undetermined
-    whole = found.ranking("largest:N")
-    assert whole.folds < 3 and math.isfinite(whole.standings[0].score)
+    overall = comparison.ranking("largest:N")
+    assert overall.folds < 3 and math.isfinite(overall.standings[0].score)
 
 
 def test_runs_stay_together_and_their_names_do_not_matter():

@@ -22,10 +22,10 @@ def test_a_fit_with_priors_comes_back_from_its_file(tmp_path: Path):
     fit = lawdsl.fit(law, power_rows(TWO_SIZES), priors="log(alpha) = log(0.35) ± 0.35")
     fit.save(tmp_path / "fit.json")
 
-    again = Fit.load(tmp_path / "fit.json")
-    assert again == fit
-    assert [p.text for p in again.read_law().priors] == [p.text for p in fit.priors.priors]
-    one, two = (f.predict_with_errors(BEYOND) for f in (fit, again))
+    reloaded = Fit.load(tmp_path / "fit.json")
+    assert reloaded == fit
+    assert [p.text for p in reloaded.read_law().priors] == [p.text for p in fit.priors.priors]
+    one, two = (f.predict_with_errors(BEYOND) for f in (fit, reloaded))
     assert np.array_equal(one.stacked(), two.stacked())
 
 

@@ -179,5 +179,5 @@ def test_show_lists_priors(tmp_path: Path):
     path = tmp_path / "known.law"
     path.write_text(f'law known "x"\n{HEAD}prior E = 1 ± 0.1\n')
 
-    shown = json.loads(run("show", path, "--json").stdout)["result"]
-    assert shown["priors"] == ["E = 1 ± 0.1"]
+    document = json.loads(run("show", path, "--json").stdout)["result"]
+    assert document["priors"] == ["E = 1 ± 0.1"]

@@ -73,7 +73,7 @@ def test_the_posterior_of_a_linear_law_is_the_closed_form(weights: bool):
 )
 def test_a_nonlinear_fit_minimises_the_penalised_objective(priors: dict[str, Any]):
     table = power_rows()
-    texts = [f"{of} = {center} ± {s}" for of, (center, s) in priors.items()]
+    texts = [f"{quantity} = {center} ± {s}" for quantity, (center, s) in priors.items()]
     fit, plain = fitted(POWER, table, *texts), fitted(POWER, table)
 
     def residuals(theta: np.ndarray) -> np.ndarray:
@@ -84,9 +84,9 @@ def test_a_nonlinear_fit_minimises_the_penalised_objective(priors: dict[str, Any
     def objective(logs: np.ndarray) -> float:
         theta = np.exp(logs)
         penalty = 0.0
-        for of, (center, s) in priors.items():
-            i = NAMES.index(of.removeprefix("log(").removesuffix(")"))
-            penalty += (((logs if of[:3] == "log" else theta)[i] - center) / s) ** 2
+        for quantity, (center, s) in priors.items():
+            i = NAMES.index(quantity.removeprefix("log(").removesuffix(")"))
+            penalty += (((logs if quantity[:3] == "log" else theta)[i] - center) / s) ** 2
         return float(np.sum(residuals(theta) ** 2) / variance + penalty) / 2
 
     start = np.array([plain.values[name] for name in NAMES])
@@ -120,8 +120,8 @@ def test_a_weak_prior_changes_nothing_and_a_strong_one_decides():
     assert list(weak.values.values()) == pytest.approx(list(plain.values.values()), rel=1e-5)
     strong = fitted(POWER, table, "log(alpha) = log(0.35) ± 0.0001")
     assert strong.values["alpha"] == pytest.approx(0.35, rel=1e-3)
-    held = fitted(POWER, table, fix={"alpha": 0.35})
-    assert strong.values["E"] == pytest.approx(held.values["E"], rel=1e-3)
+    fixed = fitted(POWER, table, fix={"alpha": 0.35})
+    assert strong.values["E"] == pytest.approx(fixed.values["E"], rel=1e-3)
 
 
 def test_a_fit_without_priors_has_none():
@@ -151,15 +151,15 @@ def test_rows_of_few_runs_count_less_beside_a_prior():
 
 def test_a_kalman_step_closes_a_direction_of_infinite_variance():
     rng = np.random.default_rng(2)
-    known = rng.normal(size=(3, 4))
+    determined = rng.normal(size=(3, 4))
     basis = np.linalg.qr(rng.normal(size=(4, 1)))[0].T
-    known = known - (known @ basis.T) @ basis
+    determined = determined - (determined @ basis.T) @ basis
     rows = rng.normal(size=(2, 4))
 
-    factor, remaining = combined_with_priors(known, basis, rows)
+    factor, remaining = combined_with_priors(determined, basis, rows)
 
     # a large variance in place of an infinite one
-    prior = known.T @ known + 1e8 * basis.T @ basis
+    prior = determined.T @ determined + 1e8 * basis.T @ basis
     expected = prior - prior @ rows.T @ np.linalg.solve(
         rows @ prior @ rows.T + np.eye(2), rows @ prior
     )
@@ -382,7 +382,7 @@ def test_intervals_with_the_error_of_the_law_follow_the_priors(objective: str):
 def test_the_error_of_the_law_is_conditioned_with_the_priors():
     # the formulas of the module once more, with dense matrices
     rng = np.random.default_rng(4)
-    z, at = rng.normal(size=(9, 2)), rng.normal(size=(5, 2))
+    z, points = rng.normal(size=(9, 2)), rng.normal(size=(5, 2))
     J, J_at, H = rng.normal(size=(9, 3)), rng.normal(size=(5, 3)), rng.normal(size=(2, 3))
     residuals, pulls = 0.02 * rng.normal(size=9), rng.normal(size=2)
     rows = FittedRows(z, residuals, J, priors=PriorRows(H, pulls))
@@ -390,17 +390,21 @@ def test_the_error_of_the_law_is_conditioned_with_the_priors():
     spread = np.linalg.inv(J.T @ J / 9 + H.T @ H)
     offset = spread @ H.T @ pulls
     C = J @ spread @ J.T + 0.02**2 * kernel(z, z) + 0.01**2 * np.eye(9)
-    cross = J_at @ spread @ J.T + 0.02**2 * kernel(at, z)
+    cross = J_at @ spread @ J.T + 0.02**2 * kernel(points, z)
     mean = J_at @ offset + cross @ np.linalg.solve(C, residuals - J @ offset)
-    whole = J_at @ spread @ J_at.T + 0.02**2 * kernel(at, at) - cross @ np.linalg.solve(C, cross.T)
+    covariance = (
+        J_at @ spread @ J_at.T
+        + 0.02**2 * kernel(points, points)
+        - cross @ np.linalg.solve(C, cross.T)
+    )
 
     discrepancy = Discrepancy(rows, 0.02, NoiseLevels(0.01, 0.0))
-    ours, variance = discrepancy.at(at, J_at)
+    ours, variance = discrepancy.at(points, J_at)
     assert ours == pytest.approx(mean, rel=1e-8)
-    assert variance == pytest.approx(np.diag(whole), rel=1e-8)
-    joint_mean, joint = discrepancy.jointly(at, J_at)
+    assert variance == pytest.approx(np.diag(covariance), rel=1e-8)
+    joint_mean, joint = discrepancy.jointly(points, J_at)
     assert joint_mean == pytest.approx(mean, rel=1e-8)
-    assert joint == pytest.approx(whole, rel=1e-7, abs=1e-12)
+    assert joint == pytest.approx(covariance, rel=1e-7, abs=1e-12)
 
 
 def test_priors_that_contradict_the_rows_together_are_named():

@@ -111,15 +111,15 @@ def test_the_suggested_command_has_the_settings_and_runs():
 
 def test_laws_that_refuse_an_option_are_not_said_to_leave_a_pattern():
     law = lawdsl.load("dcpt.share")
-    given = FitOptions(delta=0.01)
+    options = FitOptions(delta=0.01)
     rows = {q.name: np.array([1.0]) for q in law.variables} | {law.output: np.array([1.0])}
-    assert _failure(law, rows, given) == OPTIONS
+    assert _failure(law, rows, options) == OPTIONS
     assert (
-        _failure(lawdsl.load("chinchilla"), {"N": [1e9], "D": [1e10], "L": [2.0]}, given)
+        _failure(lawdsl.load("chinchilla"), {"N": [1e9], "D": [1e10], "L": [2.0]}, options)
         == UNFITTED
     )
     failures = {"a": OPTIONS, "b": PATTERN_TOO, "c": PATTERN_TOO, "d": UNFITTED, "e": UNTRUSTED}
-    assert _why_none(failures, given) == (
+    assert _why_none(failures, options) == (
         "b and c leave a pattern, too; a does not take --delta; e has no fit that can be trusted; "
         "d cannot be fitted"
     )

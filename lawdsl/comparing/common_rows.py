@@ -117,8 +117,8 @@ class CommonRows:
         if name in self.table.columns:
             return
         listed = [*self.variables, *(c for c in self.table.columns if c not in self.variables)]
-        alike = nearest(name, listed)
-        meant = f"did you mean `{alike}`? " if alike else ""
+        similar = nearest(name, listed)
+        meant = f"did you mean `{similar}`? " if similar else ""
         message = f"neither a variable nor a column is called `{name}`"
         help = f"{meant}there are {', '.join(listed)}"
         raise LawdslError(Diagnostic("F0202", message, place=self.table.name, help=help))
@@ -194,7 +194,7 @@ def _default_cost(laws: Sequence[Law], columns: Sequence[Array]) -> str | None:
 
 
 def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> CommonRows:
-    """The rows that every law has read, sorted by variables and target, for all laws alike."""
+    """The rows that every law has read, sorted by variables and target, in one order for all laws."""
     common = runs[0].rows
     for law_runs in runs[1:]:
         common = np.intersect1d(common, law_runs.rows)
@@ -217,8 +217,8 @@ def _align_rows(laws: Sequence[Law], table: Table, runs: Sequence[Runs]) -> Comm
             variables.setdefault(q.name, values)
     groups = None if runs[0].groups is None else runs[0].groups[positions[0]]
     # rows of equal values may be of different runs, which decide their order
-    beside = () if groups is None else (groups,)
-    order = np.lexsort((*beside, *reversed(variables.values()), targets[0]))
+    tie_breakers = () if groups is None else (groups,)
+    order = np.lexsort((*tie_breakers, *reversed(variables.values()), targets[0]))
     aligned = table.at(common[order])
     # reversed: where laws bind a name differently, the first law decides
     bound = {name: column for law_runs in reversed(runs) for name, column in law_runs.bound.items()}

@@ -113,9 +113,11 @@ def best_fit(law: Law, problem: Problem, seed: int, starts: int) -> Optimum:
 def _not_identified(entry: Entry, problem: Problem, theta: Array) -> tuple[str, ...]:
     """The parameters that the rows of a fold do not determine, in the law's order."""
     with np.errstate(all="ignore"):
-        law, lost = prepare(entry.law), unidentifiable_directions(entry.symmetries)
+        law, unidentifiable = prepare(entry.law), unidentifiable_directions(entry.symmetries)
         _, bounds = bound_findings(law, problem, theta)
-        _, undetermined = undetermined_directions(law, problem, theta, bounds, theta[None], lost)
+        _, undetermined = undetermined_directions(
+            law, problem, theta, bounds, theta[None], unidentifiable
+        )
     return tuple(q.name for q in entry.law.parameters if q.name in undetermined)
 
 

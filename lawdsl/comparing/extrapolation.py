@@ -53,7 +53,7 @@ class FoldFits:
 
     @property
     def assumption(self) -> str:
-        """What the intervals take the laws for."""
+        """What the intervals assume about the laws, as text."""
         if isinstance(self.discrepancy, str):
             return "laws as wrong as the smaller runs show"
         amplitude = DEFAULT_AMPLITUDE if self.discrepancy is None else self.discrepancy
@@ -106,7 +106,7 @@ def _fit_and_score(
         return replace(result, undetermined="no run is as cheap"), without_score
     law = entry.law
     columns = {n: data.bound[n] for n in (law.output, *(q.name for q in law.variables))}
-    of_variables = {q.name: columns[q.name] for q in law.variables}
+    variable_columns = {q.name: columns[q.name] for q in law.variables}
     options = FitOptions(
         starts=fits.starts,
         seed=fits.seed,
@@ -121,7 +121,7 @@ def _fit_and_score(
         fit = fit_one(law, table, entry.problem.objective, options)
         result = _with_fit(result, fit)
         predicted, low, high = further_run_interval(
-            fit, table, target[fold.fit], points, fits.discrepancy, **of_variables
+            fit, table, target[fold.fit], points, fits.discrepancy, **variable_columns
         )
     except LawdslError as error:
         first = error.diagnostics[0]
@@ -166,17 +166,17 @@ def _ranking(
     by_row = np.array([[score for _, score in result] for result in results])
     unit, drawn = _drawn_units(data, test, fits.seed)
     means = np.mean(by_row, axis=2)
-    some_law_has = np.isfinite(means).any(axis=0)
-    kept = some_law_has if some_law_has.any() else np.ones(len(some_law_has), dtype=bool)
+    is_scored = np.isfinite(means).any(axis=0)
+    counted = is_scored if is_scored.any() else np.ones(len(is_scored), dtype=bool)
     weights = drawn[:, unit] / np.sum(drawn[:, unit], axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):  # 0 times an infinite score: no interval
-        drawn_means = np.mean(by_row[:, kept], axis=1) @ weights.T
-    values = np.mean(means[:, kept], axis=1)
+        drawn_means = np.mean(by_row[:, counted], axis=1) @ weights.T
+    values = np.mean(means[:, counted], axis=1)
     ranking_data = RankingData(
         scores=values,
         drawn=drawn_means,
         units=drawn.shape[1],
-        by_fold=means[:, kept],
+        by_fold=means[:, counted],
         reach=np.stack([values, values], axis=1),
     )
     ranks, best = ranking_data.ranks(), int(np.argmin(values))
@@ -187,13 +187,13 @@ def _ranking(
             law=entry.name,
             rank=ranks[i],
             score=float(values[i]),
-            behind=None if i == best else ranking_data.behind(i, best),
+            behind=None if i == best else ranking_data.difference(i, best),
             scores=mean_scores([f.scores for f in fold_results if f.scores is not None]),
             parameters=entry.problem.parameters,
             aicc=None,
             folds=fold_results,
             interval_scores=_mean_intervals(
-                [f for f, k in zip(fold_results, kept, strict=True) if k]
+                [f for f, k in zip(fold_results, counted, strict=True) if k]
             ),
         )
         laws.append(law)
@@ -202,7 +202,7 @@ def _ranking(
         protocol=protocol.name,
         part=part,
         criterion=f"interval score ({100 * LEVEL:g} %) of a held-out row, {fits.assumption}",
-        folds=int(np.sum(kept)),
+        folds=int(np.sum(counted)),
         unit="rows" if data.runs is None else "runs",
         units=count,
         standings=tuple(laws[i] for i in np.argsort(values, kind="stable")),

@@ -73,8 +73,12 @@ def _undetermined_predictions(ranking: Ranking) -> list[Diagnostic]:
 def _reach_note(standing: RankedLaw) -> str:
     """The ratio of the scores of equally good fits, as a phrase; empty below 1.01."""
     ranges = [fold.spread for fold in standing.folds if fold.spread is not None]
-    widest = max((high / low for low, high in ranges if low > 0), default=1.0)
-    return f"; fits as good differ {widest:.3g}-fold in the test" if widest > 1.01 else ""
+    largest_ratio = max((high / low for low, high in ranges if low > 0), default=1.0)
+    return (
+        f"; fits as good differ {largest_ratio:.3g}-fold in the test"
+        if largest_ratio > 1.01
+        else ""
+    )
 
 
 def _unconfirmed_fits(ranking: Ranking) -> list[Diagnostic]:

@@ -1,8 +1,8 @@
-"""Predictions with intervals + measurements -> how good the intervals are.
+"""Predictions with intervals + measurements -> interval scores.
 
 The interval score of Gneiting and Raftery (2007), Journal of the American Statistical Association
-102, equation 43: width + 2/alpha times what a measurement misses the interval by; here of
-logarithms. It cannot be improved by intervals that are too wide, nor by ones that miss.
+102, equation 43: width + 2/alpha times the distance of a measurement outside the interval;
+here of logarithms. It cannot be improved by intervals that are too wide, nor by ones that miss.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from lawdsl.fitting.result import Fit
 Array = NDArray[np.float64]
 
 LEVEL = 0.95
-MISS = 2 / (1 - LEVEL)  # the price of a miss
-SMALLEST = 1e-300  # lower ends of intervals have logarithms
+MISS = 2 / (1 - LEVEL)  # the penalty of a miss
+SMALLEST = 1e-300  # least lower end of an interval, for its logarithm
 
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """Intervals of some rows against what was measured there: shapes (rows,), all of logarithms.
+    """Intervals of some rows compared with the measurements: shapes (rows,), all of logarithms.
 
     Attributes:
         error: |prediction/measurement - 1|.
@@ -63,7 +63,7 @@ def scored(predicted: Array, low: Array, high: Array, measured: Array) -> Scored
         low = np.maximum(low, SMALLEST)
         width = np.where(np.isfinite(high), np.log(high / low), np.inf)
         miss = np.maximum(np.maximum(np.log(measured / high), np.log(low / measured)), 0.0)
-        # a value that no logarithm has is outside of every interval
+        # a value without a logarithm is outside every interval
         bad = ~np.isfinite(predicted) | ~(high >= low)
         return ScoredRows(
             np.where(np.isfinite(predicted), np.abs(predicted / measured - 1), np.inf),
@@ -80,7 +80,7 @@ def further_run_interval(
     discrepancy: float | Literal["learned"] | None,
     **columns: str,
 ) -> tuple[Array, Array, Array]:
-    """What a fit predicts of further runs, with 95 % intervals in which their noise is.
+    """What a fit predicts of further runs, with 95 % intervals that include their noise.
 
     Args:
         fit: the fit.
@@ -88,7 +88,7 @@ def further_run_interval(
         measured: the output there, shape (rows,), above 0.
         points: the rows to predict.
         discrepancy: the error of the law per decade, None for the default. 0 takes the law as
-            right: then the interval is that of the curve, with the noise of a row in it.
+            right: then the interval is that of the curve, widened by the noise of a row.
         columns: variable -> column.
 
     Returns:

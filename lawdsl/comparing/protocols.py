@@ -53,7 +53,7 @@ class ProtocolKind:
 
     Attributes:
         folds: the rows, and the column where there is one -> folds.
-        says: a description in one line.
+        description: of one line.
         column: whether it takes a column.
         along: whether it splits curves along that column.
         held_out: whether the tests are on rows that the fit does not use.
@@ -62,7 +62,7 @@ class ProtocolKind:
     """
 
     folds: Callable[[CommonRows, str], list[Fold]]
-    says: str
+    description: str
     column: bool = True
     along: bool = False
     held_out: bool = True
@@ -289,7 +289,7 @@ def parse_protocol(text: str) -> Protocol:
     if kind is None:
         names = [*KINDS, *PAPER_NAMES]
         help = did_you_mean(kind_name, names, f"there are {', '.join(names)}")
-        notes = tuple(f"{name}: {kind.says}" for name, kind in KINDS.items())
+        notes = tuple(f"{name}: {kind.description}" for name, kind in KINDS.items())
         message = f"`{text}` is not a protocol"
         raise LawdslError(Diagnostic("F0201", message, notes=notes, help=help))
     if kind.column and not column:

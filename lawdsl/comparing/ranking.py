@@ -44,7 +44,7 @@ class RankingData:
     reach: Array
     margin: float = 0.0
 
-    def behind(self, law: int, other: int) -> ScoreDifference:
+    def difference(self, law: int, other: int) -> ScoreDifference:
         """The difference of the scores of two laws, with its interval.
 
         The interval is the bias-corrected percentile interval of the draws (Efron (1981), Canadian
@@ -82,7 +82,7 @@ class RankingData:
         better = np.zeros((count, count), dtype=bool)
         for i in range(count):
             for k in range(i):
-                difference = self.behind(i, k)
+                difference = self.difference(i, k)
                 better[i, k] = difference.clear and difference.value < 0
                 better[k, i] = difference.clear and difference.value > 0
         return tuple(
@@ -107,7 +107,7 @@ def _bias_corrected_interval(drawn: Array, value: float, units: int) -> tuple[fl
         return -math.inf, math.inf  # a law that has no finite loss in some draw
     count = len(drawn)
     below = float(np.mean(drawn < value) + np.mean(drawn == value) / 2)
-    # a share of 0 or 1 has an infinite quantile; so many draws cannot tell it from 1/count
+    # a share of 0 or 1 has an infinite quantile; the draws do not distinguish it from 1/count
     shift = 2 * ndtri(min(max(below, 1 / count), 1 - 1 / count))
     wide = stdtrit(units - 1, (1 + DIFFERENCE_LEVEL) / 2) * math.sqrt(units / (units - 1))
     low, high = np.quantile(drawn, [ndtr(shift - wide), ndtr(shift + wide)])

@@ -1,7 +1,7 @@
 """A fit whose residuals have a pattern + its table -> shipped laws whose residuals have none.
 
-A pattern in the residuals estimates by what the law is wrong. A law of equal variables that leaves
-none may be the better one; `lawdsl compare` says whether it predicts better.
+A pattern in the residuals estimates the error of the law. A law of the same variables that leaves
+none may be better; `lawdsl compare` shows whether it predicts better.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lawdsl.language.law_changes import LawChanges
 from lawdsl.law.law import Law, load
 
 PATTERN = "F0116"
-MAX_ROWS = 5000  # of a longer table each further fit takes long
+MAX_ROWS = 5000  # rows: further fits to a longer table are slow
 MAX_RIVALS = 6
 STARTS = 8
 
@@ -136,11 +136,11 @@ def _objective_of_command(fit: Fit, options: FitOptions, *, same: bool) -> Itera
 
 def _why_none(failures: Mapping[str, int | None], options: FitOptions) -> str:
     """Why none of the laws is named, each law once."""
-    given = [n for n in ("objective", "delta", "quantile") if getattr(options, n) is not None]
-    taken = conjunction([f"--{name}" for name in given]) if given else ""
+    specified = [n for n in ("objective", "delta", "quantile") if getattr(options, n) is not None]
+    flags = conjunction([f"--{name}" for name in specified]) if specified else ""
     texts = {
         PATTERN_TOO: ("leaves a pattern, too", "leave a pattern, too"),
-        OPTIONS: (f"does not take {taken}", f"do not take {taken}"),
+        OPTIONS: (f"does not take {flags}", f"do not take {flags}"),
         UNTRUSTED: ("has no fit that can be trusted", "have no fits that can be trusted"),
         UNFITTED: ("cannot be fitted",) * 2,
     }

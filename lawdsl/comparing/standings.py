@@ -181,7 +181,7 @@ def _build_ranking(
             law=entry.name,
             rank=ranks[i],
             score=score,
-            behind=None if i == best else ranking_data.behind(i, best),
+            behind=None if i == best else ranking_data.difference(i, best),
             scores=mean_scores([fold.scores for fold in folds if fold.scores is not None]),
             parameters=entry.problem.parameters,
             aicc=None if protocol.held_out else score,

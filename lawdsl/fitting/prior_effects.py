@@ -1,7 +1,7 @@
-"""Fit without priors + priors -> the penalty of the fit with them, and what the priors have done.
+"""Fit without priors + priors -> the penalty of the fit with them, and the effect of the priors.
 
-The noise that the priors are weighed against is that of the fit without them: it says how far the
-rows are from the law, whatever the priors expect.
+The noise that the priors are weighed against is that of the fit without them: it measures the
+distance of the rows from the law, whatever the priors expect.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def plain_fit(
     groups: Groups,
     copied: bool,
 ) -> PlainFit:
-    """What the fit without priors says.
+    """The result of the fit without priors.
 
     Args:
         law: the law.
@@ -131,38 +131,38 @@ def plain_fit(
     Raises:
         LawdslError: the rows leave no residual degree of freedom; F0135.
     """
-    once = weight_copies_as_one(problem) if copied else problem
+    independent = weight_copies_as_one(problem) if copied else problem
     bound = np.isin(law.names, list(on_bound))
-    (residual,), (slopes,) = once.slopes(best.theta[None])
-    fitted = _rank(once, slopes[:, ~bound])
-    total = once.rows if once.weights is None else float(np.sum(once.weights))
+    (residual,), (slopes,) = independent.slopes(best.theta[None])
+    fitted = _rank(independent, slopes[:, ~bound])
+    total = independent.rows if independent.weights is None else float(np.sum(independent.weights))
     if total - fitted < 1:
         message = (
-            f"{once.rows} rows leave no residual degrees of freedom to estimate the noise, against"
+            f"{independent.rows} rows leave no residual degrees of freedom to estimate the noise, against"
             " which priors are weighed"
         )
         help = "measure more, or hold the parameters that are known: --fix NAME=VALUE"
         raise LawdslError(Diagnostic("F0135", message, help=help))
-    noise = noise_of(once, residual, fitted, groups)
+    noise = noise_of(independent, residual, fitted, groups)
     covariance = None
     if groups is None or len(np.unique(groups)) > 1:
-        covariance = parameter_covariance(once, best.theta, law.names, fitted, groups)
+        covariance = parameter_covariance(independent, best.theta, law.names, fitted, groups)
     least = MIN_NOISE * (1.0 if problem.objective.log else float(np.max(np.abs(problem.target))))
     least_square = (
         2 * problem.objective.row.max_curvature * float(rho(np.array(least), problem.objective))
     )
     scale = NoiseScale(max(noise.square, least_square), noise.curvature, noise.dof)
     if groups is not None and covariance is not None:
-        by_rows = parameter_covariance(once, best.theta, law.names, fitted)
+        by_rows = parameter_covariance(independent, best.theta, law.names, fitted)
         assert by_rows is not None
         scale = replace(scale, inflation=_inflation(law, priors, covariance, by_rows))
     if copied:
-        assert once.weights is not None
+        assert independent.weights is not None
         # the objective counts each copy
         rows = problem.rows if problem.weights is None else float(np.sum(problem.weights))
         scale = replace(scale, inflation=scale.inflation * rows / total)
-    reached = [d for d in sorted(best.reached, key=lambda d: d.loss) if np.isfinite(d.loss)]
-    points = [d.point for d in {id(d): d for d in reached}.values()][:NEAR_STARTS]
+    descents = [d for d in sorted(best.reached, key=lambda d: d.loss) if np.isfinite(d.loss)]
+    points = [d.point for d in {id(d): d for d in descents}.values()][:NEAR_STARTS]
     minima = to_parameters(best.searched.transforms, np.stack(points))
     return PlainFit(
         best.theta,
@@ -261,7 +261,7 @@ def fitted_priors(
         if is_open:
             shift, z = np.nan, 0.0
         elif prior.parameter in plain.on_bound or not np.isfinite(z):
-            # on a bound the rows state no error: how far the fit stays from the center
+            # on a bound the rows give no standard error: the distance of the fit from the center
             z = (at_fit[k] - prior.center) / prior.deviation
         records.append(
             FittedPrior(
@@ -309,8 +309,8 @@ def prior_findings(
             f"the rows contradict the prior {prior.text}: they put it {abs(prior.conflict):.1f} "
             f"standard deviations {side} its center"
         )
-        where = record.without[prior.parameter]
-        notes = (f"without priors {prior.parameter} = {where:.4g}",) if np.isfinite(where) else ()
+        value = record.without[prior.parameter]
+        notes = (f"without priors {prior.parameter} = {value:.4g}",) if np.isfinite(value) else ()
         help = "check the prior, the law or the rows; --prior none fits without priors"
         findings.append(Diagnostic("F0136", message, "warning", notes=notes, help=help))
     surprise = chi2_quantile(2 * normal_cdf(CONFLICT) - 1, record.dof) if record.dof else np.inf
@@ -321,9 +321,9 @@ def prior_findings(
         )
         help = "check the priors, the law or the rows; --prior none fits without priors"
         findings.append(Diagnostic("F0136", message, "warning", notes=stated, help=help))
-    closed = [name for name in plain_names(record) if name in plain.undetermined - undetermined]
-    if closed:
-        message = f"the rows alone do not determine {conjunction(closed)}: the priors decide"
+    decided = [name for name in plain_names(record) if name in plain.undetermined - undetermined]
+    if decided:
+        message = f"the rows alone do not determine {conjunction(decided)}: the priors decide"
         help = "predictions that depend on them are as good as the priors; measure there"
         findings.append(Diagnostic("F0137", message, "warning", notes=stated, help=help))
     return findings

@@ -1,15 +1,15 @@
-"""How well predictions hold the largest runs of a table, which no fit has seen.
+"""How well fits predict the largest runs of a table, which are held out.
 
     python tests/benchmarks/extrapolation.py                       the tables in ../shared/data and laws/data
     python tests/benchmarks/extrapolation.py --worlds 24           simulated worlds, in which the law is nearly right
     python tests/benchmarks/extrapolation.py TABLE LAW COST [NAME=COLUMN...] [--where CONDITION]
 
-What is held out and how it is scored is the protocol `largest` of `lawdsl compare`: the dearest tenth of the
-runs (of sizes or budgets, the largest) is predicted from those that cost at most 1/R of the cheapest one held
-out, for R = 1, 3 and 10. For predictions without the error of the law, and with it, the script prints the share
-of the held-out rows within their 95 % interval, the median width of the interval, the median error, and the mean
-interval score, in per cent of the loss. Then it counts the held-out rows inside the 2 % horizon, at which the
-interval of the curve is ± 2 % or less, and those of them whose prediction is within 2 %. COST is a column, or a product of columns: `6*N*D`.
+What is held out and how it is scored is the protocol `largest` of `lawdsl compare`: the most expensive tenth of the
+runs (of sizes or budgets, the largest) is predicted from those that cost at most 1/R of the cheapest one held out, for
+R = 1, 3 and 10. For predictions without the error of the law, and with it, the script prints the share of the held-out
+rows within their 95 % interval, the median width of the interval, the median error, and the mean interval score, in per
+cent of the loss. Then it counts the held-out rows inside the 2 % horizon, at which the interval of the curve is ± 2 %
+or less, and those of them whose prediction is within 2 %. COST is a column, or a product of columns: `6*N*D`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Replayed:
     """What was predicted of the largest runs of a table.
 
     Attributes:
-        plain: the scores, the law taken as right.
+        plain: the scores without an error of the law.
         with_error: the scores with the error of the law.
         fitted: the number of rows that were fitted.
         held_out: the number of rows that were predicted.
@@ -104,7 +104,7 @@ def replay(table: Replay, ratio: float) -> Replayed | None:
     """Fit the smaller runs, and score what is predicted of the largest.
 
     Returns:
-        The scores; None where the rows left do not determine a fit.
+        The scores; None where the other rows do not determine a fit.
     """
     split = table.largest
     held_out, fitted = split.held_out, split.fitted(ratio)
@@ -127,13 +127,13 @@ def replay(table: Replay, ratio: float) -> Replayed | None:
     band = fit.predict_with_errors(points)
     with np.errstate(all="ignore"):
         inside = np.log(band.high / band.low) / 2 <= np.log1p(TOLERANCE)
-    within = inside & (np.abs(band.values / measured - 1) <= TOLERANCE)
-    counts = (int(np.sum(rows)) for rows in (fitted, held_out, inside, within))
+    accurate = inside & (np.abs(band.values / measured - 1) <= TOLERANCE)
+    counts = (int(np.sum(rows)) for rows in (fitted, held_out, inside, accurate))
     return Replayed(without, with_error, *counts)
 
 
 def main() -> None:
-    """Replay the tables, or the one that is named."""
+    """Replay all tables, or that of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("table", nargs="?")
     parser.add_argument("law", nargs="?")
@@ -141,11 +141,11 @@ def main() -> None:
     parser.add_argument("columns", nargs="*", metavar="NAME=COLUMN")
     parser.add_argument("--where", action="append", default=[])
     parser.add_argument("--worlds", type=int, default=0, help="simulated worlds of each kind")
-    asked = parser.parse_args()
-    if asked.worlds:
-        show_worlds(asked.worlds)
-    elif asked.table:
-        show_replays([_named(asked)])
+    arguments = parser.parse_args()
+    if arguments.worlds:
+        show_worlds(arguments.worlds)
+    elif arguments.table:
+        show_replays([_named(arguments)])
     else:
         show_replays(list(shipped_and_shared()))
 
@@ -208,12 +208,12 @@ def shipped_and_shared() -> Iterator[Replay]:
     """The tables in ../shared/data, where it is present, and those that ship."""
     if SHARED.exists():
         table = read_table(SHARED / "chinchilla_points" / "chinchilla_points.csv")
-        kept = table.numbers("in240") == 1
-        yield _chinchilla("chinchilla_points", table, kept)
+        selected = table.numbers("in240") == 1
+        yield _chinchilla("chinchilla_points", table, selected)
         for name in ("comma", "dclm"):
             table = read_table(SHARED / "isoflops_dev" / f"{name}.csv")
-            kept = table.numbers("outlier") == 0
-            yield _chinchilla(name, table, kept, size=table.numbers("C")[kept])
+            selected = table.numbers("outlier") == 0
+            yield _chinchilla(name, table, selected, size=table.numbers("C")[selected])
         table = read_table(SHARED / "datablations" / "runs_182_outliers_removed.csv")
         N, D, U, loss = (table.numbers(name) for name in ("N", "D", "U", "loss"))
         yield Replay("datablations", "repeated", {"N": N, "D": D, "U": U, "L": loss}, 6 * N * D)
@@ -230,26 +230,26 @@ def shipped_and_shared() -> Iterator[Replay]:
 
 
 def _chinchilla(
-    name: str, table: Any, kept: NDArray[np.bool_], size: Array | None = None
+    name: str, table: Any, selected: NDArray[np.bool_], size: Array | None = None
 ) -> Replay:
-    N, D, loss = (table.numbers(column)[kept] for column in ("N", "D", "loss"))
+    N, D, loss = (table.numbers(column)[selected] for column in ("N", "D", "loss"))
     return Replay(name, "chinchilla", {"N": N, "D": D, "L": loss}, 6 * N * D, size)
 
 
-def _named(asked: argparse.Namespace) -> Replay:
+def _named(arguments: argparse.Namespace) -> Replay:
     """The table, law and cost that the command line names."""
-    law = lawdsl.load(asked.law)
-    bound = dict(pair.split("=", 1) for pair in asked.columns)
+    law = lawdsl.load(arguments.law)
+    bound = dict(pair.split("=", 1) for pair in arguments.columns)
     data = common_rows(
         [law],
-        read_table(asked.table),
-        FitOptions(columns=bound, where=tuple(asked.where)),
+        read_table(arguments.table),
+        FitOptions(columns=bound, where=tuple(arguments.where)),
         positive=True,
-        cost=asked.cost,
+        cost=arguments.cost,
     )
     columns = dict(zip((q.name for q in law.variables), data.columns[0], strict=True))
     measured = {**columns, "L": data.target}
-    return Replay(asked.table, asked.law, measured, costs(data), runs=data.runs)
+    return Replay(arguments.table, arguments.law, measured, costs(data), runs=data.runs)
 
 
 # ---- simulated worlds

@@ -1,18 +1,18 @@
 """Can a discrepancy that is learned from many tables beat that of 2 % per decade?
 
-    python tests/benchmarks/learned_discrepancy.py FOLDER [--worlds 12] [--tables [WAY...]] [--checkpoints FILE...]
+    python tests/benchmarks/learned_discrepancy.py FOLDER [--worlds 12] [--tables [METHOD...]] [--checkpoints FILE...]
 
 Fits the laws of all tables in ../shared/data and laws/data, and of simulated worlds, to their smaller runs, once:
-FOLDER keeps what a discrepancy needs of the fits, some megabytes, and the next call goes on from there. FILE is a
+FOLDER stores what a discrepancy needs of the fits, some megabytes, and the next call continues from there. FILE is a
 further table of `lawdsl collect` with checkpoints of its runs; laws/data had one before ffebc7d, which
 `git show ffebc7d^:laws/data/python_from_manuals.csv` prints.
 
-Each way of taking the law's error into account is judged leave-one-family-out: its numbers are those of the lowest
-score on the tables of the other sources, used on those of the source left out. Scores are those of
+Each method of modelling the law's error is judged leave-one-family-out: its numbers are those of the lowest score
+on the tables of the other sources, used on those of the source left out. Scores are those of
 extrapolation.py; means are over tables of a source, then over sources, geometric for widths and scores. Tables are
-left out where the interval, were the law right, is wider than a factor e: there the rows determine nothing.
+excluded whose interval without an error of the law is wider than a factor e: their rows do not determine it.
 
-A way is accepted if it lowers the score by 10 % in the mean over R = 1, 3, 10, its intervals contain 95, 90 and
+A method is accepted if it lowers the score by 10 % in the mean over R = 1, 3, 10, its intervals contain 95, 90 and
 90 % or no less than the present ones, and are at most 1.3 times as wide as without an error of the law in worlds
 where the law is right, at R = 1.
 """
@@ -42,8 +42,8 @@ from lawdsl.reporting.terminal import show_rows
 
 Array = NDArray[np.float64]
 
-WIDEST = 1.0  # of intervals, in the logarithm, where the rows determine something
-COVERAGE = np.array([95.0, 90.0, 90.0])  # that is asked for at R = 1, 3, 10
+MAX_WIDTH = 1.0  # of intervals, in the logarithm, of predictions that the rows determine
+COVERAGE = np.array([95.0, 90.0, 90.0])  # that is required at R = 1, 3, 10
 GAIN = 0.9  # that a score must fall to
 WIDTH_IF_RIGHT = 1.3  # that a width may rise to where the law is right
 GEOMETRIC = [1, 3]  # of a score: width and interval score
@@ -77,7 +77,7 @@ class Task:
         return self._score(*predicting.predict(variant).interval())
 
     def scored_if_right(self) -> Array:
-        """The score were the law taken as right."""
+        """The score without an error of the law."""
         cut, points = self.conditioning.cut, self.conditioning.points
         half = np.hypot(cut.half[points], cut.quantile * cut.noise)
         middle = cut.log_law[points]
@@ -94,20 +94,20 @@ class Task:
 
 def stored_tasks(folder: Path) -> Iterator[Task]:
     """The tasks of stored fits in which the table's own law determines the runs held out."""
-    for place in sorted(path for path in folder.glob("*/*") if path.is_dir()):
+    for folder_of_table in sorted(path for path in folder.glob("*/*") if path.is_dir()):
         fits: dict[str, dict[float, FittedCut]] = {}
-        for law in sorted(place.iterdir()):
+        for law in sorted(folder_of_table.iterdir()):
             fits[law.name] = {float(x.stem): FittedCut.load(x) for x in law.glob("*.npz")}
-        own = next(iter(fits.values()))
+        cuts = next(iter(fits.values()))
         for ratio in RATIOS:
-            if ratio not in own:
+            if ratio not in cuts:
                 continue
-            cut = own[ratio]
+            cut = cuts[ratio]
             points = np.flatnonzero(cut.held_out)
             half = np.hypot(cut.half[points], cut.quantile * cut.noise)
-            if cut.determined[points].all() and np.max(2 * half) < WIDEST:
+            if cut.determined[points].all() and np.max(2 * half) < MAX_WIDTH:
                 rivals = Rivals(fits, ratio, points)
-                names = (place.parent.name, place.name)
+                names = (folder_of_table.parent.name, folder_of_table.name)
                 yield Task(*names, ratio, Conditioning(cut, points), rivals)
 
 
@@ -151,18 +151,18 @@ class Judge:
         return means
 
     def _judged(self, by_family: Array, families: NDArray[np.bool_]) -> tuple[float, bool]:
-        """The score relative to that of the present discrepancy, and whether intervals contain what is
-        asked for, or no less than the present ones; of some families."""
+        """The score relative to that of the present discrepancy, and whether intervals have the required
+        coverage, or at least that of the present ones; over some families."""
         new, old = (
             np.nanmean(x[:, families], axis=1) for x in (by_family, self._by_family[PRESENT])
         )
-        asked = np.minimum(COVERAGE, old[:, 0])
+        required = np.minimum(COVERAGE, old[:, 0])
         return float(np.exp(np.mean(new[:, 3] - old[:, 3]))), bool(
-            np.all(new[:, 0] >= asked - 1e-9)
+            np.all(new[:, 0] >= required - 1e-9)
         )
 
     def judged(self, scores: Array) -> tuple[float, bool]:
-        """The same of all families, for scores of shape (tasks, 4)."""
+        """The relative score and whether the coverage suffices, of scores of shape (tasks, 4)."""
         return self._judged(self._means(scores), np.ones(len(self.families), dtype=bool))
 
     def best(self, variants: Sequence[Variant], without: int = -1) -> Variant:
@@ -170,7 +170,7 @@ class Judge:
 
         Args:
             variants: to choose from.
-            without: the number of a family that is not looked at; -1 for none.
+            without: the number of a family that is excluded; -1 for none.
         """
         families = np.arange(len(self.families)) != without
         gains = {PRESENT: 1.0}
@@ -194,8 +194,8 @@ class Judge:
         return min(gains), max(gains)
 
 
-def ways() -> Mapping[str, list[Variant]]:
-    """Ways of taking the error of the law into account: name -> what its numbers are chosen from."""
+def methods() -> Mapping[str, list[Variant]]:
+    """Methods of modelling the error of the law: name -> the variants that its numbers are chosen from."""
     smaller = PRESENT.times(0.7)
     spread = [replace(v, spread=x) for v in (PRESENT, smaller) for x in (0.2, 0.3)]
     lower = [replace(v, lower_only=True) for v in spread]
@@ -248,27 +248,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="where fits are stored")
     parser.add_argument("--worlds", type=int, default=12, help="simulated worlds of each kind")
-    parser.add_argument("--tables", nargs="*", metavar="WAY", help="print the scores of each table")
+    parser.add_argument(
+        "--tables", nargs="*", metavar="METHOD", help="print the scores of each table"
+    )
     parser.add_argument("--checkpoints", type=Path, nargs="*", default=[], metavar="FILE")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # laws without a value far below their rows
-        fit_all(all_studies(), asked.folder / "real")
-        for file in asked.checkpoints:
-            fit_all(checkpoints_of(file), asked.folder / "real")
-        fit_all(worlds(asked.worlds), asked.folder / "worlds")
-    judge = Judge(list(stored_tasks(asked.folder / "real")))
-    simulated = list(stored_tasks(asked.folder / "worlds"))
+        fit_all(all_studies(), arguments.folder / "real")
+        for file in arguments.checkpoints:
+            fit_all(checkpoints_of(file), arguments.folder / "real")
+        fit_all(worlds(arguments.worlds), arguments.folder / "worlds")
+    judge = Judge(list(stored_tasks(arguments.folder / "real")))
+    simulated = list(stored_tasks(arguments.folder / "worlds"))
     counts = [int(np.sum(judge.ratios == ratio)) for ratio in RATIOS]
     out.print(f"{len(set(judge.families))} families; tables at R = 1, 3, 10: {counts}")
-    show_ways(judge, simulated)
+    show_methods(judge, simulated)
     show_worlds(judge, simulated)
-    if asked.tables is not None:
-        show_tables(judge, asked.tables)
+    if arguments.tables is not None:
+        show_tables(judge, arguments.tables)
 
 
-def show_ways(judge: Judge, simulated: Sequence[Task]) -> None:
-    """Print the scores of all ways on families that are left out, and which are accepted."""
+def show_methods(judge: Judge, simulated: Sequence[Task]) -> None:
+    """Print the scores of all methods on families that are left out, and which are accepted."""
     right = np.array([task.scored_if_right() for task in judge.tasks])
     widths = width_if_right(simulated, PRESENT)
     rows = [
@@ -282,7 +284,7 @@ def show_ways(judge: Judge, simulated: Sequence[Task]) -> None:
         ("present: 2 % per decade", *_cells(judge.means(judge.present)), "1", "", f"{widths:.2f}"),
     ]
     notes = []
-    for name, variants in ways().items():
+    for name, variants in methods().items():
         scores, chosen = judge.left_out(variants), judge.best(variants)
         (gain, covers), width = judge.judged(scores), width_if_right(simulated, chosen)
         least, largest = judge.gains_without_a_family(scores)
@@ -305,7 +307,7 @@ def show_ways(judge: Judge, simulated: Sequence[Task]) -> None:
             f"{name}: {verdict}. Best on all families, {learned:.3f}{fewer}: {_differences(chosen)}"
         )
     out.print("\n% inside / width / error / score, leave-one-family-out")
-    titles = ("way", "R = 1", "R = 3", "R = 10", "score", "one family less", "width if right")
+    titles = ("method", "R = 1", "R = 3", "R = 10", "score", "one family less", "width if right")
     show_rows(titles, rows, out)
     out.print("", *notes, sep="\n")
 
@@ -336,7 +338,7 @@ def show_worlds(judge: Judge, simulated: Sequence[Task]) -> None:
     """Print the scores of simulated worlds, for what is chosen on all tables."""
     if not simulated:
         return
-    chosen = {name: judge.best(variants) for name, variants in ways().items()}
+    chosen = {name: judge.best(variants) for name, variants in methods().items()}
     kinds = sorted({task.family for task in simulated})
     for ratio in RATIOS:
         rows = []
@@ -352,23 +354,26 @@ def show_worlds(judge: Judge, simulated: Sequence[Task]) -> None:
                 cells += _cells(mean[None])
             rows.append((name, *cells))
         out.print(f"\nR = {ratio:g}: % inside / width / error / score")
-        show_rows(("way", *kinds), rows, out)
+        show_rows(("method", *kinds), rows, out)
 
 
 def show_tables(judge: Judge, names: Sequence[str]) -> None:
-    """Print the scores of each table: the present ones, and those of the ways named.
+    """Print the scores of each table: the present ones, and those of some methods.
 
     Args:
         judge: of the tables.
-        names: of ways; where empty, the two of the lowest scores.
+        names: of methods; where empty, the two of the lowest scores.
     """
-    found = {name: judge.left_out(variants) for name, variants in ways().items()}
-    best = names or sorted(found, key=lambda name: judge.judged(found[name])[0])[:2]
+    scores_of_method = {name: judge.left_out(variants) for name, variants in methods().items()}
+    best = (
+        names
+        or sorted(scores_of_method, key=lambda name: judge.judged(scores_of_method[name])[0])[:2]
+    )
     right = np.array([task.scored_if_right() for task in judge.tasks])
-    shown = (right, judge.present, *(found[name] for name in best))
+    columns = (right, judge.present, *(scores_of_method[name] for name in best))
     for ratio in RATIOS:
         rows = [
-            (task.family, task.table, *(_cells(scores[k : k + 1])[0] for scores in shown))
+            (task.family, task.table, *(_cells(scores[k : k + 1])[0] for scores in columns))
             for k, task in enumerate(judge.tasks)
             if task.ratio == ratio
         ]

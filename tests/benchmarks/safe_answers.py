@@ -4,7 +4,7 @@
 
 A world has a general and a domain loss: a D-CPT law with parameters near the published ones (dcpt.l1 and dcpt.l3
 in turn), times a smooth model error that no fit knows, of about 2 % per decade. Both are measured at four small
-sizes with noise of 0.3 % and fitted; then dcpt.tradeoff is asked for a model 4 and 16 times as large as the largest:
+sizes with noise of 0.3 % and fitted; then dcpt.tradeoff is answered for a model 4 and 16 times as large as the largest:
 the most domain data that keeps the general loss within 3 % of what it was. The true laws judge the answer of the
 fitted laws and the safe one (--safe 0.95): the share of worlds whose general loss is within the tolerance, with its
 95 % interval, and the domain loss in excess of that of the best decision. An answer that breaks the tolerance may
@@ -13,7 +13,7 @@ in it, and the 95 % interval of the goal the true domain loss at the answer, by 
 the laws.
 
 The model error is not drawn from the Gaussian process that safe answers rely on: it is a random sum of parabolas and
-products of the logarithms of size and tokens, and of waves in the share, scaled to the size asked for.
+products of the logarithms of size and tokens, and of waves in the share, scaled to the requested size.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SIZES = (0.5, 1.0, 2.0, 4.0)  # Gparam
 TOKENS = (0.5, 1.5, 4.0, 10.0, 26.0)  # Gtoken
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.33, 0.5, 0.67, 0.8, 0.9, 1.0)
 TIMES = (4, 16)  # the largest size
-ASKED_TOKENS = 10.0
+REQUESTED_TOKENS = 10.0
 TOLERANCE = 0.03
 NOISE = 0.003
 MODEL_ERROR = 0.02  # per decade
@@ -119,10 +119,10 @@ class Judged:
     """The answers to one question in one world.
 
     Attributes:
-        times: the size asked for, in times the largest fitted.
+        times: the requested size, in multiples of the largest fitted.
         point, safe: the answers.
         best: the best decision.
-        probability: what the point answer is said to keep the tolerance with.
+        probability: the stated probability that the point answer keeps the tolerance.
         noise, law_error: whether the 95 % interval of the share, by noise alone and with the error
             of the laws, contains the best decision; None without an interval.
         goal_noise, goal_law_error: the same of the interval of the goal and the true domain loss at
@@ -146,7 +146,7 @@ def contains(ends: tuple[float, float] | None, value: float) -> bool | None:
 
 
 def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
-    """Ask the question in one world."""
+    """Answer the question in one world."""
     rng = np.random.default_rng([seed, number])
     law = ("dcpt.l1", "dcpt.l3")[number % 2]
     general, domain = (Surface.drawn(law, rng, error) for _ in range(2))
@@ -154,20 +154,20 @@ def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
         use: lawdsl.fit(law, surface.table(rng, NOISE), claims=False, starts=12)
         for use, surface in (("general", general), ("domain", domain))
     }
-    asked = lawdsl.Asked("dcpt.tradeoff", **fits)
+    question = lawdsl.Asked("dcpt.tradeoff", **fits)
     judged = []
     for times in TIMES:
         N = times * max(SIZES)
         best = float(rng.uniform(0.2, 0.8))
         # the loss before training is such that this share just keeps the tolerance
-        tolerated = float(general(N, ASKED_TOKENS, 1 - best))
+        tolerated = float(general(N, REQUESTED_TOKENS, 1 - best))
         # where a model error bends the true loss, larger shares may keep it too
         shares = np.linspace(0, 1, 4001)
-        keeps = general(N, ASKED_TOKENS, 1 - shares) <= tolerated * (1 + 1e-12)
-        losses = domain(N, ASKED_TOKENS, shares[keeps])
+        keeps = general(N, REQUESTED_TOKENS, 1 - shares) <= tolerated * (1 + 1e-12)
+        losses = domain(N, REQUESTED_TOKENS, shares[keeps])
         least, best = float(np.min(losses)), float(shares[keeps][np.argmin(losses)])
-        given = {"N": N, "D": ASKED_TOKENS, "L0": tolerated / (1 + TOLERANCE), "T": TOLERANCE}
-        answer = asked.answer(given, safe=level, proofs=False)
+        givens = {"N": N, "D": REQUESTED_TOKENS, "L0": tolerated / (1 + TOLERANCE), "T": TOLERANCE}
+        answer = question.answer(givens, safe=level, proofs=False)
         assert answer.safe is not None
 
         def decided(
@@ -175,8 +175,8 @@ def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
         ) -> Decision:
             if not np.isfinite(share):
                 return Decision(share, True, np.nan)
-            kept = float(general(N, ASKED_TOKENS, 1 - share)) <= tolerated
-            excess = float(domain(N, ASKED_TOKENS, share)) / least - 1
+            kept = float(general(N, REQUESTED_TOKENS, 1 - share)) <= tolerated
+            excess = float(domain(N, REQUESTED_TOKENS, share)) / least - 1
             return Decision(share, kept, excess)
 
         point = answer["r_d"] if answer.unknowns else np.nan
@@ -184,7 +184,7 @@ def world(number: int, seed: int, error: float, level: float) -> list[Judged]:
         probability = answer.safe.point_probability
         ends = answer.ends("r_d") if answer.unknowns else None
         wider = answer.law_error.ends.get("r_d") if answer.law_error else None
-        reached = float(domain(N, ASKED_TOKENS, point)) if answer.unknowns else np.nan
+        reached = float(domain(N, REQUESTED_TOKENS, point)) if answer.unknowns else np.nan
         judged.append(
             Judged(
                 times,
@@ -237,7 +237,15 @@ def show(judged: list[Judged], level: float) -> None:
                     f"{quantiles[1]:+.2f} %",
                 ]
             )
-    headers = ["asked at", "answer", "worlds", "kept", "interval", "excess, median", "95 % below"]
+    headers = [
+        "requested size",
+        "answer",
+        "worlds",
+        "kept",
+        "interval",
+        "excess, median",
+        "95 % below",
+    ]
     show_rows(headers, rows, out)
     out.print()
     rows = []
@@ -249,9 +257,13 @@ def show(judged: list[Judged], level: float) -> None:
             inside = [value for j in of_size if (value := getattr(j, name)) is not None]
             cells.append(f"{100 * np.mean(inside):.0f} % of {len(inside)}" if inside else "")
         rows.append([*cells, f"{100 * np.mean(probabilities):.0f} %"])
-    headers = ["asked at", "best decision in the interval, by noise", "with the error of the laws"]
+    headers = [
+        "requested size",
+        "best decision in the interval, by noise",
+        "with the error of the laws",
+    ]
     headers += ["true goal in its interval, by noise", "with the error of the laws"]
-    show_rows([*headers, "mean probability said of the answer"], rows, out)
+    show_rows([*headers, "mean stated probability of the answer"], rows, out)
 
 
 def main() -> None:

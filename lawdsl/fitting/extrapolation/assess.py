@@ -30,10 +30,10 @@ from lawdsl.language.symbols import Objective
 Array = NDArray[np.float64]
 
 LEVEL = 0.95  # of the intervals that the horizon is about
-# errors that say that the minimum, or the law, is not that of the rows
+# errors by which the minimum, or the law, does not describe the rows
 NO_FIT_CODES = ("F0101", "F0105", "F0112")
 NO_SIZE = "no variable of the law measures the size of a run"
-REQUIRED = 0.02  # the tolerance of predictions that users ask a horizon for
+REQUIRED = 0.02  # the tolerance of a required horizon
 
 
 def assess(
@@ -81,7 +81,7 @@ def extrapolation_findings(
     # a law that does not describe its rows misses the larger ones, too
     is_fit = not any(d.code in NO_FIT_CODES for d in earlier if d.severity == "error")
     if extrapolation is not None and is_fit:
-        # a pattern says where the law misses its rows
+        # a pattern shows where the law misses its rows
         if not any(d.code == "F0116" for d in earlier):
             findings += misfit_finding(extrapolation.misfit)
         findings += rolled_finding(extrapolation.rolled)
@@ -141,7 +141,7 @@ def rolled_check(
 
 
 def misfit_finding(misfit: float) -> list[Diagnostic]:
-    """A warning where the law misses its own rows by more than laws are supposed to be wrong.
+    """A warning where the misfit of a law at its rows exceeds the default error of laws.
 
     Args:
         misfit: the root mean square of the expected error of the law at the rows.

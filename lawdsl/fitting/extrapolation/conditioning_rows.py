@@ -1,7 +1,7 @@
 """Rows of a fit -> those that a discrepancy is conditioned on, as fit files keep them.
 
-Conditioning on n rows costs n³/3 operations. Checkpoints of one run say nearly the same, so a few
-of each are kept, even in the logarithm of what varies along the run.
+Conditioning on n rows costs n³/3 operations. Checkpoints of one run are strongly correlated, so a
+few of each are kept, evenly spaced in the logarithm of what varies along the run.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def conditioning_rows(
         table_weights: those of the table alone.
     """
     if runs is None and table_weights is None:
-        # a copy of a row says nothing new
+        # a copy of a row adds no information
         chosen = np.sort(np.unique(np.vstack([columns, target]), axis=1, return_index=True)[1])
     elif runs is None:
         chosen = np.arange(len(target))
@@ -131,7 +131,7 @@ def conditioning_rows(
 
 
 def _checkpoints(columns: Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A few rows of one run, even in the logarithm of the variable that varies most along it."""
+    """A few rows of one run, evenly spaced in the logarithm of the variable that varies most along it."""
     if len(rows) <= MAX_CHECKPOINTS:
         return rows
     along = columns[:, rows]
@@ -144,9 +144,9 @@ def _checkpoints(columns: Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _spread_over(columns: Array, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A random sample, with the rows at the ends of each variable."""
-    ends = [rows[end(values[rows])] for values in columns for end in (np.argmin, np.argmax)]
-    kept = np.unique(ends)[:MAX_ROWS]
-    others = np.setdiff1d(rows, kept)
-    more = np.random.default_rng(SEED).choice(others, MAX_ROWS - len(kept), replace=False)
-    return np.sort(np.concatenate([kept, more]))
+    """A random sample, with the rows of the least and the largest value of each variable."""
+    extreme_rows = [rows[end(values[rows])] for values in columns for end in (np.argmin, np.argmax)]
+    extremes = np.unique(extreme_rows)[:MAX_ROWS]
+    others = np.setdiff1d(rows, extremes)
+    sample = np.random.default_rng(SEED).choice(others, MAX_ROWS - len(extremes), replace=False)
+    return np.sort(np.concatenate([extremes, sample]))

@@ -13,8 +13,8 @@ Declared priors, with slopes h_k of their quantities by log θ in units of the s
 deviations p_k of their centers from the fit in these units, are part of that prior: its covariance
 is Λ = (JᵀJ/n + HᵀH)⁻¹, and its mean ΛHᵀp.
 
-The fit θ̂ stays: θ and δ explain the same things, and estimated together they would not be those of
-a fit (Tuo and Wu 2015, Annals of Statistics 43).
+θ̂ is not estimated again: θ and δ are confounded, and parameters estimated together with δ would not
+be those of a fit (Tuo and Wu 2015, Annals of Statistics 43).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lawdsl.fitting.extrapolation.kernel import kernel, kernel_diagonal
 
 Array = NDArray[np.float64]
 
-# per decade: learned from many tables, for one table does not tell how wrong a law is beyond it
+# per decade, from many tables: one table does not determine the error of its law beyond its rows
 DEFAULT_AMPLITUDE = 0.02
 MIN_NOISE = 1e-4  # of the logarithm: tables are rounded
 # standard deviations beyond which the noise counts as an outlier's (Huber 1964)
@@ -45,7 +45,7 @@ RUN_RATIOS = (0.5, 10.0)
 
 @dataclass(frozen=True)
 class PriorRows:
-    """Declared priors of parameters, seen from the fit.
+    """Declared priors of parameters, linearised at the fit.
 
     Attributes:
         slopes: of their quantities by the logarithms of the parameters, divided by the standard
@@ -59,7 +59,7 @@ class PriorRows:
 
 @dataclass(frozen=True)
 class FittedRows:
-    """What a discrepancy is conditioned on: the fitted rows, seen from the fit.
+    """The fitted rows that a discrepancy is conditioned on, linearised at the fit.
 
     Attributes:
         z: coordinates, shape (rows, axes).
@@ -94,16 +94,18 @@ class FittedRows:
         norms = np.linalg.norm(jacobian, axis=0)
         scale = 1 / np.where(norms > 0, norms, 1.0)
         _, widths, vectors = np.linalg.svd(jacobian * scale, full_matrices=False)
-        kept = widths > RANK_RTOL * np.max(widths, initial=0.0)
-        return np.asarray(root_of_rows * scale[:, None] * (vectors[kept] / widths[kept, None]).T)
+        nonzero = widths > RANK_RTOL * np.max(widths, initial=0.0)
+        return np.asarray(
+            root_of_rows * scale[:, None] * (vectors[nonzero] / widths[nonzero, None]).T
+        )
 
     @cached_property
     def offset(self) -> Array | None:
         """The mean of log θ - log θ̂ by the declared priors, shape (p,); None without."""
         if self.priors is None:
             return None
-        seen = self.priors.slopes @ self.directions
-        return np.asarray(self.directions @ (seen.T @ self.priors.pulls))
+        projected_slopes = self.priors.slopes @ self.directions
+        return np.asarray(self.directions @ (projected_slopes.T @ self.priors.pulls))
 
     @cached_property
     def deviations(self) -> Array:
@@ -142,7 +144,7 @@ class Discrepancy:
         rows: the fitted rows.
         amplitude: standard deviation of log L per decade, 0.02 for 2 %.
         levels: the noise of rows and of runs.
-        widening: what the standard deviation of the law's error is multiplied by afterwards.
+        widening: the factor of the standard deviation of the law's error.
     """
 
     rows: FittedRows
@@ -164,7 +166,7 @@ class Discrepancy:
 
     @cached_property
     def _changes(self) -> Array:
-        """What the parameters change at the rows, in units of the root: shape (rows, directions)."""
+        """The Jacobian of the rows by the directions, whitened by the root: shape (rows, directions)."""
         changes = self.rows.jacobian @ self.rows.directions
         return np.asarray(solve_triangular(self._root, changes, lower=True))
 
@@ -181,7 +183,7 @@ class Discrepancy:
 
     @cached_property
     def _covariance_by_noise(self) -> Array:
-        """That covariance, were the law right: shape (directions, directions)."""
+        """The posterior covariance of the directions for a law without error, of the same shape."""
         return Discrepancy(self.rows, 0.0, self.levels)._covariance_of_changes
 
     def at(self, z: Array, jacobian: Array) -> tuple[Array, Array]:
@@ -205,8 +207,8 @@ class Discrepancy:
         return mean, variance
 
     def _at(self, z: Array, jacobian: Array) -> tuple[Array, Array]:
-        # by δ given the parameters, then the parameters: with Λ in one matrix, as the docstring of
-        # the module has it, large numbers would cancel
+        # first δ given the parameters, then the parameters: in one matrix with Λ, as in the docstring
+        # of the module, large numbers would cancel
         covariance = self._covariance_of_changes
         estimate = covariance @ (self._changes.T @ self._residuals)
         changes = jacobian @ self.rows.directions
@@ -221,8 +223,8 @@ class Discrepancy:
             )
             mean += (self._residuals - self._changes @ estimate) @ whitened
             changes = changes - whitened.T @ self._changes
-        of_parameters = np.einsum("ij,jk,ik->i", changes, covariance, changes)
-        return mean, np.maximum(variance, 0.0) + of_parameters
+        by_parameters = np.einsum("ij,jk,ik->i", changes, covariance, changes)
+        return mean, np.maximum(variance, 0.0) + by_parameters
 
     def jointly(self, z: Array, jacobian: Array) -> tuple[Array, Array]:
         """The joint distribution of the error of the law at points.
@@ -316,12 +318,12 @@ def _most_likely_noise(rows: FittedRows, explained: Array, ratio: float) -> tupl
     values, vectors = np.linalg.eigh(inner)
     squares = (vectors.T @ solve_triangular(factor, rows.deviations, lower=True)) ** 2
     values = np.maximum(values, 0.0)
-    of_unit = float(np.sum(np.log(np.diag(factor))))
+    half_log_determinant = float(np.sum(np.log(np.diag(factor))))
 
     def likelihood(log_noise: Array) -> Array:
         variances = values[:, None] + np.exp(2 * log_noise)
         terms = np.log(variances) + squares[:, None] / variances
-        return np.asarray(-0.5 * np.sum(terms, axis=0) - of_unit)
+        return np.asarray(-0.5 * np.sum(terms, axis=0) - half_log_determinant)
 
     # several maxima are possible: a grid, then closer and closer around its best point
     grid = np.linspace(np.log(MIN_NOISE), 0.0, 41)
@@ -342,15 +344,17 @@ def conditioned(rows: FittedRows, amplitude: float) -> Discrepancy:
         amplitude: standard deviation of log L per decade; 0 for a law that is right.
     """
     discrepancy = Discrepancy(rows, amplitude, noise_levels(rows, amplitude))
-    given = np.ones(len(rows.residuals)) if rows.weights is None else rows.weights
+    row_weights = np.ones(len(rows.residuals)) if rows.weights is None else rows.weights
     for _ in range(REWEIGHTINGS):
         # rows far from both law and discrepancy are outliers, and count less
         mean, _ = discrepancy.at(rows.z, rows.jacobian)
-        deviation = np.hypot(discrepancy.levels.noise / np.sqrt(given), discrepancy.levels.run)
+        deviation = np.hypot(
+            discrepancy.levels.noise / np.sqrt(row_weights), discrepancy.levels.run
+        )
         sizes = np.abs(rows.residuals - mean) / deviation
         weights = np.minimum(1.0, HUBER_CONSTANT / np.maximum(sizes, 1e-300))
         if np.all(weights == 1):
             break
-        weighted = replace(rows, weights=given * weights)
+        weighted = replace(rows, weights=row_weights * weights)
         discrepancy = Discrepancy(weighted, amplitude, noise_levels(weighted, amplitude))
     return discrepancy

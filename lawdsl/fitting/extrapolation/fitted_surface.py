@@ -1,4 +1,4 @@
-"""A fitted law on its rows: what the error of a law is judged by."""
+"""A fitted law and its rows, from which the error of the law is estimated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_WEIGHT_RATIO = 1e9  # of a row's weight to the median one
 
 @dataclass(frozen=True)
 class FittedSurface:
-    """A fitted law, and the rows that its error is judged by.
+    """A fitted law, and the rows that its error is estimated from.
 
     Attributes:
         variables: of the law.
@@ -118,5 +118,5 @@ class FittedSurface:
 
 
 def size_variables(law: Law) -> tuple[SizeVariable, ...]:
-    """The variables of a law, with what tells the size of a run."""
+    """The variables of a law, with what determines the size of a run."""
     return tuple(SizeVariable(q.name, q.unit, q.is_share) for q in law.variables)

@@ -1,6 +1,6 @@
 """Fit + points -> by how much its law is expected to be wrong there.
 
-Between a fit, whose numbers are those of a law, and a discrepancy, which knows coordinates alone.
+It connects a fit, in the variables of its law, with a discrepancy, in coordinates.
 """
 
 from __future__ import annotations
@@ -167,5 +167,5 @@ def log_residuals(problem: Problem, theta: Array) -> tuple[Array, Array]:
         Shapes (rows,) and (rows, parameters).
     """
     residuals, jacobian = problem.slopes(theta[None])
-    # where the law has no slope, as a power of 0 has none, a parameter tells nothing of the error
+    # where the law has no derivative, as a power of 0, a parameter has no effect on the error
     return residuals[0], np.nan_to_num(jacobian[0] * theta, posinf=0.0, neginf=0.0)

@@ -14,7 +14,7 @@ OUTSIDE_FACTOR = 1.0 + 1e-9
 OTHER_UNIT_FACTOR = 1e3
 # half-width of an interval, in the logarithm: predictions within 2 % need no warning
 WITHIN_HORIZON = float(np.log(1.02))
-MANY_TIMES = float(np.log(10))  # half-width of an interval whose percentage says little
+MANY_TIMES = float(np.log(10))  # half-width, in the logarithm, that is stated as a factor
 NO_INTERVAL = "this fit has no intervals that say how wrong it is there: add rows nearer to it"
 SEE_INTERVAL = "see how far the law may be wrong there: `lawdsl predict` with --intervals"
 
@@ -66,7 +66,7 @@ def range_warnings(
     below, above = float(np.min(values)), float(np.max(values))
     factors: list[tuple[str, float]] = []
     is_above, is_below = outside(np.array([above, below]), fitted) & [above > high, below < low]
-    # a factor says something only of positive numbers
+    # a factor is meaningful for positive numbers only
     if is_above and high > 0:
         times = above / high
         factors.append((f"{above:g} is {times:.3g} times the largest fitted, {high:g}", times))
@@ -94,7 +94,7 @@ def range_advice(horizon: Horizon | None, half_width: float | None = None) -> st
 
     Args:
         horizon: of the fit; None where it has none.
-        half_width: of the widest of their intervals, in the logarithm; None where it is not known.
+        half_width: the largest of their intervals, in the logarithm; None where there are none.
     """
     if half_width is None:
         return SEE_INTERVAL if horizon is None else f"predictions are {horizon.text}"
@@ -103,8 +103,8 @@ def range_advice(horizon: Horizon | None, half_width: float | None = None) -> st
     size = f"within {100 * np.expm1(half_width):.2g} %"
     if half_width > MANY_TIMES:
         size = "only within a factor of more than 10"
-    here = f"the prediction there is known {size}"
-    return here if horizon is None else f"{here}; predictions are {horizon.text}"
+    accuracy = f"the prediction there is known {size}"
+    return accuracy if horizon is None else f"{accuracy}; predictions are {horizon.text}"
 
 
 def _unit_question(name: str, fitted: tuple[float, float], unit: str, advice: str) -> str:

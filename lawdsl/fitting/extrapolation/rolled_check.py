@@ -22,13 +22,13 @@ Rows = NDArray[np.int64]
 
 # shares of the runs that are fitted, the smallest ones
 FITTED_SHARES = (0.5, 0.625, 0.75, 0.875)
-# residual degrees of freedom: with fewer, the runs below a cut are no fit
+# residual degrees of freedom: with fewer, the runs below a cut are not fitted
 MIN_CUT_DOF = 2
 # sizes, relative: runs that differ by less are of one size, which no cut divides
 SAME_SIZE_RTOL = 0.02
 # standard deviations that the larger runs may miss their predictions by
 MAX_RMS_Z = 1.5
-# cuts' worth of weight that a root mean square of 1 has beforehand
+# weight of the prior, a root mean square of 1, in cuts
 PRIOR_CUTS = 2.0
 
 
@@ -55,7 +55,7 @@ def rms_z(cuts: Sequence[RolledCut]) -> float:
 
 
 def widening(cuts: Sequence[RolledCut]) -> float:
-    """What a table's own largest runs multiply the error of the law by; 1 or more.
+    """The factor of the error of the law by the rolled check of a table; 1 or more.
 
     The root mean square of z, shrunk towards 1 as if two more cuts had z = 1.
     """
@@ -98,16 +98,16 @@ def _divisions(logs: Array, runs: Rows | None) -> list[NDArray[np.bool_]]:
         runs: the run of each row, shape (rows,), where some run has several; else None.
     """
     numbers = np.arange(len(logs)) if runs is None else np.unique(runs, return_inverse=True)[1]
-    ends = np.full(numbers.max() + 1, -np.inf)
-    np.maximum.at(ends, numbers, logs)  # a run is as large as its last checkpoint
-    ordered = np.sort(ends)
+    run_sizes = np.full(numbers.max() + 1, -np.inf)
+    np.maximum.at(run_sizes, numbers, logs)  # a run is as large as its last checkpoint
+    ordered = np.sort(run_sizes)
     gaps = np.flatnonzero(np.diff(ordered) > np.log10(1 + SAME_SIZE_RTOL)) + 1
     counts = []
     for share in FITTED_SHARES:
         if len(gaps):
             nearest = int(gaps[np.argmin(np.abs(gaps - share * len(ordered)))])
             counts.append(nearest)
-    return [(ends <= ordered[count - 1])[numbers] for count in dict.fromkeys(counts)]
+    return [(run_sizes <= ordered[count - 1])[numbers] for count in dict.fromkeys(counts)]
 
 
 def _cut_z(
@@ -117,7 +117,7 @@ def _cut_z(
     refit: Callable[[Rows], Array | None],
     amplitude: float,
 ) -> float | None:
-    """The root mean square error of the rows above a cut; None where those below do not tell."""
+    """The root mean square error of the rows above a cut; None where those below do not determine it."""
     if len(below) < len(surface.theta) + MIN_CUT_DOF:
         return None
     theta = refit(below)

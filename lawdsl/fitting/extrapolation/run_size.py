@@ -80,7 +80,7 @@ def run_size(variables: Sequence[SizeVariable], columns: Array) -> RunSize:
     for variable, values in zip(variables, columns, strict=True):
         dimension = _dimension(variable)
         if dimension is not None and np.all(values > 0):
-            # of two numbers of tokens, as those seen and those at hand, the first is the run's
+            # of two numbers of tokens, such as those trained on and those available, the first counts
             first.setdefault(dimension[0], (variable.name, dimension[1]))
     if "FLOP" in first:
         name, factor = first["FLOP"]

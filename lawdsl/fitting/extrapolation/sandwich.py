@@ -1,4 +1,4 @@
-"""Intervals of parameters if the law is wrong: where a fit to the true surface could have come out.
+"""Intervals of parameters if the law is wrong: by how much its error displaces the fit.
 
 To first order the fit θ̂ moves with its residuals by H = (JᵀWJ)⁻¹JᵀW, J their Jacobian and W the
 weights of the loss; with declared priors by (JᵀWJ + P)⁻¹JᵀW, P the curvature of their penalty. A law that is wrong by δ ~ GP(0, s²K) at the rows moves it by H·δ, of covariance
@@ -64,7 +64,7 @@ def deviations_by_law_error(
     deviations = np.zeros(len(theta))
     deviations[fitted] = np.inf
     weighted = root[:, None] * jacobian
-    if len(priors):  # which do not move with the error of the law
+    if len(priors):  # priors do not depend on the error of the law
         weighted = np.vstack([weighted, priors])
     norms = column_norms(weighted)
     if not np.all(np.isfinite(weighted)):
@@ -91,13 +91,13 @@ def widened(
         transforms: of the parameters.
         theta: the parameters, shape (parameters,).
         ends: parameter -> the interval that the noise gives. An end at infinity, or at the end of
-            the domain, stays.
+            the domain, is unchanged.
         half_widths: of the free numbers, by the error of the law, shape (parameters,).
 
     Returns:
         Parameter -> lower and upper end, for those of `ends` that are parameters of the fit.
     """
-    # each parameter alone: an interval does not say what the others are
+    # each parameter by itself: an interval does not determine the others
     uncoupled = without_coupled_limits(transforms) or transforms
     center = to_free(uncoupled, theta[None])[0]
     result: dict[str, Interval] = {}
@@ -114,12 +114,12 @@ def widened(
             at_end = to_free(uncoupled, np.where(np.arange(len(theta)) == i, end, theta)[None])[
                 0, i
             ]
-            # mapped to the other side of the parameter where its free number falls with it
-            falls = -1.0 if transform.lower is None and transform.upper is not None else 1.0
+            # the free number decreases in a parameter that has an upper bound alone
+            direction = -1.0 if transform.lower is None and transform.upper is not None else 1.0
             half = np.hypot(at_end - center[i], half_widths[i])
-            moved = center.copy()
-            moved[i] = center[i] + falls * sign * half
-            new.append(float(to_parameters(uncoupled, moved[None])[0, i]))
+            free_end = center.copy()
+            free_end[i] = center[i] + direction * sign * half
+            new.append(float(to_parameters(uncoupled, free_end[None])[0, i]))
         result[transform.name] = (min(new[0], low), max(new[1], high))
     return result
 
@@ -150,8 +150,8 @@ def intervals_with_law_error(
     uncoupled = without_coupled_limits(problem.transforms)
     if uncoupled is not None:
         # there a parameter moves with those that its bound depends on
-        each = zip(problem.transforms, uncoupled, on_bound, strict=True)
-        active = Transforms(own if on else alone for own, alone, on in each)
+        pairs = zip(problem.transforms, uncoupled, on_bound, strict=True)
+        active = Transforms(coupled if is_active else free for coupled, free, is_active in pairs)
         problem = replace(problem, transforms=active)
     names = tuple(rows.columns)
     z = coordinates(axes_of(names, shares, problem.columns), names, problem.columns)
