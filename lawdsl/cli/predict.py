@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,12 +105,7 @@ def predict(
         points = list(zip(*columns.values(), strict=True))
     labels = inputs.outputs if predictions.ndim == 3 else ()
     ends = HEADERS[1 : predictions.shape[-1]]
-    of = [f"{inputs.output}[{label}]" for label in labels] or [inputs.output]
-    outputs = [f"{name}{tail}" for name in of for tail in (suffix, *(f" {end}" for end in ends))]
-    # two columns of one name could not be told apart by what reads the file
-    repeated = next((name for name in outputs if name in names), None)
-    if repeated is not None:
-        raise click.UsageError(f"the table has a column {repeated!r} already: remove it first")
+    outputs = _output_headers(inputs, labels, [suffix, *(f" {end}" for end in ends)], names)
     values = predictions.reshape(len(points), len(outputs)).tolist()
     headers = [*names, *outputs]
     rows = [[*point, *predicted] for point, predicted in zip(points, values, strict=True)]
@@ -143,11 +138,32 @@ def predict(
         "rows": rows,
         "predictions": predictions[..., 0].tolist(),
         "labels": list(labels) or None,
-        "intervals": None,
+        "intervals": _document(predictions, read, request) if ends else None,
     }
-    if ends:
-        result["intervals"] = _document(predictions, read, request)
     return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
+
+
+def _output_headers(
+    inputs: PredictionInputs, labels: Sequence[str], suffixes: Sequence[str], names: Sequence[str]
+) -> list[str]:
+    """The headers of the predicted columns.
+
+    Args:
+        inputs: of the fit.
+        labels: of the outputs; none for a single output.
+        suffixes: of the columns of one output.
+        names: the headers of the other columns.
+
+    Raises:
+        click.UsageError: a header that another column has, which readers of the file could not
+            distinguish.
+    """
+    outputs = [f"{inputs.output}[{label}]" for label in labels] or [inputs.output]
+    headers = [f"{output}{suffix}" for output in outputs for suffix in suffixes]
+    repeated = next((name for name in headers if name in names), None)
+    if repeated is not None:
+        raise click.UsageError(f"the table has a column {repeated!r} already: remove it first")
+    return headers
 
 
 def _requested_intervals(
