@@ -58,6 +58,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(text)
 
 
+# ---- fits of a law with index sets
+
+
+@pytest.fixture(scope="session")
+def noisy() -> Any:
+    """Fits of a Data Mixing Law to losses with noise."""
+    import mixing_cases
+
+    return mixing_cases.fitted(mixing_cases.M4, mixing_cases.wide(noise=1e-3))
+
+
 # ---- fits and a question of the tests of answers
 
 
