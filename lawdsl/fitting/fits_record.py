@@ -11,6 +11,7 @@ from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import StoredRecord, altered, read_again
 from lawdsl.language.instances.instance import Instance, row_indices
+from lawdsl.language.printer import with_subscripts
 from lawdsl.law.law import Law
 
 
@@ -87,3 +88,24 @@ class FitsRecord(StoredRecord):
             for index in row_indices(law.declarations)
             if index in self.apart or any(name.startswith(f"[{index} = ") for name in marks)
         )
+
+    def elements_of_variables(self, law: Law) -> dict[str, dict[str, str]]:
+        """Variable -> label -> the name of that element, `r[web]`; no labels for a variable that has
+        one value a row.
+
+        Args:
+            law: that of the fits.
+        """
+        instance = self.parts[0].law.instance
+        assert instance is not None
+        names: dict[str, dict[str, str]] = {}
+        for symbol in law.declarations.symbols.values():
+            if symbol.kind == "variable":
+                by_label = symbol.indices and symbol.name not in instance.by_row
+                labels = (
+                    self.labels[law.declarations.indices[symbol.indices[0]].over]
+                    if by_label
+                    else ()
+                )
+                names[symbol.name] = {x: with_subscripts(symbol.name, (x,)) for x in labels}
+        return names

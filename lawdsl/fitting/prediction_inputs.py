@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from lawdsl.data.label_columns import binding_name
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
-from lawdsl.language.printer import with_subscripts
 from lawdsl.language.symbols import Symbol
 
 Factors = tuple[tuple[str, int], ...]
@@ -51,20 +50,15 @@ def prediction_inputs(fit: Fit | Fits) -> PredictionInputs:
     law = fit.read_law()
     if isinstance(fit, Fit):
         return PredictionInputs(law.name, law.output, {q.name: q.unit for q in law.variables})
-    declared, instance = law.declarations, fit.parts[0].law.instance
-    assert instance is not None
+    declared = law.declarations
     variables: dict[str, Factors | None] = {}
     shares = []
-    for symbol in declared.symbols.values():
-        if symbol.kind != "variable":
-            continue
-        over = [declared.indices[index].over for index in symbol.indices]
-        by_label = over and symbol.name not in instance.by_row
-        labels = fit.labels[over[0]] if by_label else ()
-        names = [with_subscripts(symbol.name, (label,)) for label in labels] or [symbol.name]
+    for name, elements in fit.elements_of_variables(law).items():
+        symbol = declared.symbols[name]
+        names = tuple(elements.values()) or (name,)
         variables |= dict.fromkeys(names, _unit(symbol))
         if symbol.simplex:
-            shares.append(tuple(names))
+            shares.append(names)
     rows = fit.asked(law)
     sets = {binding_name(declared, i): fit.labels[declared.indices[i].over] for i in rows}
     columns = rows and fit.apart == rows == declared.output.indices

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
@@ -27,6 +28,7 @@ from lawdsl.fitting.extrapolation.range_warnings import (
 )
 from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_record import FitRecord
+from lawdsl.fitting.fitted_expression import fitted_expression
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
 from lawdsl.fitting.options import (
     LEARNED,
@@ -58,6 +60,7 @@ from lawdsl.fitting.storage import (
     read_again,
 )
 from lawdsl.fitting.stored_consistency import check_stored
+from lawdsl.fitting.values_by_name import ValuesByName, check_names
 from lawdsl.fitting.verdicts import NEEDS, verdict_for
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law, unit_text
@@ -88,6 +91,37 @@ class Fit(FitRecord, Presented):
             raise altered("it says the errors of other parameters")
         check_stored(self, law)
         return law
+
+    @property
+    def expression(self) -> sp.Expr:
+        """The fitted formula as a SymPy expression: the variables are plain symbols, without
+        assumptions, so that `fit.expression.subs({"N": 7e9})` works; all else is numbers.
+
+        Raises:
+            LawdslError: the law of the fit was altered.
+        """
+        return fitted_expression(self.read_law(), self.values)
+
+    def __call__(self, /, **values: ArrayLike) -> Any:
+        """Predict the output at values of the variables: `fit(N=7e9, D=1e12)`.
+
+        Args:
+            values: variable -> number or array, in the law's units; they broadcast as in NumPy.
+
+        Returns:
+            A float where all values are scalars, else an array of their common shape.
+
+        Raises:
+            LawdslError: as `predict` raises for a missing variable or a value outside the domain;
+                a name that the law does not have (D0116), values that are not numbers (D0106) or
+                do not broadcast (D0151).
+        """
+        law = self.read_law()
+        check_names(law.name, values, [q.name for q in law.variables])
+        points = ValuesByName.of(values, {})
+        own_names = {name: name for name in values}
+        problem, theta = self._posed(law, law.objective, points.columns, own_names)
+        return points.shaped(problem.predictions(theta[None])[0])
 
     def predict(self, table: Any, /, **columns: str) -> NDArray[np.float64]:
         """Predict the output on the rows of a table.

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.presentation import Presented
 from lawdsl.core.records import read, to_plain
+from lawdsl.data.label_columns import binding_name
 from lawdsl.fitting.findings_by_label import label_of, merge_findings
 from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
@@ -28,7 +30,9 @@ from lawdsl.fitting.storage import (
     check_schema,
     load,
 )
+from lawdsl.fitting.values_by_name import ValuesByName, check_names, elements
 from lawdsl.fitting.verdicts import NEEDS, verdict_for
+from lawdsl.language.instances.instance import row_indices
 
 Array = NDArray[np.float64]
 
@@ -79,6 +83,49 @@ class Fits(FitsRecord, Presented):
             KeyError: no part has this label alone.
         """
         return {label_of(part): part for part in self.parts}[label]
+
+    @property
+    def expressions(self) -> dict[str, sp.Expr]:
+        """Label -> the fitted formula of its rows, as `Fit.expression` gives it; the variables with
+        subscripts are symbols such as `r[web]`. Under the label "" where one formula is for all.
+
+        Raises:
+            LawdslError: the law of the fits was altered.
+        """
+        self.read_law()
+        return {label_of(part): part.expression for part in self.parts}
+
+    def __call__(self, /, **values: Any) -> Any:
+        """Predict the output at values of the variables: `fits(r={"web": 0.7, "code": 0.3})`.
+
+        Args:
+            values: variable -> number or array, in the law's units; of a variable with subscripts a
+                mapping of labels to these, or an array whose last axis is that of the labels;
+                set -> label or array of labels, `validation="code"`. They broadcast as in NumPy.
+
+        Returns:
+            A float where all values are scalars, else an array of their common shape; for a law
+            that predicts each label, label -> that, unless a label is given.
+
+        Raises:
+            LawdslError: as `predict` raises; a name that the law does not have (D0116), values
+                that are not numbers (D0106) or do not broadcast (D0151).
+        """
+        law = self.read_law()
+        variables = self.elements_of_variables(law)
+        sets = [binding_name(law.declarations, i) for i in row_indices(law.declarations)]
+        check_names(law.name, values, [*variables, *sets])
+        numbers: dict[str, Any] = {}
+        for name in (name for name in values if name in variables):
+            texts = variables[name]
+            numbers |= elements(name, values[name], texts) if texts else {name: values[name]}
+        labels = {name: values[name] for name in values if name not in variables}
+        points = ValuesByName.of(numbers, labels)
+        predicted = self.predict(points.columns, **{name: name for name in labels})
+        if predicted.ndim == 1:
+            return points.shaped(predicted)
+        columns = zip(self.outputs, predicted.T, strict=True)
+        return {label: points.shaped(column) for label, column in columns}
 
     def predict(self, table: Any, /, *, runs: Any = None, **columns: str) -> Array:
         """Predict the output on the rows of a table.

@@ -26,6 +26,12 @@ TABLES: dict[str, Message] = {
         "so a file of a few bytes that stands for billions of cells does no harm. Keep the columns "
         "and rows that the law needs, and leave the others out.",
     ),
+    "D0151": Message(
+        "values whose shapes do not go together",
+        "`fit(N=7e9, D=[1e11, 1e12])` broadcasts its values as NumPy does: scalars, and arrays whose "
+        "shapes agree. A variable with subscripts takes a mapping of labels, or an array whose last "
+        "axis has one entry a label.",
+    ),
     "D0102": Message(
         "a table that is not a table",
         "Every row has a cell for every column, and cells are separated by commas. Other readers "
