@@ -17,6 +17,7 @@ from lawdsl.data.read import Table
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
 from lawdsl.fitting.diagnostics.design import design_findings
+from lawdsl.fitting.diagnostics.exchanged_terms import ExchangedTerms, exchanged_terms
 from lawdsl.fitting.diagnostics.goodness import metrics, objective_value, optimality
 from lawdsl.fitting.diagnostics.identifiability import undetermined_directions
 from lawdsl.fitting.diagnostics.precision import (
@@ -183,13 +184,16 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
     bound_notes, bounds = diagnose.bound_findings(law, problem, theta)
     symmetries = remaining_symmetries(task.symmetries, problem, theta)
     unidentifiable = unidentifiable_directions(symmetries)
-    undetermined_findings, undetermined = undetermined_directions(
-        law, problem, theta, bounds, task.other_points, unidentifiable
-    )
     on_bound = np.isin(law.names, list(bounds))
+    exchanged = exchanged_terms(law, problem, theta, on_bound, task.runs.groups)
+    undetermined_findings, undetermined = undetermined_directions(
+        law, problem, theta, bounds, task.other_points, unidentifiable, exchanged
+    )
     is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
     uncertainty = _uncertainty(task, theta, on_bound, is_undetermined)
-    search_findings = _search_findings(task, best, symmetries, bool(undetermined_findings))
+    search_findings = _search_findings(
+        task, best, symmetries, bool(undetermined_findings), exchanged
+    )
     diagnostics = [*search_findings, *undetermined_findings, *bound_notes, *uncertainty.notes]
     diagnostics += diagnose.few_rows_findings(
         problem, chosen=int(task.chosen_parameter is not None)
@@ -371,7 +375,11 @@ def _fixed_parameters(task: FitTask, values: Mapping[str, float]) -> dict[str, F
 
 
 def _search_findings(
-    task: FitTask, best: Optimum, symmetries: Freedom, undetermined_findings: bool
+    task: FitTask,
+    best: Optimum,
+    symmetries: Freedom,
+    undetermined_findings: bool,
+    exchanged: Sequence[ExchangedTerms],
 ) -> list[Diagnostic]:
     """Findings about the data, the law and the search for the minimum."""
     diagnostics = [*task.runs.warnings, *findings(task.law, symmetries, "error")]
@@ -381,7 +389,8 @@ def _search_findings(
         message = f"{best.outside:,} declared starts lie outside the domain and were left out"
         diagnostics.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
     best_solution = min(best.reached, key=lambda d: d.loss)
-    diagnostics += several_optima(task.prepared, best.searched, best_solution, best.reached)
+    told = frozenset[str]().union(*(terms.touched for terms in exchanged))
+    diagnostics += several_optima(task.prepared, best.searched, best_solution, best.reached, told)
     diagnostics += diagnose.agreement_findings(best.agreement.starts, best.agreement.agreed)
     if not best.converged:
         message = f"the search stopped early: {best.reason}"

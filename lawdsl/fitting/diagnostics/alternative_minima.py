@@ -31,7 +31,11 @@ MAX_OPTIMA_LISTED = 3  # in the text of a finding
 
 
 def several_optima(
-    law: PreparedLaw, problem: Problem, best: Solution, reached: Sequence[Solution]
+    law: PreparedLaw,
+    problem: Problem,
+    best: Solution,
+    reached: Sequence[Solution],
+    told: frozenset[str] = frozenset(),
 ) -> list[Diagnostic]:
     """A warning where searches have ended at different points with equal objectives.
 
@@ -43,6 +47,7 @@ def several_optima(
         problem: the problem that the searches minimised.
         best: the best solution.
         reached: the solution of each start.
+        told: parameters of which another finding says that their terms may change places.
     """
     limit = best.loss + max(EQUAL_OBJECTIVE_RTOL * abs(best.loss), problem.exact)
     optima = [best.point]
@@ -57,7 +62,8 @@ def several_optima(
             size, names = differences[0] or (0.0, differing)
             predictions_differ = max(predictions_differ, size)
             differing |= names
-    if len(optima) == 1:
+    named = {name for name, one in zip(law.names, differing, strict=True) if one}
+    if len(optima) == 1 or (not predictions_differ and named and named <= told):
         return []
     theta = to_parameters(problem.transforms, np.stack(optima))
     return [_finding(law, problem, theta, differing, predictions_differ)]

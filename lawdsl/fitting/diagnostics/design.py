@@ -152,11 +152,37 @@ def design_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
     return [*findings, *_ray_findings(law, problem)]
 
 
-def _ray_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
-    """Warnings about pairs of positive variables of which one is nearly a power of the other."""
+@dataclass(frozen=True)
+class Ray:
+    """Two positive variables of which one is nearly a power of the other in all rows.
+
+    Attributes:
+        names: of the two.
+        power: p of the second, k·first^p.
+        factor: by which rows lie off it, one standard deviation.
+    """
+
+    names: tuple[str, str]
+    power: float
+    factor: float
+
+    @property
+    def text(self) -> str:
+        """What the second is proportional to: `N`, or `N^0.7`."""
+        first = self.names[0]
+        return first if abs(self.power - 1) <= RAY_RATIO else f"{first}^{self.power:.2g}"
+
+
+def rays(law: PreparedLaw, problem: Problem) -> list[Ray]:
+    """Find pairs of positive variables of which one is nearly a power of the other.
+
+    Args:
+        law: the law.
+        problem: the objective to be minimised, with its data.
+    """
     with np.errstate(all="ignore"):
         logs = np.log(problem.columns)
-    findings = []
+    found = []
     for k, i in itertools.combinations(range(len(law.variables)), 2):
         pair = logs[[k, i]]
         if not np.all(np.isfinite(pair)) or np.min(np.ptp(pair, axis=1)) < MIN_RAY_RANGE:
@@ -165,18 +191,25 @@ def _ray_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
         along, across = np.linalg.svd(centered, compute_uv=False)
         if across > RAY_RATIO * along:
             continue
-        names = [law.variables[k].name, law.variables[i].name]
-        slope = float(np.polyfit(centered[0], centered[1], 1)[0])
-        factor = float(np.exp(np.std(centered[1] - slope * centered[0])))
-        power = f"{names[0]}^{slope:.2g}" if abs(slope - 1) > RAY_RATIO else names[0]
+        power = float(np.polyfit(centered[0], centered[1], 1)[0])
+        factor = float(np.exp(np.std(centered[1] - power * centered[0])))
+        found.append(Ray((law.variables[k].name, law.variables[i].name), power, factor))
+    return found
+
+
+def _ray_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
+    """Warnings about rows near a ray."""
+    findings = []
+    for ray in rays(law, problem):
+        first, second = ray.names
         message = (
-            f"all rows lie near one ray: {names[1]} is proportional to {power} within a factor of "
-            f"{factor:.3g} (one standard deviation), so that the form of the law alone tells the "
+            f"all rows lie near one ray: {second} is proportional to {ray.text} within a factor of "
+            f"{ray.factor:.3g} (one standard deviation), so that the form of the law alone tells the "
             "effects of the two apart"
         )
-        help = f"add runs with a large {names[1]} for a small {names[0]}, and the other way round"
-        if slope < 0:
-            help = f"add runs in which {names[0]} and {names[1]} are both small, or both large"
+        help = f"add runs with a large {second} for a small {first}, and the other way round"
+        if ray.power < 0:
+            help = f"add runs in which {first} and {second} are both small, or both large"
         findings.append(Diagnostic("F0143", message, "warning", help=help))
     return findings
 

@@ -8,6 +8,7 @@ Diagnostics, chapter 3).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +30,7 @@ from lawdsl.fitting.diagnostics.design_coverage import (
     problem_at_corners,
     variable_blocks,
 )
+from lawdsl.fitting.diagnostics.exchanged_terms import ExchangedTerms
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.prepared_law import PreparedLaw, UnidentifiableDirections
 from lawdsl.fitting.problem import Problem
@@ -100,6 +102,7 @@ def undetermined_directions(
     on_bound: Iterable[str],
     other_points: Array,
     unidentifiable: UnidentifiableDirections,
+    exchanged: Sequence[ExchangedTerms] = (),
 ) -> tuple[list[Diagnostic], frozenset[str]]:
     """Find directions in parameter space that the data do not determine, and their parameters.
 
@@ -122,6 +125,7 @@ def undetermined_directions(
         other_points: other parameters in the domain, shape (points, parameters).
         unidentifiable: symmetries of the law, which no data can resolve. They are not reported
             here: one parameter of each symmetry is fixed, and the others are tested given that.
+        exchanged: terms that can change places in the rows.
 
     Returns:
         The findings, and the names of the parameters in such directions.
@@ -173,6 +177,10 @@ def undetermined_directions(
     )
     rank = problem.parameters - unidentifiable.count - max(len(directions), count)
     groups = _merge_overlapping([*directions, *structural])
+    for terms in exchanged:
+        groups = _merge_overlapping(
+            [*groups, terms.names.union(*(group for group in groups if group & terms.touched))]
+        )
     reasons = design_causes(law, problem) if groups and not law.is_large else []
     may_need_prior = problem.penalty is None and _has_few_rows_or_sizes(problem)
     findings = []
@@ -180,7 +188,9 @@ def undetermined_directions(
         involved = [n for n in names if n in group]
         exponents = {n for n, one in zip(names, is_linear, strict=True) if not one}
         known = next((n for n in involved if n in exponents), None) if may_need_prior else None
-        findings.append(_finding(law, involved, f"rank {rank} of {len(names)}", reasons, known))
+        notes = [f"rank {rank} of {len(names)}"] if rank < len(names) else []
+        notes += [terms.note for terms in exchanged if terms.names <= group]
+        findings.append(_finding(law, involved, notes, reasons, known))
     collinear = [] if law.is_large else _collinear_findings(law, problem)
     return findings or collinear, unidentifiable.parameters.union(*groups)
 
@@ -365,12 +375,12 @@ def _structural_directions(
     return (0, []) if fewest_directions == no_point else (fewest_directions, involved)
 
 
-def _merge_overlapping(sets: list[set[str]]) -> list[set[str]]:
+def _merge_overlapping(sets: Sequence[AbstractSet[str]]) -> list[set[str]]:
     """Merge sets that have an element in common."""
     groups: list[set[str]] = []
     for names in sets:
         disjoint = [group for group in groups if not group & names]
-        groups = [*disjoint, names.union(*(group for group in groups if group & names))]
+        groups = [*disjoint, set(names).union(*(group for group in groups if group & names))]
     return groups
 
 
@@ -383,7 +393,7 @@ def _has_few_rows_or_sizes(problem: Problem) -> bool:
 def _finding(
     law: PreparedLaw,
     involved: list[str],
-    rank: str,
+    notes: Sequence[str],
     causes: Sequence[DesignCause],
     known: str | None,
 ) -> Diagnostic:
@@ -397,7 +407,7 @@ def _finding(
         positive = any(b.relation == ">" and b.text == "0" for b in domain.bounds)
         form = f"log({known}) = log(…) ± 0.35" if positive else f"{known} = … ± …"
         help += f"; or state what is known of one: --prior '{form}'"
-    notes = (rank, *(cause.text for cause in relevant))
+    notes = (*notes, *(cause.text for cause in relevant))
     return Diagnostic("F0101", message, notes=notes, help=help)
 
 

@@ -88,7 +88,7 @@ def intervals(
         problem, transforms=without_coupled_limits(problem.transforms) or problem.transforms
     )
     linearised = linearised_errors(
-        _with_active_bounds(problem, on_bound), theta, on_bound, options.level, groups
+        with_active_bounds(problem, on_bound), theta, on_bound, options.level, groups
     )
     task = IntervalTask(
         problem,
@@ -171,9 +171,14 @@ def method_of(name: str) -> IntervalMethod:
     return method
 
 
-def _with_active_bounds(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
+def with_active_bounds(problem: Problem, on_bound: NDArray[np.bool_]) -> Problem:
     """The fit with only those bounds between parameters that are active: there a parameter moves
-    with the others."""
+    with the others.
+
+    Args:
+        problem: the objective to be minimised, with its data.
+        on_bound: the parameters that lie on a bound, shape (parameters,).
+    """
     free = without_coupled_limits(problem.transforms)
     if free is None:
         return problem

@@ -1,0 +1,154 @@
+"""Rows near a ray -> parameters whose terms can change places without a worse fit.
+
+Where D = k·N^p in all rows, A/N^alpha + B/D^beta has the same values with alpha' = p·beta and beta' =
+alpha/p, and with A and B to match: the rows do not say which term is that of N. The minimum found is
+one of two, and an interval around it does not contain the other. Off the ray the two differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+from lawdsl.core.enumerations import conjunction
+from lawdsl.fitting.diagnostics.design import Ray, rays
+from lawdsl.fitting.intervals.compute_intervals import with_active_bounds
+from lawdsl.fitting.intervals.covariance import column_norms
+from lawdsl.fitting.intervals.delta import linearised_errors
+from lawdsl.fitting.intervals.m_estimator import Groups, noise_of
+from lawdsl.fitting.prepared_law import PreparedLaw
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.transforms import Limit
+
+Array = NDArray[np.float64]
+
+LEVEL = 0.95  # of the test of the other fit, and of the intervals that it is compared with
+
+
+@dataclass(frozen=True)
+class ExchangedTerms:
+    """Parameters of which another fit is as good, because two variables move together.
+
+    Attributes:
+        names: the parameters whose intervals do not contain their values in the other fit.
+        touched: all parameters whose effect depends on one of the two variables.
+        note: the values of the exponents in the other fit, as text.
+    """
+
+    names: frozenset[str]
+    touched: frozenset[str]
+    note: str
+
+
+@np.errstate(all="ignore")  # other exponents may overflow
+def exchanged_terms(
+    law: PreparedLaw,
+    problem: Problem,
+    theta: Array,
+    on_bound: NDArray[np.bool_],
+    groups: Groups = None,
+) -> list[ExchangedTerms]:
+    """Find terms that can change places in the rows, where the intervals do not say so.
+
+    Another fit is as good where its objective is higher by less than at the ends of a profile
+    interval.
+
+    Args:
+        law: the law.
+        problem: the objective to be minimised, with its data.
+        theta: the fitted parameters, shape (parameters,).
+        on_bound: those that lie on a bound, shape (parameters,).
+        groups: the training run of each row, shape (rows,).
+    """
+    if law.is_large or law.on_arrays:
+        return []
+    found = []
+    for ray in rays(law, problem):
+        pairs = list(_exponent_pairs(law, ray))
+        other = _exchanged(law, problem, theta, ray, pairs) if pairs else None
+        if other is None or not _is_as_good(problem, theta, other, on_bound, groups):
+            continue
+        active = with_active_bounds(problem, on_bound)
+        ends = linearised_errors(active, theta, on_bound, LEVEL, groups)
+        symbols = (law.symbols_of_slope(name) for name in law.names)
+        touched = np.array([bool(of_slope & set(ray.names)) for of_slope in symbols])
+        # an end that is not known excludes nothing
+        excluded = (other < ends.low) | (other > ends.high)
+        if not np.any(excluded & touched):
+            continue
+        involved = excluded | (np.isnan(ends.low) & touched)
+        values = [f"{law.names[i]} = {other[i]:.3g}" for pair in pairs for i in pair]
+        note = (
+            f"the terms of {' and '.join(ray.names)} may change places: "
+            f"{conjunction(values)} fit as well"
+        )
+        found.append(ExchangedTerms(_chosen(law, involved), _chosen(law, touched), note))
+    return found
+
+
+def _chosen(law: PreparedLaw, mask: NDArray[np.bool_]) -> frozenset[str]:
+    """The parameters of a mask, shape (parameters,)."""
+    return frozenset(name for name, one in zip(law.names, mask, strict=True) if one)
+
+
+def _exponent_pairs(law: PreparedLaw, ray: Ray) -> Iterator[tuple[int, int]]:
+    """Positions of the nonlinear parameters of the first variable of a ray, and of the second, in
+    pairs by their order; none where they are not equally many."""
+    of_each: tuple[list[int], list[int]] = ([], [])
+    for i, name in enumerate(law.names):
+        touched = law.symbols_of_slope(name) & set(ray.names)
+        if i not in law.linear() and len(touched) == 1:
+            of_each[ray.names.index(next(iter(touched)))].append(i)
+    if len(of_each[0]) == len(of_each[1]):
+        yield from zip(*of_each, strict=True)
+
+
+def _exchanged(
+    law: PreparedLaw, problem: Problem, theta: Array, ray: Ray, pairs: Sequence[tuple[int, int]]
+) -> Array | None:
+    """Parameters with the exponents exchanged, and the linear ones that predict the rows most like
+    the fit, shape (parameters,); None where there are none in the domain."""
+    other = theta.copy()
+    for i, k in pairs:
+        other[i], other[k] = ray.power * theta[k], theta[i] / ray.power
+    limits = np.array([[_number(side) for side in t.sides] for t in problem.transforms])
+    low, high = (np.where(np.isnan(x), end, x) for x, end in zip(limits.T, (-np.inf, np.inf)))
+    linear = list(law.linear())
+    chosen = [i for pair in pairs for i in pair]
+    if np.any((other < low)[chosen] | (other > high)[chosen]):
+        return None
+    other[linear] = 0.0
+    raw = law.problem(
+        problem.columns, problem.target, replace(problem.objective, log=False), problem.weights
+    )
+    (rest,), (slopes,) = raw.slopes(other[None])
+    predicted = problem.predictions(theta[None])[0]
+    size = predicted if problem.objective.log else np.ones(problem.rows)
+    columns = slopes[:, linear] / size[:, None]
+    aim = (predicted - problem.target - rest) / size
+    norms = column_norms(columns)
+    norms = np.where(norms > 0, norms, 1.0)
+    if not (np.all(np.isfinite(columns)) and np.all(np.isfinite(aim))):
+        return None
+    bounds = (low[linear] * norms, high[linear] * norms)
+    other[linear] = lsq_linear(columns / norms, aim, bounds).x / norms
+    return other
+
+
+def _number(side: Limit | None) -> float:
+    """The number of a bound; nan where there is none, or where it is a formula."""
+    return np.nan if side is None or side.formula is not None else side.number
+
+
+def _is_as_good(
+    problem: Problem, theta: Array, other: Array, on_bound: NDArray[np.bool_], groups: Groups
+) -> bool:
+    """Whether noise hides by how much the objective is higher at other parameters."""
+    residual = problem.residuals_of(problem.model.value(theta[None]))[0]
+    noise = noise_of(problem, residual, int(np.sum(~on_bound)), groups)
+    best, there = problem.losses_at(np.stack([theta, other]))
+    return bool(there - best <= max(np.nan_to_num(noise.rise(LEVEL)), problem.exact))
