@@ -316,16 +316,18 @@ RAY = np.geomspace(1e7, 1e11, 30)
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_ray_is_never_trusted(seed: int):
-    """D = 20 N: rank 3 or 4 of 5, or told apart by the law's form alone, as the noise would have it."""
+    """D = 20 N: rank 3 or 4 of 5, or 5 with terms that change places, as the noise would have it."""
     noise = 0.003 * np.random.default_rng(seed).normal(size=30)
     table = chinchilla(0, N=RAY, D=20 * RAY)
     fit = lawdsl.fit("chinchilla", {**table, "L": table["L"] * np.exp(noise)}, starts=6)
     found = [d for d in fit.diagnostics if d.code == "F0101"]
     ranks = ("rank 3 of 5", "rank 4 of 5", "rank 2 of 5")
+    exchanged = "the terms of N and D may change places: "
 
     assert fit.verdict != "trusted" and found
     assert all("D = 20 N in every row" in d.notes for d in found)
-    assert all(d.notes[0] in ranks for d in found if d.severity == "error")
+    errors = [d for d in found if d.severity == "error"]
+    assert all(d.notes[0] in ranks or d.notes[0].startswith(exchanged) for d in errors)
 
 
 @pytest.mark.parametrize(

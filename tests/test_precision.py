@@ -53,9 +53,11 @@ def test_one_model_size_determines_no_exponent_of_it(seed: int):
     assert "alpha" in named.message and named.notes[-1] == "N has one value: 5e+07"
 
     bound = [name for name, q in fit.parameters.items() if q.at_bound]
-    if bound:  # the interval of the table is another one
+    if bound:
         assert named.message.endswith(f"intervals with {', '.join(bound)} free")
-        assert f"holds {', '.join(bound)} on" in named.notes[0]
+        assert f"with {', '.join(bound)} held on" in named.notes[0]
+        # the table has no interval that a bound alone makes narrow
+        assert "alpha" not in fit.intervals.ends and "alpha" not in fit.intervals.errors
 
 
 @pytest.mark.parametrize("power", [1.0, 0.5, 1.5])

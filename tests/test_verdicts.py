@@ -125,6 +125,74 @@ def test_rows_near_one_ray_are_not_trusted(scatter: float, seed: int):
     assert near.verdict_for("prediction") != "trusted" or near.verdict == "not trusted"
 
 
+@pytest.mark.parametrize("rows", [6, 8, 12])
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_on_a_ray_leave_no_interval_that_excludes_the_exchanged_fit(rows: int, seed: int):
+    """With D = 20 N the exponents may change places: both fits predict the same along the ray."""
+    N = np.geomspace(1e8, 1e10, rows)
+    fit = fitted(measured(N, 20 * N, seed))
+    E, A, B, alpha, beta = (fit.parameters[name].value for name in ("E", "A", "B", "alpha", "beta"))
+    exchanged = {"E": E, "A": B / 20**beta, "B": A * 20**alpha, "alpha": beta, "beta": alpha}
+
+    assert fit.predict({"N": N, "D": 20 * N}) == pytest.approx(
+        E
+        + exchanged["A"] / N ** exchanged["alpha"]
+        + exchanged["B"] / (20 * N) ** exchanged["beta"]
+    )
+    for name, (low, high) in fit.intervals.ends.items():
+        assert low <= exchanged[name] <= high
+    (found,) = [d for d in fit.diagnostics if d.code == "F0101"]
+    assert found.severity == "error" and "D = 20 N" in found.message
+    for name in "A", "alpha", "B", "beta":
+        assert fit.parameters[name].identified == (name not in found.message.split(" cannot")[0])
+        assert fit.parameters[name].identified or name not in fit.intervals.ends
+
+
+def test_exponents_on_a_power_of_the_size_change_places_by_that_power():
+    """D = 5000 N^0.7 is a ray, too: alpha becomes 0.7 beta, and beta alpha/0.7."""
+    N = np.geomspace(1e7, 1e11, 30)
+    fit = fitted(measured(N, 5000 * N**0.7, 1))
+    (found,) = [d for d in fit.diagnostics if d.code == "F0101"]
+    alpha, beta = (fit.parameters[name].value for name in ("alpha", "beta"))
+    told = f"alpha = {0.7 * beta:.3g} and beta = {alpha / 0.7:.3g} fit as well"
+    assert any(note.endswith(told) for note in found.notes)
+    assert not {"A", "alpha", "B", "beta"} & set(fit.intervals.ends)
+
+
+def test_terms_that_noise_tells_apart_keep_their_intervals():
+    N, D = ray(0.1)
+    noise = np.exp(0.0003 * np.random.default_rng(0).normal(size=20))
+    fit = fitted({"N": N, "D": D, "L": (1.82 + 482 / N**0.348 + 2e5 / D**0.6) * noise})
+    assert codes(fit) & {"F0131", "F0143"} and "F0101" not in codes(fit)
+    low, high = fit.intervals.ends["alpha"]
+    assert low < 0.348 < high < 0.6
+
+
+def test_an_interval_that_a_bound_alone_makes_narrow_is_left_out():
+    """With E free the rows say little of alpha, so that its interval with E = 0 is not printed."""
+    rows = ["phase = end", "N < 6e5", "r_code = 1"]
+    options = {"L": "L_code", "where": rows, "claims": False}
+    fit = lawdsl.fit("chinchilla", "laws/data/code_and_english.csv", **options)
+    assert fit.parameters["E"].at_bound == "lower"
+    (found,) = [d for d in fit.diagnostics if d.code == "F0130"]
+    named = {part.split()[-1] for part in found.message.split(" (")[:-1]}
+    assert named == {"beta"} and set(fit.intervals.ends) == {"A", "alpha"} == set(
+        fit.intervals.errors
+    )
+    printed = run(
+        "fit",
+        "chinchilla",
+        "laws/data/code_and_english.csv",
+        "L=L_code",
+        *(word for row in rows for word in ("--where", row)),
+    ).stdout
+    assert printed.count("hardly determined") == 2
+    profiled = lawdsl.fit(
+        "chinchilla", "laws/data/code_and_english.csv", intervals="profile", **options
+    )
+    assert "beta" in profiled.intervals.ends  # a profile moves E along its bound
+
+
 def test_rows_off_the_ray_are_trusted():
     assert fitted(measured(*scattered(40))).verdict == "trusted"
 

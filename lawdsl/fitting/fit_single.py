@@ -24,6 +24,7 @@ from lawdsl.fitting.diagnostics.precision import (
     PrecisionInputs,
     undetermined_prediction_findings,
     weak_parameter_findings,
+    weak_parameters,
 )
 from lawdsl.fitting.diagnostics.residual_findings import residual_findings
 from lawdsl.fitting.diagnostics.residuals import weight_copies_as_one
@@ -41,7 +42,7 @@ from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_task import FitTask, bind_columns, fit_task
 from lawdsl.fitting.fitted_claims import certificates, claim_failure_findings, with_enforced_bounds
 from lawdsl.fitting.fixed_parameters import fixed_values
-from lawdsl.fitting.intervals.compute_intervals import IntervalEstimate
+from lawdsl.fitting.intervals.compute_intervals import IntervalEstimate, method_of
 from lawdsl.fitting.intervals.compute_intervals import intervals as intervals_of
 from lawdsl.fitting.options import AUTO, FitOptions
 from lawdsl.fitting.prediction_bands import missing_rows_reason
@@ -198,9 +199,12 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
     diagnostics += diagnose.few_rows_findings(
         problem, chosen=int(task.chosen_parameter is not None)
     )
-    diagnostics += _precision_findings(
+    judged = _precision_inputs(
         task, theta, uncertainty, diagnostics, on_bound | is_undetermined, tuple(bounds)
     )
+    if judged is not None:
+        diagnostics += _precision_findings(judged, diagnostics)
+        uncertainty = _without_conditional_ends(uncertainty, judged, task.options.intervals)
     diagnostics += diagnose.worse_than_mean_findings(problem, theta)
     diagnostics += _row_findings(task, best, diagnostics)
     if task.plain is not None:
@@ -331,20 +335,19 @@ def _row_findings(task: FitTask, best: Optimum, earlier: Sequence[Diagnostic]) -
     ]
 
 
-def _precision_findings(
+def _precision_inputs(
     task: FitTask,
     theta: Array,
     uncertainty: IntervalEstimate,
     diagnostics: Sequence[Diagnostic],
     skipped: NDArray[np.bool_],
     on_bound: tuple[str, ...],
-) -> list[Diagnostic]:
-    """Findings about parameters and predictions that the rows do not determine; none where F0101
-    reports it."""
+) -> PrecisionInputs | None:
+    """The fit as far as its precision is judged; None where F0101 reports what it leaves open."""
     if uncertainty.covariance is None or any(
         d.code == "F0101" and d.severity == "error" for d in diagnostics
     ):
-        return []
+        return None
     law, problem, chosen_parameter = task.prepared, task.problem, task.chosen_parameter
     if chosen_parameter is not None:
         law, problem = chosen_parameter.law, chosen_parameter.problem
@@ -355,12 +358,35 @@ def _precision_findings(
     skipped_names = frozenset(
         name for name, is_skipped in zip(law.names, skipped, strict=True) if is_skipped
     )
-    fitted = PrecisionInputs(law, problem, theta, uncertainty.covariance, skipped_names, on_bound)
+    return PrecisionInputs(law, problem, theta, uncertainty.covariance, skipped_names, on_bound)
+
+
+def _precision_findings(
+    fitted: PrecisionInputs, diagnostics: Sequence[Diagnostic]
+) -> list[Diagnostic]:
+    """Findings about parameters and predictions that the rows do not determine."""
     # collinear variables: the warning of F0101 covers them
     if any(d.code == "F0101" for d in diagnostics):
         return weak_parameter_findings(fitted)
     findings = undetermined_prediction_findings(fitted)
-    return [*weak_parameter_findings(fitted), *(findings or design_findings(law, problem))]
+    further = findings or design_findings(fitted.law, fitted.problem)
+    return [*weak_parameter_findings(fitted), *further]
+
+
+def _without_conditional_ends(
+    uncertainty: IntervalEstimate, fitted: PrecisionInputs, method: str
+) -> IntervalEstimate:
+    """The intervals without those that only a parameter held on its bound makes narrow: with it free
+    the rows hardly determine them (F0130). A profile moves along bounds and needs none left out."""
+    weak = weak_parameters(fitted, with_linear=True)
+    if not fitted.on_bound or method_of(method).on_bounds or not weak_parameters(fitted):
+        return uncertainty
+    record = uncertainty.intervals
+    errors, ends = (
+        {name: x for name, x in of_each.items() if name not in weak}
+        for of_each in (record.errors, record.ends)
+    )
+    return replace(uncertainty, intervals=replace(record, errors=errors, ends=ends))
 
 
 def _fixed_parameters(task: FitTask, values: Mapping[str, float]) -> dict[str, FixedParameter]:
@@ -389,7 +415,7 @@ def _search_findings(
         message = f"{best.outside:,} declared starts lie outside the domain and were left out"
         diagnostics.append(Diagnostic("F0106", message, "warning", help="correct the start lines"))
     best_solution = min(best.reached, key=lambda d: d.loss)
-    told = frozenset[str]().union(*(terms.touched for terms in exchanged))
+    told = frozenset[str]().union(*(terms.names for terms in exchanged))
     diagnostics += several_optima(task.prepared, best.searched, best_solution, best.reached, told)
     diagnostics += diagnose.agreement_findings(best.agreement.starts, best.agreement.agreed)
     if not best.converged:

@@ -16,7 +16,9 @@ FITS: dict[str, Message] = {
         "The predictions hardly change when these parameters change together, so their values "
         "say nothing, although the fit may be good. The cause is given where it is seen: a variable "
         "with one or two values, two variables that move together, or some that add up to one "
-        "number. Measure where they differ, or fit a law without one of them. It is a warning "
+        "number. Where D = 20 N in all rows, the terms of N and D may change places as well: a second "
+        "fit, with the exponents exchanged, is as good on these rows and differs off that line. "
+        "Measure where they differ, or fit a law without one of them. It is a warning "
         "where two variables lie on a line and only the form of the law tells their effects "
         "apart. What no data could tell is F0114.",
         (
@@ -235,7 +237,8 @@ FITS: dict[str, Message] = {
         "The ends of a parameter's interval differ by more than a factor of 100, so its value says "
         "little, although predictions near the rows may be good. Measure more, further apart, or "
         "with less noise, or fit a law without the parameter. Of a parameter in which the law is "
-        "linear, as A in A/N^alpha, the size depends on the unit of N: it is judged by alpha.",
+        "linear, as A in A/N^alpha, the size depends on the unit of N: it is judged by alpha. Where the "
+        "interval is narrow only because another parameter is held on its bound, the table has none.",
         (
             HEAD
             + "".join(

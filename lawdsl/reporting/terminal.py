@@ -303,6 +303,8 @@ def _show_parameters(fit: Fit, out: Console) -> None:
         notes += [] if p.identified else ["not identified"]
         error = f"± {intervals.errors[name]:.2g}" if name in intervals.errors else ""
         ends = intervals.ends.get(name)
+        is_open = bool(intervals.ends) and ends is None and not notes
+        notes += ["hardly determined"] if is_open else []
         cells = [error, interval_text(*ends) if ends else ""]
         cells += [rounded_interval_text(*wider[name]) if name in wider else ""] if wider else []
         rows.append((name, p.printed, *cells, ", ".join(notes)))

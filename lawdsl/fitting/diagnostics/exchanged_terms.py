@@ -34,13 +34,12 @@ class ExchangedTerms:
     """Parameters of which another fit is as good, because two variables move together.
 
     Attributes:
-        names: the parameters whose intervals do not contain their values in the other fit.
-        touched: all parameters whose effect depends on one of the two variables.
+        names: the parameters whose effect depends on one of the two variables, and those whose
+            intervals do not contain their values in the other fit.
         note: the values of the exponents in the other fit, as text.
     """
 
     names: frozenset[str]
-    touched: frozenset[str]
     note: str
 
 
@@ -80,13 +79,12 @@ def exchanged_terms(
         excluded = (other < ends.low) | (other > ends.high)
         if not np.any(excluded & touched):
             continue
-        involved = excluded | (np.isnan(ends.low) & touched)
         values = [f"{law.names[i]} = {other[i]:.3g}" for pair in pairs for i in pair]
         note = (
             f"the terms of {' and '.join(ray.names)} may change places: "
             f"{conjunction(values)} fit as well"
         )
-        found.append(ExchangedTerms(_chosen(law, involved), _chosen(law, touched), note))
+        found.append(ExchangedTerms(_chosen(law, excluded | touched), note))
     return found
 
 
@@ -116,7 +114,9 @@ def _exchanged(
     for i, k in pairs:
         other[i], other[k] = ray.power * theta[k], theta[i] / ray.power
     limits = np.array([[_number(side) for side in t.sides] for t in problem.transforms])
-    low, high = (np.where(np.isnan(x), end, x) for x, end in zip(limits.T, (-np.inf, np.inf)))
+    low, high = (
+        np.where(np.isnan(x), end, x) for x, end in zip(limits.T, (-np.inf, np.inf), strict=True)
+    )
     linear = list(law.linear())
     chosen = [i for pair in pairs for i in pair]
     if np.any((other < low)[chosen] | (other > high)[chosen]):

@@ -176,11 +176,7 @@ def undetermined_directions(
         problem, np.vstack([theta, other_points]), names, fixed
     )
     rank = problem.parameters - unidentifiable.count - max(len(directions), count)
-    groups = _merge_overlapping([*directions, *structural])
-    for terms in exchanged:
-        groups = _merge_overlapping(
-            [*groups, terms.names.union(*(group for group in groups if group & terms.touched))]
-        )
+    groups = _merge_overlapping([*directions, *structural, *(terms.names for terms in exchanged)])
     reasons = design_causes(law, problem) if groups and not law.is_large else []
     may_need_prior = problem.penalty is None and _has_few_rows_or_sizes(problem)
     findings = []

@@ -59,31 +59,46 @@ class PrecisionInputs:
 
 
 @np.errstate(all="ignore")  # a law may overflow at combined extremes
-def weak_parameter_findings(fitted: PrecisionInputs) -> list[Diagnostic]:
-    """A warning that names the parameters whose intervals span orders of magnitude."""
+def weak_parameters(
+    fitted: PrecisionInputs, *, with_linear: bool = False
+) -> dict[str, tuple[float, float]]:
+    """The parameters whose intervals span orders of magnitude -> the ends of these.
+
+    Args:
+        fitted: the fit.
+        with_linear: whether linear parameters are among them.
+    """
     names = [q.name for q in fitted.law.parameters]
     law, problem = fitted.law, fitted.problem
-    linear = problem.linear if law.on_arrays else law.linear()
+    linear = () if with_linear else problem.linear if law.on_arrays else law.linear()
     is_undetermined = np.any(np.abs(fitted.covariance.null_space) > 1e-3, axis=0)
     half = fitted.covariance.quantile(INTERVAL_LEVEL) * fitted.covariance.errors(np.eye(len(names)))
-    descriptions, involved = [], []
+    weak = {}
     for i, transform in enumerate(problem.transforms):
         skipped = i in linear or is_undetermined[i] or names[i] in fitted.skipped
-        if skipped or not (ends := _uninformative_ends(transform, fitted.theta, i, float(half[i]))):
-            continue
-        involved.append(names[i])
-        descriptions.append(f"{names[i]} ({ends[0]:.3g} to {ends[1]:.3g})")
-    if not descriptions:
+        if not skipped and (
+            ends := _uninformative_ends(transform, fitted.theta, i, float(half[i]))
+        ):
+            weak[names[i]] = ends
+    return weak
+
+
+def weak_parameter_findings(fitted: PrecisionInputs) -> list[Diagnostic]:
+    """A warning that names the parameters whose intervals span orders of magnitude."""
+    weak = weak_parameters(fitted)
+    if not weak:
         return []
-    message = (
-        f"the rows hardly determine {', '.join(descriptions)}: {100 * INTERVAL_LEVEL:g} % intervals"
-    )
-    notes = design_cause_texts(law, problem, involved)
+    ranges = ", ".join(f"{name} ({low:.3g} to {high:.3g})" for name, (low, high) in weak.items())
+    message = f"the rows hardly determine {ranges}: {100 * INTERVAL_LEVEL:g} % intervals"
+    notes = design_cause_texts(fitted.law, fitted.problem, list(weak))
     if fitted.on_bound:
         bound = ", ".join(fitted.on_bound)
         message += f" with {bound} free"
         which = "its bound" if len(fitted.on_bound) == 1 else "their bounds"
-        notes = (f"the table of parameters holds {bound} on {which}: its intervals differ", *notes)
+        notes = (
+            f"with {bound} held on {which} they would be narrower than the rows allow",
+            *notes,
+        )
     help = "measure more, and further apart, or fit a law without one of them"
     return [Diagnostic("F0130", message, "warning", notes=notes, help=help)]
 
