@@ -364,16 +364,21 @@ class Fit(FitRecord, Presented):
     def _outside(
         self, law: Law, columns: NDArray[np.float64], half_widths: NDArray[np.float64] | None
     ) -> list[Diagnostic]:
-        """Warnings about variables that leave the fitted range, unless intervals are narrow there."""
+        """Warnings about variables that leave the fitted range, unless intervals are narrow there.
+        All have the same advice, about the widest of the intervals."""
+        named = zip((q.name for q in law.variables), columns, strict=True)
+        beyond = [outside(values, self.data.ranges[name]) for name, values in named]
+        widest = None
+        if half_widths is not None:
+            widest = float(np.max(half_widths[np.any(beyond, axis=0)], initial=0.0))
+        advice = range_advice(self.horizon, widest) if self.has_law_error else NO_INTERVAL
         warnings: list[Diagnostic] = []
-        for q, values in zip(law.variables, columns, strict=True):
-            unit, fitted = unit_text(q.unit) if q.unit else "", self.data.ranges[q.name]
-            widest = None
-            if half_widths is not None:
-                widest = float(np.max(half_widths[outside(values, fitted)], initial=0.0))
-                if widest <= WITHIN_HORIZON and not other_unit(values, fitted):
+        for q, values, is_outside in zip(law.variables, columns, beyond, strict=True):
+            fitted = self.data.ranges[q.name]
+            if half_widths is not None and not other_unit(values, fitted):
+                if np.max(half_widths[is_outside], initial=0.0) <= WITHIN_HORIZON:
                     continue
-            advice = range_advice(self.horizon, widest) if self.has_law_error else NO_INTERVAL
+            unit = unit_text(q.unit) if q.unit else ""
             warnings += range_warnings(q.name, values, fitted, unit=unit, advice=advice)
         return warnings
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -72,10 +73,15 @@ def console() -> Console:
 
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Diagnostics to standard error, the first of them in full, the rest counted."""
+    """Diagnostics to standard error, the first of them in full, the rest counted. What several
+    warnings of one code advise alike is printed once, with the last of them."""
     err = Stream(stderr=True, highlight=False, soft_wrap=True)
     listed = list(diagnostics)
-    for diagnostic in listed[:MAX_SHOWN_DIAGNOSTICS]:
+    shown = listed[:MAX_SHOWN_DIAGNOSTICS]
+    last = {(d.code, d.help): i for i, d in enumerate(shown)}
+    for i, each in enumerate(shown):
+        is_repeated = each.severity == "warning" and last[each.code, each.help] != i
+        diagnostic = replace(each, help=None) if is_repeated else each
         head, _, rest = render(diagnostic).partition("\n")
         label, _, message = head.partition(":")
         line = Text(label, style=STYLES.get(diagnostic.severity, "")) + Text(":" + message)

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
+
+Array = NDArray[np.float64]
 
 # sums of the same number of variables that are tested
 MAX_SUMS = 100
@@ -159,31 +162,39 @@ class Ray:
     Attributes:
         names: of the two.
         power: p of the second, k·first^p.
+        constant: k.
         factor: by which rows lie off it, one standard deviation.
     """
 
     names: tuple[str, str]
     power: float
+    constant: float
     factor: float
 
     @property
-    def text(self) -> str:
+    def base(self) -> str:
         """What the second is proportional to: `N`, or `N^0.7`."""
         first = self.names[0]
         return first if abs(self.power - 1) <= RAY_RATIO else f"{first}^{self.power:.2g}"
 
+    @property
+    def text(self) -> str:
+        """The ray as a formula: `D = 20 N`."""
+        power = "" if self.power == 1 else f"^{self.power:.3g}"
+        return f"{self.names[1]} = {self.constant:.3g} {self.names[0]}{power}"
 
-def rays(law: PreparedLaw, problem: Problem) -> list[Ray]:
+
+def rays(names: Sequence[str], columns: Array) -> list[Ray]:
     """Find pairs of positive variables of which one is nearly a power of the other.
 
     Args:
-        law: the law.
-        problem: the objective to be minimised, with its data.
+        names: the variables.
+        columns: their values, shape (variables, rows).
     """
     with np.errstate(all="ignore"):
-        logs = np.log(problem.columns)
+        logs = np.log(columns)
     found = []
-    for k, i in itertools.combinations(range(len(law.variables)), 2):
+    for k, i in itertools.combinations(range(len(names)), 2):
         pair = logs[[k, i]]
         if not np.all(np.isfinite(pair)) or np.min(np.ptp(pair, axis=1)) < MIN_RAY_RANGE:
             continue
@@ -192,18 +203,20 @@ def rays(law: PreparedLaw, problem: Problem) -> list[Ray]:
         if across > RAY_RATIO * along:
             continue
         power = float(np.polyfit(centered[0], centered[1], 1)[0])
+        power = 1.0 if abs(power - 1) <= COLLINEAR_RTOL else power
         factor = float(np.exp(np.std(centered[1] - power * centered[0])))
-        found.append(Ray((law.variables[k].name, law.variables[i].name), power, factor))
+        constant = float(np.exp(np.mean(pair[1] - power * pair[0])))
+        found.append(Ray((names[k], names[i]), power, constant, factor))
     return found
 
 
 def _ray_findings(law: PreparedLaw, problem: Problem) -> list[Diagnostic]:
     """Warnings about rows near a ray."""
     findings = []
-    for ray in rays(law, problem):
+    for ray in rays([q.name for q in law.variables], problem.columns):
         first, second = ray.names
         message = (
-            f"all rows lie near one ray: {second} is proportional to {ray.text} within a factor of "
+            f"all rows lie near one ray: {second} is proportional to {ray.base} within a factor of "
             f"{ray.factor:.3g} (one standard deviation), so that the form of the law alone tells the "
             "effects of the two apart"
         )

@@ -66,7 +66,7 @@ def exchanged_terms(
     if law.is_large or law.on_arrays:
         return []
     found = []
-    for ray in rays(law, problem):
+    for ray in rays([q.name for q in law.variables], problem.columns):
         pairs = list(_exponent_pairs(law, ray))
         other = _exchanged(law, problem, theta, ray, pairs) if pairs else None
         if other is None or not _is_as_good(problem, theta, other, on_bound, groups):

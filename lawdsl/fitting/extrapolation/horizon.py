@@ -4,12 +4,13 @@ Along a path from the largest fitted run, the half-width h of the interval of th
 logarithm, grows: h = t·sqrt(noise² + law²). The horizon within x is the largest multiple of the
 fitted size up to which h stays at most log(1 + x).
 
-The path is the compute-optimal one where the law has an optimal model size at each compute, C =
-6·N·D, and otherwise that of the mean tokens per parameter of the rows.
+The path is the ray of the rows where all lie near one, D = k·N; else the compute-optimal one where the
+law has an optimal model size at each compute, C = 6·N·D; else that of the mean tokens per parameter.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -17,16 +18,19 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.core.records import Null
+from lawdsl.core.records import MAY_BE_ABSENT, Null
+from lawdsl.fitting.diagnostics.design import Ray, rays
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.options import LARGEST_HORIZON
+from lawdsl.law.quantities import unit_text
 
 Array = NDArray[np.float64]
 
 TOLERANCES = (0.01, 0.02, 0.05)
 MAX_DECADES = float(np.log10(LARGEST_HORIZON))
 POINTS_PER_DECADE = 20
+DECADES = np.linspace(0, MAX_DECADES, int(MAX_DECADES * POINTS_PER_DECADE) + 1)
 # of the runs, the largest, whose other variables the path has
 LARGEST_SHARE = 0.1
 # decades of tokens per parameter on each side of the rows, in which the optimum is sought
@@ -42,10 +46,14 @@ class Reach:
         within: the tolerance, 0.02 for 2 %.
         times: multiples of the largest fitted value; 0 where not even that is predicted so well, and
             infinite for more than 10,000.
+        size: the size of a run there; nan where the multiple is 0 or infinite.
+        variables: variable -> its value there, in the law's units; empty where `size` is nan.
     """
 
     within: float
     times: Annotated[float, Null(np.inf)]
+    size: Annotated[float, Null(np.nan), MAY_BE_ABSENT] = math.nan
+    variables: Annotated[Mapping[str, float], MAY_BE_ABSENT] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,9 @@ class Horizon:
         optimal: whether the path is the compute-optimal one.
         variables: variable -> its value on the path, at the largest fitted size.
         by_variable: variable -> reaches by that variable alone, from that point.
+        unit: of the size, `FLOP`; empty where the variables of the law state none.
+        units: variable -> its unit in the law, for those that have one.
+        ray: the ray on which all rows lie, and the path with them, `D = 20 N`; empty without one.
     """
 
     size: str
@@ -69,18 +80,33 @@ class Horizon:
     optimal: bool
     variables: Mapping[str, float] = field(default_factory=dict)
     by_variable: Mapping[str, tuple[Reach, ...]] = field(default_factory=dict)
+    unit: Annotated[str, MAY_BE_ABSENT] = ""
+    units: Annotated[Mapping[str, str], MAY_BE_ABSENT] = field(default_factory=dict)
+    ray: Annotated[str, MAY_BE_ABSENT] = ""
 
     @property
     def largest_text(self) -> str:
-        """The largest fitted size as text: `the largest compute, C = 4e+20 FLOP`."""
+        """The largest fitted size as text: `the largest compute (C = 4e+20 FLOP)`."""
         if self.is_compute:
-            return f"the largest compute (C = {self.largest:.2g} FLOP)"
-        return f"the largest {self.size} ({self.largest:.3g})"
+            return f"the largest compute ({self._quantity('C', self.largest, '.2g')})"
+        value = f"{self.largest:.3g} {self.unit}".rstrip()
+        return f"the largest {self.size} ({value})"
+
+    @property
+    def path_text(self) -> str:
+        """How the variables are related on the path; empty for one variable."""
+        if len(self.variables) < 2:
+            return ""
+        names = " and ".join(self.variables)
+        if self.ray:
+            return f"along the ray of the rows, {self.ray} (off it they test nothing)"
+        if self.optimal:
+            return f"with {names} in the compute-optimal ratio"
+        return f"with {names} in the mean ratio of the rows"
 
     @property
     def text(self) -> str:
         """How far predictions stay within the tolerances, in one sentence."""
-        name = "C" if self.is_compute else self.size
         parts = []
         for reach in self.path:
             if reach.times == 0:
@@ -88,17 +114,32 @@ class Horizon:
             if np.isinf(reach.times):
                 parts.append(f"{100 * reach.within:g} % beyond {10**MAX_DECADES:,.0f} times")
                 continue
-            end = f" ({name} = {reach.times * self.largest:.2g})"
-            parts.append(f"{100 * reach.within:g} % up to {reach.times:.2g} times{end}")
+            parts.append(
+                f"{100 * reach.within:g} % up to {reach.times:.2g} times{self._end(reach)}"
+            )
         if not parts:
             widest = 100 * max(reach.within for reach in self.path)
-            return f"not within {widest:g} % even at {self.largest_text}"
-        first, *others = parts
-        size = "the largest compute" if self.is_compute else f"the largest {self.size}"
-        sentence = [f"within {first.replace(' times', f' times {size}', 1)}", *others]
-        if not self.optimal and len(self.variables) > 1:
-            sentence.append(f"with {' and '.join(self.variables)} in the mean ratio of the rows")
-        return ", ".join(sentence)
+            sentence = [f"not within {widest:g} % even at {self.largest_text}"]
+        else:
+            first, *others = parts
+            size = "the largest compute" if self.is_compute else f"the largest {self.size}"
+            sentence = [f"within {first.replace(' times', f' times {size}', 1)}", *others]
+        return ", ".join([*sentence, *filter(None, [self.path_text])])
+
+    def _end(self, reach: Reach) -> str:
+        """The size and the variables at the end of a reach, in brackets."""
+        size = reach.times * self.largest
+        values = [self._quantity("C" if self.is_compute else self.size, size, ".2g")]
+        if list(reach.variables) != [self.size]:  # else that variable is the size
+            values += [self._value(name, x) for name, x in reach.variables.items()]
+        return f" ({', '.join(values)})"
+
+    def _quantity(self, name: str, value: float, digits: str) -> str:
+        unit = self.unit or ("FLOP" if self.is_compute else "")  # in files of earlier versions
+        return f"{name} = {value:{digits}} {unit}".rstrip()
+
+    def _value(self, name: str, value: float) -> str:
+        return f"{name} = {value:.2g} {self.units.get(name, '')}".rstrip()
 
     def times(self, within: float) -> float:
         """The multiple of the largest fitted size up to which predictions are within a tolerance.
@@ -134,43 +175,79 @@ def trust_horizon(
         return None
     logs = size.log10(surface.names, surface.columns)
     largest = float(np.max(logs))
-    decades = np.linspace(0, MAX_DECADES, int(MAX_DECADES * POINTS_PER_DECADE) + 1)
+    chosen = [surface.names.index(name) for name in size.variables]
 
     def reaches(columns: Array) -> tuple[Reach, ...]:
         with np.errstate(all="ignore"):  # an extrapolated law may have no value
             half = quantile * model.at(surface.at(columns), surface.theta).curve
         half = np.where(determined(columns) & np.isfinite(half), half, np.inf)
-        return tuple(Reach(x, _reach(decades, half, float(np.log1p(x)))) for x in TOLERANCES)
+        by_name = {surface.names[k]: columns[k] for k in chosen}
+        return tuple(_reach(within, 10**largest, half, by_name) for within in TOLERANCES)
 
-    chosen = [surface.names.index(name) for name in size.variables]
-    path, optimal = _path(surface, chosen, logs, largest + decades, split=size.is_compute)
+    ray = _ray(surface, chosen)
+    split = size.is_compute and ray is None
+    path, optimal = _path(surface, chosen, logs, largest + DECADES, split=split, ray=ray)
     if optimal and not determined(path[:, :1])[0]:  # nor is the optimum of a law that is not
-        path, optimal = _path(surface, chosen, logs, largest + decades, split=False)
-    start = {surface.names[k]: float(path[k, 0]) for k in chosen}
+        path, optimal = _path(surface, chosen, logs, largest + DECADES, split=False)
     by_variable = {}
     for k in chosen if len(chosen) > 1 else ():
-        columns = np.repeat(path[:, :1], len(decades), axis=1)
-        columns[k] = path[k, 0] * 10**decades
+        columns = np.repeat(path[:, :1], len(DECADES), axis=1)
+        columns[k] = path[k, 0] * 10**DECADES
         by_variable[surface.names[k]] = reaches(columns)
+    units = {v.name: unit_text(v.unit) for v in surface.variables if v.unit is not None}
     return Horizon(
-        size.text, size.is_compute, float(10**largest), reaches(path), optimal, start, by_variable
+        size.text,
+        size.is_compute,
+        float(10**largest),
+        reaches(path),
+        optimal,
+        {surface.names[k]: float(path[k, 0]) for k in chosen},
+        by_variable,
+        size.unit,
+        {name: units[name] for name in size.variables if name in units},
+        "" if ray is None else ray.text,
     )
 
 
-def _reach(decades: Array, half: Array, limit: float) -> float:
-    """The multiple up to which half-widths stay within a limit, by linear interpolation."""
+def _ray(surface: FittedSurface, chosen: Sequence[int]) -> Ray | None:
+    """The ray near which all rows lie, where it leads to larger values of both variables."""
+    if len(chosen) != 2:
+        return None
+    found = rays([surface.names[k] for k in chosen], surface.columns[list(chosen)])
+    return next((ray for ray in found if ray.power > 0), None)
+
+
+def _reach(within: float, largest: float, half: Array, variables: Mapping[str, Array]) -> Reach:
+    """How far half-widths stay within a tolerance, by linear interpolation.
+
+    Args:
+        within: the tolerance.
+        largest: the size at the first point.
+        half: half-widths at the points of `DECADES`, shape (points,).
+        variables: variable -> its values there, shape (points,).
+    """
+    limit = float(np.log1p(within))
     beyond = np.flatnonzero(~(half <= limit))
-    if not len(beyond):
-        return float("inf")
+    if not len(beyond) or beyond[0] == 0:
+        return Reach(within, 0.0 if len(beyond) else math.inf)
     k = int(beyond[0])
-    if k == 0:
-        return 0.0
     between = (limit - half[k - 1]) / (half[k] - half[k - 1]) if np.isfinite(half[k]) else 0.0
-    return float(10 ** (decades[k - 1] + between * (decades[k] - decades[k - 1])))
+    decades = DECADES[k - 1] + between * (DECADES[k] - DECADES[k - 1])
+    there = {
+        name: float(10 ** np.interp(decades, DECADES, np.log10(values)))
+        for name, values in variables.items()
+    }
+    return Reach(within, float(10**decades), float(largest * 10**decades), there)
 
 
 def _path(
-    surface: FittedSurface, chosen: Sequence[int], logs: Array, sizes: Array, *, split: bool
+    surface: FittedSurface,
+    chosen: Sequence[int],
+    logs: Array,
+    sizes: Array,
+    *,
+    split: bool,
+    ray: Ray | None = None,
 ) -> tuple[Array, bool]:
     """Points of given sizes, shape (variables, sizes), and whether they are compute-optimal.
 
@@ -180,6 +257,7 @@ def _path(
         logs: decimal logarithms of the sizes of the rows, shape (rows,).
         sizes: those of the points, shape (sizes,).
         split: whether the size is split between two variables as the law has it optimal.
+        ray: that the points keep to, of the two variables; else those keep their mean ratio.
     """
     large = logs >= np.quantile(logs, 1 - LARGEST_SHARE)
     columns = np.repeat(np.median(surface.columns[:, large], axis=1)[:, None], len(sizes), axis=1)
@@ -203,7 +281,11 @@ def _path(
         if optimal:
             for k, sign, mean in zip(chosen, (-1, 1), means, strict=True):
                 columns[k] = 10 ** (product / 2 + mean + sign * splits[best] / 2)
-    if not optimal:
+    if ray is not None:
+        first = (product - np.log10(ray.constant)) / (1 + ray.power)
+        for k, logarithm in zip(chosen, (first, product - first), strict=True):
+            columns[k] = 10**logarithm
+    elif not optimal:
         for k, mean in zip(chosen, means, strict=True):
             columns[k] = 10 ** (product / len(chosen) + mean)
     return columns, optimal

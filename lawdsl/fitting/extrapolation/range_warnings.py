@@ -81,9 +81,8 @@ def range_warnings(
             "F0109",
             f"{name} leaves the fitted range: {factor}",
             "warning",
-            help=_unit_question(name, fitted, unit, advice)
-            if times >= OTHER_UNIT_FACTOR
-            else advice,
+            notes=_unit_question(name, fitted, unit) if times >= OTHER_UNIT_FACTOR else (),
+            help=advice,
         )
         for factor, times in factors
     ]
@@ -107,9 +106,7 @@ def range_advice(horizon: Horizon | None, half_width: float | None = None) -> st
     return accuracy if horizon is None else f"{accuracy}; predictions are {horizon.text}"
 
 
-def _unit_question(name: str, fitted: tuple[float, float], unit: str, advice: str) -> str:
-    """The next step for values so far from the fitted range that their unit may differ."""
+def _unit_question(name: str, fitted: tuple[float, float], unit: str) -> tuple[str, ...]:
+    """A note on values so far from the fitted range that their unit may differ."""
     low, high = (f"{end:g}" for end in fitted)
-    return f"is it in another unit? the fit has {name} from {low} to {high} {unit}".rstrip() + (
-        f"; else {advice}"
-    )
+    return (f"is it in another unit? the fit has {name} from {low} to {high} {unit}".rstrip(),)

@@ -44,11 +44,13 @@ class RunSize:
         variables: the factors, in the law's order; none where no variable measures a size.
         factor: what their product, in the law's units, is multiplied by.
         is_compute: whether the result counts floating-point operations.
+        unit: of the result, `FLOP` or `param*step`; empty where the variables state none.
     """
 
     variables: tuple[str, ...]
     factor: float
     is_compute: bool
+    unit: str = ""
 
     @property
     def text(self) -> str:
@@ -84,14 +86,15 @@ def run_size(variables: Sequence[SizeVariable], columns: Array) -> RunSize:
             first.setdefault(dimension[0], (variable.name, dimension[1]))
     if "FLOP" in first:
         name, factor = first["FLOP"]
-        return RunSize((name,), factor, is_compute=True)
+        return RunSize((name,), factor, is_compute=True, unit="FLOP")
     if first:
         names = tuple(v.name for v in variables if v.name in {name for name, _ in first.values()})
         factor = float(np.prod([unit for _, unit in first.values()]))
         is_compute = {"param", "token"} == set(first)
-        return RunSize(
-            names, factor * (FLOP_PER_PARAMETER_AND_TOKEN if is_compute else 1), is_compute
-        )
+        unit_of = {name: unit for unit, (name, _) in first.items()}
+        unit = "FLOP" if is_compute else "*".join(unit_of[name] for name in names)
+        factor *= FLOP_PER_PARAMETER_AND_TOKEN if is_compute else 1
+        return RunSize(names, factor, is_compute, unit)
     positive = tuple(
         v.name
         for v, values in zip(variables, columns, strict=True)
