@@ -609,6 +609,23 @@ def test_a_law_that_fails_in_some_fold_ranks_last_and_says_why():
     assert "2 rows, 4 parameters" in finding.notes[0]
 
 
+def test_a_single_law_has_its_scores_without_details():
+    paths = ("dcpt.share", SHARE)
+    quiet = commands.run(
+        "compare", *paths, "-q", "--protocol", "all", "--protocol", "splits"
+    ).stdout
+    full = json.loads(
+        commands.run(
+            "compare", *paths, "--protocol", "all", "--protocol", "splits", "--json"
+        ).stdout
+    )
+    first, second = (r["standings"][0]["score"] for r in full["result"]["rankings"])
+    assert quiet.splitlines()[-2:] == [
+        f"all: AICc {first:.4g}",
+        f"splits: score {second:.4g}: mean squared(L) of a held-out row, mean of 10 folds",
+    ]
+
+
 @pytest.mark.slow
 def test_without_protocols_those_that_the_data_allow_are_run():
     table = PLANTED["chinchilla"].table(noise=0.01, seed=0)

@@ -414,6 +414,16 @@ def test_a_prediction_below_0_has_no_ends():
     assert band.low[1] == -np.inf and band.values[1] < 0
 
 
+@pytest.mark.parametrize("text", ["2", "95", "1.5"])
+@pytest.mark.parametrize("command", ["predict", "solve --safe", "solve --wrong"])
+def test_a_percentage_without_its_sign_is_asked_for(folder: Path, text: str, command: str):
+    arguments = ["predict", "fit.json", "N=1e10", "D=1e12", "--wrong", text]
+    if command.startswith("solve"):
+        arguments = ["solve", "dcpt.tradeoff", "general=fit.json", command.split()[1], text]
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 2 and f"did you mean {text}%?" in done.stderr
+
+
 @pytest.mark.parametrize("text", ["much", "2 percent", "%"])
 def test_a_percentage_that_is_none_is_refused(folder: Path, text: str):
     done = run(

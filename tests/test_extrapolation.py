@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import run
 from planted import law_of
 
 import lawdsl
@@ -188,9 +190,69 @@ def test_rows_on_one_ray_reach_along_it_only():
     ray = fitted({"N": N, "D": 20 * N, "L": loss(N, 20 * N) * noise})
     assert ray.verdict != "trusted"
     assert ray.horizon is not None
-    assert "in the mean ratio of the rows" in ray.horizon.text
+    assert "along the ray of the rows, D = 20 N (off it they test nothing)" in ray.horizon.text
+    for reach in ray.horizon.path:
+        assert reach.variables["D"] == pytest.approx(20 * reach.variables["N"])
     for reaches in ray.horizon.by_variable.values():
         assert all(reach.times < 1.001 for reach in reaches)
+
+
+def test_a_ray_of_another_power_is_kept_to():
+    """Along D = k·N^0.7, and not along a fixed ratio, which leaves the rows."""
+    N = runs()["N"]
+    D = 5e4 * N**0.7
+    noise = np.exp(0.004 * np.random.default_rng(0).normal(size=42))
+    horizon = fitted({"N": N, "D": D, "L": loss(N, D) * noise}).horizon
+    assert horizon is not None and horizon.ray == "D = 5e+04 N^0.7"
+    reached = [reach for reach in horizon.path if np.isfinite(reach.size)]
+    assert reached
+    for reach in reached:
+        assert reach.variables["D"] == pytest.approx(5e4 * reach.variables["N"] ** 0.7)
+        assert 6 * reach.variables["N"] * reach.variables["D"] == pytest.approx(reach.size)
+
+
+def test_each_reach_has_its_size_and_its_variables_with_units(fit: Fit):
+    horizon = fit.horizon
+    assert horizon is not None and horizon.unit == "FLOP"
+    assert horizon.units == {"N": "param", "D": "token"}
+    for reach in horizon.path:
+        assert reach.size == pytest.approx(reach.times * horizon.largest)
+        N, D = (reach.variables[name] for name in ("N", "D"))
+        assert 6 * N * D == pytest.approx(reach.size)
+        told = f"times (C = {reach.size:.2g} FLOP, N = {N:.2g} param, D = {D:.2g} token)"
+        assert told.removeprefix("times ") in horizon.text
+    assert "with N and D in the compute-optimal ratio" in horizon.text
+
+
+def test_a_law_without_units_has_a_horizon_without():
+    bare = fitted(runs(), POWER.replace(" unit param", "").replace(" unit token", "")).horizon
+    assert bare is not None and bare.unit == "" and not bare.is_compute
+    assert "FLOP" not in bare.text and "(N*D = " in bare.text
+
+
+def test_a_size_that_is_one_variable_is_printed_once():
+    N = np.geomspace(1e8, 1e10, 20)
+    noise = np.exp(0.004 * np.random.default_rng(0).normal(size=20))
+    text = "variable N > 0 unit Gparam\nparameter E, A, alpha > 0\nL = E + A/N^alpha"
+    horizon = fitted({"N": N / 1e9, "L": (1.8 + 480 / N**0.35) * noise}, text).horizon
+    assert horizon is not None and horizon.unit == "param"
+    first = horizon.path[0]
+    assert first.size == pytest.approx(1e9 * first.variables["N"])
+    assert f"times the largest N (N = {first.size:.2g} param)" in horizon.text
+
+
+def test_a_horizon_of_an_earlier_version_is_read(fit: Fit):
+    content = json.loads(json.dumps(fit.to_json()))
+    horizon = content["extrapolation"]["horizon"]
+    for name in ("unit", "units", "ray"):
+        del horizon[name]
+    for reaches in (horizon["path"], *horizon["by_variable"].values()):
+        for reach in reaches:
+            del reach["size"], reach["variables"]
+    read = Fit.of_json(content).horizon
+    assert read is not None and fit.horizon is not None
+    assert [r.times for r in read.path] == [r.times for r in fit.horizon.path]
+    assert " FLOP)" in read.text
 
 
 def test_a_required_horizon_that_is_not_met_is_told():
@@ -253,6 +315,20 @@ def test_a_warning_beyond_the_data_says_how_far_the_runs_reach(fit: Fit):
     (warning,) = fit.predict_with_warnings({"N": [1e11], "D": [4e10]})[1]
     assert warning.code == "F0109"
     assert "2 % up to" in (warning.help or "")
+
+
+def test_the_advice_about_a_prediction_is_printed_once_a_command(fit: Fit, tmp_path: Path):
+    fit.save(tmp_path / "fit.json")
+    for options in ((), ("--no-intervals",)):
+        done = run("predict", str(tmp_path / "fit.json"), "N=1e12,1e13", "D=1e13", *options)
+        assert done.stderr.count("leaves the fitted range") == 2
+        assert done.stderr.count("= help:") == 1 == done.stderr.count("2 % up to")
+        asked = json.loads(
+            run(
+                "predict", str(tmp_path / "fit.json"), "N=1e12", "D=1e13", "--json", *options
+            ).stdout
+        )
+        assert all(d["help"] for d in asked["diagnostics"])
 
 
 def test_an_infinite_interval_says_that_nothing_is_determined():

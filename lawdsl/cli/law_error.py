@@ -16,9 +16,12 @@ def _percentage(text: str) -> float:
     """The number of `2%`, or of `0.02`."""
     number = text.strip()
     try:
-        return float(number[:-1]) / 100 if number.endswith("%") else float(number)
+        value = float(number[:-1]) / 100 if number.endswith("%") else float(number)
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a percentage: write 2%, or 0.02") from None
+    if not number.endswith("%") and 1 < value <= 100:
+        raise click.BadParameter(f"{number} is {100 * value:g} %: did you mean {number}%?")
+    return value
 
 
 def _percentage_or_learned(text: str) -> float | str:

@@ -89,7 +89,11 @@ FITS: dict[str, Message] = {
     "F0110": Message(
         "a prediction with a fit that is not trusted",
         "The fit had findings that make its parameters meaningless; a prediction from it may be "
-        "so too. `lawdsl fit` has listed them, and the file keeps them under `diagnostics`.",
+        "so too: parameters that the rows do not determine (F0101) or no data could (F0114), a search that did not "
+        "end (F0105), or a law worse than the mean (F0112). `lawdsl fit` has listed them, and the file "
+        "keeps them under `diagnostics`. Other findings make the verdict `caution`, without this "
+        "warning; among them are larger runs that miss their predictions (F0140), which harm "
+        "predictions beyond the rows.",
     ),
     "F0111": Message(
         "a law without parameters",

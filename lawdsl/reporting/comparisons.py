@@ -48,6 +48,8 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
     if len(comparison.laws) > 1:
         out.print("rank, the best being 1; laws that the data do not tell apart share theirs:")
         show_rows(headers, rows, out)
+    elif not details:
+        _show_scores(comparison, out)
     if details:
         for ranking in comparison.rankings:
             if ranking.standings[0].interval_scores is not None:
@@ -58,6 +60,20 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
                     _show_intervals(ranking, parts, out)
                 continue
             _show_ranking(ranking, comparison.objective.partition("(")[0].capitalize(), out)
+
+
+def _show_scores(comparison: Comparison, out: Console) -> None:
+    """Print the scores of a single law, which has no rank: a line for each ranking."""
+    for ranking in comparison.rankings:
+        (standing,) = ranking.standings
+        score = score_text(standing.score)
+        if standing.interval_scores is not None and math.isfinite(standing.score):
+            score = f"{_per_cent(standing.score)} %"
+        folds = f", mean of {ranking.folds} folds" if ranking.folds > 1 else ""
+        line = f"{ranking.title}: score {score}: {ranking.criterion}{folds}"
+        if standing.aicc is not None:
+            line = f"{ranking.title}: {ranking.criterion} {score}"
+        out.print(Text(line), soft_wrap=True)
 
 
 def show_comparisons(comparisons: Comparisons, out: Console) -> None:
