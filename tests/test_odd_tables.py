@@ -169,7 +169,7 @@ def test_a_prediction_far_outside_asks_for_the_unit():
     _, (told, *_) = fit.predict_with_warnings({"N": [7e9], "D": [2e10]})
 
     assert told.code == "F0109"
-    assert "another unit? the fit has N from 50 to 8000 param" in (told.help or "")
+    assert "another unit? the fit has N from 50 to 8000 param" in told.notes[0]
 
     _, (near,) = fit.predict_with_warnings({"N": [16000.0], "D": [2e10]})
     assert (near.help or "").startswith("predictions are within ")

@@ -203,7 +203,10 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
         task, theta, uncertainty, diagnostics, on_bound | is_undetermined, tuple(bounds)
     )
     if judged is not None:
-        diagnostics += _precision_findings(judged, diagnostics)
+        # where variables are collinear the warning of F0101 covers them
+        is_scattered = any(terms.cause is not None for terms in exchanged)
+        is_covered = any(d.code == "F0101" for d in diagnostics) and not is_scattered
+        diagnostics += _precision_findings(judged, is_covered)
         uncertainty = _without_conditional_ends(uncertainty, judged, task.options.intervals)
     diagnostics += diagnose.worse_than_mean_findings(problem, theta)
     diagnostics += _row_findings(task, best, diagnostics)
@@ -361,12 +364,14 @@ def _precision_inputs(
     return PrecisionInputs(law, problem, theta, uncertainty.covariance, skipped_names, on_bound)
 
 
-def _precision_findings(
-    fitted: PrecisionInputs, diagnostics: Sequence[Diagnostic]
-) -> list[Diagnostic]:
-    """Findings about parameters and predictions that the rows do not determine."""
-    # collinear variables: the warning of F0101 covers them
-    if any(d.code == "F0101" for d in diagnostics):
+def _precision_findings(fitted: PrecisionInputs, is_covered: bool) -> list[Diagnostic]:
+    """Findings about parameters and predictions that the rows do not determine.
+
+    Args:
+        fitted: the fit.
+        is_covered: whether another finding says what the design leaves open.
+    """
+    if is_covered:
         return weak_parameter_findings(fitted)
     findings = undetermined_prediction_findings(fitted)
     further = findings or design_findings(fitted.law, fitted.problem)
@@ -382,10 +387,8 @@ def _without_conditional_ends(
     if not fitted.on_bound or method_of(method).on_bounds or not weak_parameters(fitted):
         return uncertainty
     record = uncertainty.intervals
-    errors, ends = (
-        {name: x for name, x in of_each.items() if name not in weak}
-        for of_each in (record.errors, record.ends)
-    )
+    errors = {name: x for name, x in record.errors.items() if name not in weak}
+    ends = {name: x for name, x in record.ends.items() if name not in weak}
     return replace(uncertainty, intervals=replace(record, errors=errors, ends=ends))
 
 

@@ -20,7 +20,7 @@ FITS: dict[str, Message] = {
         "fit, with the exponents exchanged, is as good on these rows and differs off that line. "
         "Measure where they differ, or fit a law without one of them. It is a warning "
         "where two variables lie on a line and only the form of the law tells their effects "
-        "apart. What no data could tell is F0114.",
+        "apart, and where rows scatter about a line, but too little for the noise. What no data could tell is F0114.",
         (
             table_of("1e9") + "1e9,4e9,2.8\n1e9,8e9,2.65\n1e9,8e10,2.39\n",
             HEAD + "".join(f"{n}e9,{20 * n}e9,{2 + 0.7 / n**0.5:.4f}\n" for n in range(1, 10)),

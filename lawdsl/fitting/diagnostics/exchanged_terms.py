@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from lawdsl.core.enumerations import conjunction
-from lawdsl.fitting.diagnostics.design import Ray, rays
+from lawdsl.fitting.diagnostics.design import DesignCause, Ray, collinear_pairs, rays
 from lawdsl.fitting.intervals.compute_intervals import with_active_bounds
 from lawdsl.fitting.intervals.covariance import column_norms
 from lawdsl.fitting.intervals.delta import linearised_errors
@@ -36,10 +36,13 @@ class ExchangedTerms:
     Attributes:
         names: the parameters whose effect depends on one of the two variables, and those whose
             intervals do not contain their values in the other fit.
+        cause: how the variables move together, where rows scatter about the ray; None where they lie
+            on it.
         note: the values of the exponents in the other fit, as text.
     """
 
     names: frozenset[str]
+    cause: DesignCause | None
     note: str
 
 
@@ -66,6 +69,7 @@ def exchanged_terms(
     if law.is_large or law.on_arrays:
         return []
     found = []
+    exact = [pair for pair, _ in collinear_pairs(law, problem)]
     for ray in rays([q.name for q in law.variables], problem.columns):
         pairs = list(_exponent_pairs(law, ray))
         other = _exchanged(law, problem, theta, ray, pairs) if pairs else None
@@ -84,7 +88,9 @@ def exchanged_terms(
             f"the terms of {' and '.join(ray.names)} may change places: "
             f"{conjunction(values)} fit as well"
         )
-        found.append(ExchangedTerms(_chosen(law, excluded | touched), note))
+        text = f"{ray.text.replace('=', '≈')} within a factor of {ray.factor:.3g}"
+        cause = None if set(ray.names) in exact else DesignCause(frozenset(ray.names), text, text)
+        found.append(ExchangedTerms(_chosen(law, excluded | touched), cause, note))
     return found
 
 

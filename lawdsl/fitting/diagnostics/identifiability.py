@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -176,8 +176,13 @@ def undetermined_directions(
         problem, np.vstack([theta, other_points]), names, fixed
     )
     rank = problem.parameters - unidentifiable.count - max(len(directions), count)
-    groups = _merge_overlapping([*directions, *structural, *(terms.names for terms in exchanged)])
+    certain = [terms.names for terms in exchanged if terms.cause is None]
+    groups = _merge_overlapping([*directions, *structural, *certain])
+    scattered = [terms for terms in exchanged if terms.cause is not None]
+    errors = set[str]().union(*groups)
+    groups = _merge_overlapping([*groups, *(terms.names for terms in scattered)])
     reasons = design_causes(law, problem) if groups and not law.is_large else []
+    reasons += [terms.cause for terms in scattered if terms.cause is not None]
     may_need_prior = problem.penalty is None and _has_few_rows_or_sizes(problem)
     findings = []
     for group in groups:
@@ -186,7 +191,9 @@ def undetermined_directions(
         known = next((n for n in involved if n in exponents), None) if may_need_prior else None
         notes = [f"rank {rank} of {len(names)}"] if rank < len(names) else []
         notes += [terms.note for terms in exchanged if terms.names <= group]
-        findings.append(_finding(law, involved, notes, reasons, known))
+        finding = _finding(law, involved, notes, reasons, known)
+        # off the ray the rows say a little
+        findings.append(finding if group & errors else replace(finding, severity="warning"))
     collinear = [] if law.is_large else _collinear_findings(law, problem)
     return findings or collinear, unidentifiable.parameters.union(*groups)
 
