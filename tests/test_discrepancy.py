@@ -424,6 +424,27 @@ def test_a_percentage_without_its_sign_is_asked_for(folder: Path, text: str, com
     assert done.returncode == 2 and f"did you mean {text}%?" in done.stderr
 
 
+@pytest.mark.parametrize("size", [1e30, 1e100, 1e300, 1e-30, 1e-300])
+@pytest.mark.parametrize("wrong", [0, 0.02, 1.0])
+def test_predictions_at_extreme_values_are_finite_or_said_to_be_infinite(size: float, wrong: float):
+    x = np.geomspace(1, 1e3, 20)
+    N, D = 1e8 * x, 1e10 * np.random.default_rng(1).permutation(x)
+    noise = np.exp(0.004 * np.random.default_rng(0).normal(size=20))
+    table = {"N": N, "D": D, "L": (1.82 + 482 / N**0.348 + 2085 / D**0.366) * noise}
+    fit = lawdsl.fit("chinchilla", table, claims=False, starts=8)
+    for point in (
+        {"N": [size], "D": [1e12]},
+        {"N": [1e9], "D": [size]},
+        {"N": [size], "D": [size]},
+    ):
+        band = fit.predict_with_errors(point, discrepancy=wrong)
+        assert not np.any(np.isnan(band.stacked()))
+        assert np.all(np.isfinite(band.values))
+        is_infinite = bool(np.any(np.isinf(band.stacked())))
+        assert is_infinite == ("F0126" in {d.code for d in band.warnings})
+        assert np.all(band.low <= band.values) and np.all(band.values <= band.high)
+
+
 @pytest.mark.parametrize("text", ["much", "2 percent", "%"])
 def test_a_percentage_that_is_none_is_refused(folder: Path, text: str):
     done = run(

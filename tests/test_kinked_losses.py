@@ -347,6 +347,68 @@ def test_a_fit_of_a_high_quantile_has_no_error_of_the_law():
     assert median.has_law_error
 
 
+@pytest.mark.parametrize("quantile", [0.05, 0.9, 0.97])
+def test_a_fit_of_a_quantile_is_not_judged_by_the_mean(quantile: float):
+    """It lies far from most rows, however well it is the quantile of them: R² is below 0."""
+    rng = np.random.default_rng(1)
+    D = np.geomspace(1, 1e3, 80)
+    table = {"D": D, "L": (1.8 + 0.1 / D**0.3) * np.exp(0.05 * rng.normal(size=80))}
+    text = "variable D > 0\nparameter E, B > 0\nL = E + B/D^0.3\n"
+    found = fitted(law_of(text + f"minimize quantile(log(L), {quantile})"), table, starts=4)
+    assert found.metrics.r2_log < 0
+    assert "F0112" not in {d.code for d in found.diagnostics}
+    assert found.verdict_for("residuals") == "trusted"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_law_worse_than_a_constant_quantile_is_told(weighted: bool):
+    """Losses rise with D where the law must fall; a row of weight 2 counts as two."""
+    D = np.geomspace(1, 1e3, 80)
+    table = {"D": D, "L": 1.0 + 0.2 * np.log(D)}
+    if weighted:
+        table["w"] = np.full(80, 2.0)
+    text = "variable D > 0\nparameter B > 0\nL = B/D^0.3\nminimize quantile(log(L), 0.9)"
+    found = fitted(law_of(text), table, starts=4, **({"weights": "w"} if weighted else {}))
+    (told,) = [d for d in found.diagnostics if d.code == "F0112"]
+    logs = np.log(table["L"])
+    of_law = loss("quantile", 0.9, logs, np.log(found.predict(table)))
+    of_constant = min(loss("quantile", 0.9, logs, np.full(80, c)) for c in logs)
+    assert "worse than their 90 % quantile" in told.message
+    assert f"{of_law / of_constant:.3g} times as large" in told.message
+
+
+@pytest.mark.parametrize(
+    ("objective", "options"),
+    [
+        ("huber(log)", {"delta": 1e-5}),
+        ("huber(raw)", {"delta": 1e-2}),
+        ("absolute(log)", {}),
+        ("quantile(log)", {"quantile": 0.5}),
+        ("quantile(log)", {"quantile": 0.9}),
+    ],
+)
+def test_intervals_with_the_error_of_the_law_are_those_of_the_objective(
+    objective: str, options: dict[str, float]
+):
+    """Computed again from the file they are those of the table; a high quantile has none."""
+    rng = np.random.default_rng(5)
+    D = np.geomspace(1, 1e3, 40)
+    L = (1.5 + 3 / D**0.6) * np.exp(0.01 * rng.normal(size=40))
+    law = law_of("variable D > 0\nparameter E, B, beta > 0\nL = E + B/D^beta")
+    found = fitted(law, {"D": D, "L": L}, starts=4, objective=objective, **options)
+    again = Fit.of_json(json.loads(json.dumps(found.to_json()))).intervals_with_law_error()
+    printed = found.intervals.ends_with_law_error
+    assert (
+        set(again) == set(printed) == (set() if options.get("quantile") == 0.9 else {*"EB", "beta"})
+    )
+    for name, ends in printed.items():
+        assert again[name] == pytest.approx(ends, rel=1e-6)
+    if printed:
+        squared = fitted(law, {"D": D, "L": L}, starts=4, objective="squared(log)")
+        other = squared.intervals.ends_with_law_error
+        assert printed["beta"] != pytest.approx(other["beta"], rel=1e-3)
+
+
 # ---- the language and the commands
 
 

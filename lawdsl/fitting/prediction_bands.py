@@ -118,7 +118,8 @@ def band_with_discrepancy(plain: Band, error: LawError, quantile: float) -> Band
     """
     predicted = plain.values * np.exp(error.mean)
     determined = np.isfinite(plain.high) & (plain.values > 0)
-    determined &= np.isfinite(predicted) & np.isfinite(error.curve)
+    # a prediction that underflows to 0 has no interval around it: 0·exp(inf) is no number
+    determined &= np.isfinite(predicted) & (predicted > 0) & np.isfinite(error.further_run)
     values = np.where(determined, predicted, plain.values)
 
     def ends(deviation: Array) -> tuple[Array, Array]:

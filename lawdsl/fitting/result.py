@@ -246,7 +246,8 @@ class Fit(FitRecord, Presented):
 
         Returns:
             Parameter -> lower and upper end, at the level of `intervals`. Empty where the fit has
-            no intervals or no rows, and after a fit in two steps.
+            no intervals or no rows, after a fit in two steps, and after one of a quantile other
+            than the median, whose residuals do not tell the error of the law.
 
         Raises:
             LawdslError: a discrepancy outside 0 to 1 (F0133).
@@ -257,8 +258,10 @@ class Fit(FitRecord, Presented):
         law = self.read_law()
         if self.rows is None or self.spread is None or len(self.spread.names) != len(self.values):
             return {}
-        log, loss = self.objective.of_logs, self.objective.loss
-        objective = replace(law.objective, log=log, loss=loss)
+        recorded = self.objective
+        objective = Objective(recorded.loss, recorded.of_logs).with_parameters(
+            *recorded.parameters.values()
+        )
         penalty = self._penalty(law, len(self.rows.target) / self.data.rows)
         return intervals_with_law_error(
             replace(

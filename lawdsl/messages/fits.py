@@ -103,7 +103,8 @@ FITS: dict[str, Message] = {
     "F0112": Message(
         "a law that describes the data worse than their mean",
         "The best fit is further from the measurements than a constant would be. The columns may "
-        "be bound to the wrong variables, a unit may be wrong, or it is not the law of these data.",
+        "be bound to the wrong variables, a unit may be wrong, or it is not the law of these data. A fit "
+        "of a quantile other than the median is compared with that quantile of the measurements.",
     ),
     "F0113": Message(
         "a claim that fails on the fitted values",

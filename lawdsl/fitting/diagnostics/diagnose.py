@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.fitting.diagnostics.goodness import weighted_loss
 from lawdsl.fitting.diagnostics.residuals import distinct_rows
 from lawdsl.fitting.prepared_law import PreparedLaw
-from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.problem import Problem, rho
 from lawdsl.fitting.transforms import bound_distances
 
 Array = NDArray[np.float64]
@@ -150,14 +154,28 @@ def _value_levels(values: Array, limit: int) -> NDArray[np.int64] | None:
 
 
 def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]:
-    """A finding where the mean of the measurements describes them better than the law: wrong
-    columns, units, or law. Outliers alone do not cause it.
+    """A finding where a constant describes the measurements better than the law: wrong columns,
+    units, or law. Outliers alone do not cause it.
+
+    The constant is their mean, and for a quantile other than the median that quantile: a fit of it
+    lies far from most measurements, so that R² says nothing. There the sums of the loss are compared
+    (Koenker and Machado (1999), Journal of the American Statistical Association 94).
 
     Args:
         problem: the objective to be minimised, with its data.
         theta: the fitted parameters, shape (parameters,).
     """
     values = np.log(problem.target) if problem.objective.log else problem.target
+    help = "look at the columns and their units, or choose another law"
+    if not problem.objective.is_centered:
+        ratio = _loss_relative_to_quantile(problem, values, theta)
+        if not ratio > CLEAR_EXCESS:
+            return []
+        message = (
+            f"the law describes these data worse than their {100 * problem.objective.quantile:g} % "
+            f"quantile does: {problem.objective.loss} loss {ratio:.3g} times as large"
+        )
+        return [Diagnostic("F0112", message, help=help)]
     residual = problem.slopes(theta[None])[0][0]
     r_squared = 1 - float(np.sum(residual**2) / np.sum((values - np.mean(values)) ** 2))
     usual = float(np.median(np.abs(values - np.median(values))))
@@ -165,8 +183,19 @@ def worse_than_mean_findings(problem: Problem, theta: Array) -> list[Diagnostic]
     if r_squared >= 0 or np.median(np.abs(residual)) <= CLEAR_EXCESS * usual:
         return []
     message = f"the law describes these data worse than their mean does: R² = {r_squared:.3g}"
-    help = "look at the columns and their units, or choose another law"
     return [Diagnostic("F0112", message, help=help)]
+
+
+def _loss_relative_to_quantile(problem: Problem, values: Array, theta: Array) -> float:
+    """The objective at a fit over that of the quantile of the measurements, a constant."""
+    weights = np.ones(problem.rows) if problem.weights is None else problem.weights
+    order = np.argsort(values)
+    shares = np.cumsum(weights[order]) / np.sum(weights)
+    position = min(int(np.searchsorted(shares, problem.objective.quantile)), problem.rows - 1)
+    constant = values[order][position]
+    of_constant = weighted_loss(rho(constant - values, problem.objective), weights).sum
+    of_law = float(replace(problem, penalty=None).losses_at(theta[None])[0])
+    return of_law / of_constant if of_constant else math.inf
 
 
 def bound_findings(
