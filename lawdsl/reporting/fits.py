@@ -71,6 +71,11 @@ def show_fits(fits: Fits, out: Console) -> None:
 
 def _show_parts(parts: Sequence[Fit], law: Declarations, out: Console) -> None:
     """A line for the fit of each label."""
+    show_rows(*part_rows(parts, law), out)
+
+
+def part_rows(parts: Sequence[Fit], law: Declarations) -> tuple[list[str], list[list[str]]]:
+    """The headers and the rows of a table of the fits of all labels."""
     instance = parts[0].law.instance
     over = ", ".join(law.indices[index].over for index in instance.at) if instance else ""
     headers = [over, "rows", "R²", "log R²", "mean abs. error", "starts that agree", "verdict"]
@@ -87,7 +92,7 @@ def _show_parts(parts: Sequence[Fit], law: Declarations, out: Console) -> None:
         verdict = ": ".join(filter(None, (part.verdict, ", ".join(codes))))
         rows.append([label_of(part), *scores, f"{a.agreed} of {a.starts}", verdict])
     first = 0 if over else 1  # one fit to all rows has no label
-    show_rows(headers[first:], [row[first:] for row in rows], out)
+    return headers[first:], [row[first:] for row in rows]
 
 
 # ---- parameters

@@ -300,7 +300,15 @@ def show_data(law: FittedLaw, data: FittedData, out: Console) -> None:
 
 
 def _show_parameters(fit: Fit, out: Console) -> None:
-    """Print one line per parameter: value, standard error, interval, and remarks."""
+    """Print one line per parameter, and how many resamples failed."""
+    show_rows(*parameter_rows(fit), out)
+    intervals = fit.intervals
+    if intervals.failed:
+        out.print(f"{intervals.failed} of {intervals.resamples} resamples did not end in a minimum")
+
+
+def parameter_rows(fit: Fit) -> tuple[list[str], list[list[Any]]]:
+    """The headers and the rows of a table of parameters: value, standard error, interval, remarks."""
     intervals = fit.intervals
     wider = intervals.ends_with_law_error
     rows = []
@@ -324,9 +332,7 @@ def _show_parameters(fit: Fit, out: Console) -> None:
     headers += ["law wrong by 2 %/decade", " "] if wider else [" "]
     if not any(row[-1] for row in rows):
         headers = headers[:-1]
-    show_rows(headers, [row[: len(headers)] for row in rows], out)
-    if intervals.failed:
-        out.print(f"{intervals.failed} of {intervals.resamples} resamples did not end in a minimum")
+    return headers, [list(row[: len(headers)]) for row in rows]
 
 
 def interval_heading(intervals: Intervals) -> str:

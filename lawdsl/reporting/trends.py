@@ -37,10 +37,15 @@ def show_trends(trends: Trends, out: Console, *, details: bool = True) -> None:
             out.print(Text(text), soft_wrap=True)
     out.print(f"  {_noise_text(trends)}", soft_wrap=True)
     if trends.trends:
-        show_rows(HEADERS, [row for trend in trends.trends for row in _rows(trend)], out)
+        show_rows(HEADERS, trend_rows(trends), out)
     for trend in trends.trends if details else ():
         if any(series.against for series in trend.series):
             _show_exceptions(trend, trends.unit, out)
+
+
+def trend_rows(trends: Trends) -> list[tuple[object, ...]]:
+    """The rows of the table of all claims, in the order of HEADERS."""
+    return [row for trend in trends.trends for row in _rows(trend)]
 
 
 def _noise_text(trends: Trends) -> str:

@@ -363,6 +363,7 @@ class Answer:
             none does, or the fit keeps no rows.
         level: the level of the intervals.
         diagnostics: the warnings.
+        declared: the question as declared, for displays; it is in no file.
     """
 
     question: str
@@ -389,6 +390,7 @@ class Answer:
     law_error: UnderLawError | None = None
     safe: SafeAnswer | None = None
     without_bounds: WithoutBounds | None = None
+    declared: Question | None = field(default=None, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -424,7 +426,8 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """The answer as plain data; the keys are stable. Non-finite numbers become null."""
-        content = {"schema": ANSWER_SCHEMA, **asdict(self)}
+        content = {"schema": ANSWER_SCHEMA, **asdict(replace(self, declared=None))}
+        del content["declared"]
         content["diagnostics"] = [d.to_json() for d in self.diagnostics]
         document: dict[str, Any] = plain(content)
         return document

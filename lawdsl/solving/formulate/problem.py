@@ -146,7 +146,15 @@ class FormulatedQuestion:
         """
         fits = {s.use: s.law.name for s in self.sources}
         inputs = {name: values[s] for name, s in self.names.items()}
-        return Answer(self.question.name, self.question.title, fits, inputs, status, level=level)
+        return Answer(
+            self.question.name,
+            self.question.title,
+            fits,
+            inputs,
+            status,
+            level=level,
+            declared=self.question,
+        )
 
     def without(self, nothing: Iterable[sp.Symbol]) -> FormulatedQuestion:
         """The question with some symbols at 0.

@@ -1,0 +1,1 @@
+"""Results -> documents: blocks of text, tables, formulas and figures, rendered as HTML, Markdown or text."""

@@ -1,0 +1,201 @@
+"""Public record -> its rows as a data frame: pandas, else polars, else pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lawdsl.comparing.result import Comparison, Comparisons
+    from lawdsl.data.trends.result import Trends
+    from lawdsl.fitting.prediction_bands import Band
+    from lawdsl.fitting.result import Fit
+    from lawdsl.fitting.result_by_label import Fits
+    from lawdsl.law.law import Law
+    from lawdsl.pipelines.result import PipelineResult
+    from lawdsl.proof.verdict import Check, Verdict
+    from lawdsl.solving.result import Answer
+
+Columns = Mapping[str, Sequence[Any]]
+BACKENDS = ("pandas", "polars", "pyarrow")
+"""Libraries of data frames, the preferred one first; pyarrow is always there."""
+
+
+def to_frame(record: Any) -> Any:
+    """The rows of a public record as a data frame.
+
+    Args:
+        record: a fit (its parameters), a check (its claims), a comparison (its rankings), an answer
+            (its unknowns), …
+
+    Returns:
+        A frame of pandas, of polars where pandas is not installed, else a table of pyarrow.
+    """
+    import narwhals as nw
+
+    names = (base.__name__ for base in type(record).__mro__)
+    columns = FRAMES[next(name for name in names if name in FRAMES)](record)
+    backend = next(name for name in BACKENDS if find_spec(name) is not None)
+    return nw.from_dict({name: list(values) for name, values in columns.items()}, backend=backend).to_native()
+
+
+def _of_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Columns:
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _parameters(fit: Fit) -> Columns:
+    names = ("parameter", "value", "error", "low", "high", "at_bound", "identified", "fixed")
+    ends, errors = fit.intervals.ends, fit.intervals.errors
+    rows = []
+    for name, p in fit.parameters.items():
+        low, high = ends.get(name, (None, None))
+        rows.append(
+            {
+                **{"parameter": name, "value": p.printed, "error": errors.get(name)},
+                **{"low": low, "high": high, "at_bound": p.at_bound},
+                **{"identified": p.identified, "fixed": False},
+            }
+        )
+    rows += [
+        {"parameter": name, "value": h.value, "identified": True, "fixed": True}
+        for name, h in fit.held.items()
+    ]
+    return _of_rows(rows, names)
+
+
+def _parameters_by_label(fits: Fits) -> Columns:
+    from lawdsl.fitting.findings_by_label import label_of
+
+    tables = [(label_of(part), _parameters(part)) for part in fits.parts]
+    first = tables[0][1]
+    joined: dict[str, list[Any]] = {"label": [], **{name: [] for name in first}}
+    for label, table in tables:
+        joined["label"] += [label] * len(table["parameter"])
+        for name, values in table.items():
+            joined[name] += values
+    return joined
+
+
+def _claims(check: Check) -> Columns:
+    return _verdicts(check.claims)
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> Columns:
+    return {
+        "claim": [v.claim for v in verdicts],
+        "verdict": [v.verdict for v in verdicts],
+        "expected": [v.expect for v in verdicts],
+        "ok": [v.ok for v in verdicts],
+        "condition": [v.condition for v in verdicts],
+        "witness": [", ".join(f"{n} = {x}" for n, x in v.witness) or None for v in verdicts],
+        "seconds": [v.seconds for v in verdicts],
+    }
+
+
+def _standings(comparison: Comparison) -> Columns:
+    rows = [(ranking, s) for ranking in comparison.rankings for s in ranking.standings]
+    return {
+        "protocol": [ranking.protocol for ranking, _ in rows],
+        "part": [ranking.part for ranking, _ in rows],
+        "law": [s.law for _, s in rows],
+        "best_rank": [s.rank[0] for _, s in rows],
+        "worst_rank": [s.rank[1] for _, s in rows],
+        "score": [s.score for _, s in rows],
+        "behind": [s.behind.value if s.behind else 0.0 for _, s in rows],
+        "parameters": [s.parameters for _, s in rows],
+        "r2": [s.scores.r2 for _, s in rows],
+        "mae": [s.scores.mae for _, s in rows],
+    }
+
+
+def _standings_by_label(comparisons: Comparisons) -> Columns:
+    joined: dict[str, list[Any]] = {}
+    for label, part in comparisons.parts.items():
+        table = _standings(part)
+        joined.setdefault("label", []).extend([label] * len(table["law"]))
+        for name, values in table.items():
+            joined.setdefault(name, []).extend(values)
+    return joined
+
+
+def _unknowns(answer: Answer) -> Columns:
+    names = ("name", "value", "low", "high", "unit", "place")
+    rows = []
+    for u in answer.unknowns:
+        low, high = u.ends or (None, None)
+        rows.append(
+            {"name": u.name, "value": u.value, "low": low, "high": high, "unit": u.unit, "place": u.place}
+        )
+    if answer.goal is not None:
+        low, high = answer.goal.ends or (None, None)
+        rows.append({"name": answer.goal.text, "value": answer.goal.value, "low": low, "high": high})
+    return _of_rows(rows, names)
+
+
+def _series(trends: Trends) -> Columns:
+    rows = [(trend, series) for trend in trends.trends for series in trend.series]
+    counts = ("compared", "pairs", "as_claimed", "too_small", "against", "beyond_chance")
+    return {
+        "claim": [trend.claim for trend, _ in rows],
+        "verdict": [trend.verdict for trend, _ in rows],
+        **{name: [getattr(series, name) for _, series in rows] for name in counts},
+    }
+
+
+def _groups(result: PipelineResult) -> Columns:
+    rows = [
+        {
+            **{"step": number, "law": step.law},
+            **group.labels,
+            **{"rows": group.rows, "predicted": group.predicted, "error": group.error},
+            **group.parameters,
+        }
+        for number, step in enumerate(result.steps, 1)
+        for group in step.groups
+    ]
+    return _of_rows(rows, list(dict.fromkeys(name for row in rows for name in row)))
+
+
+def _points(band: Band) -> Columns:
+    import numpy as np
+
+    from lawdsl.fitting.prediction_bands import BAND_ARRAYS
+
+    arrays = band.stacked()
+    columns = {
+        name: array.ravel().tolist() for name, array in zip(BAND_ARRAYS, arrays, strict=False)
+    }
+    if arrays.ndim == 2:
+        return columns
+    row, label = np.indices(arrays.shape[1:])
+    return {"row": row.ravel().tolist(), "column": label.ravel().tolist(), **columns}
+
+
+def _quantities(law: Law) -> Columns:
+    from lawdsl.law.law import unit_text
+
+    kinds = {"variable": law.variables, "setting": law.settings, "parameter": law.parameters}
+    rows = [(kind, q) for kind, group in kinds.items() for q in group]
+    return {
+        "name": [q.name for _, q in rows],
+        "kind": [kind for kind, _ in rows],
+        "unit": [unit_text(q.unit) for _, q in rows],
+        "meaning": [q.doc or "" for _, q in rows],
+    }
+
+
+FRAMES: dict[str, Callable[[Any], Columns]] = {
+    "Law": _quantities,
+    "Fit": _parameters,
+    "Fits": _parameters_by_label,
+    "Check": _claims,
+    "Verdict": lambda verdict: _verdicts([verdict]),
+    "Comparison": _standings,
+    "Comparisons": _standings_by_label,
+    "Answer": _unknowns,
+    "Trends": _series,
+    "PipelineResult": _groups,
+    "Band": _points,
+}
+"""Name of a public record -> its columns."""

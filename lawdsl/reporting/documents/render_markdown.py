@@ -1,0 +1,112 @@
+"""Blocks -> Markdown, with the tables of GitHub."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lawdsl.reporting.documents.blocks import (
+    Block,
+    Code,
+    Details,
+    Findings,
+    Formula,
+    Heading,
+    Lines,
+    Paragraph,
+    Rows,
+)
+from lawdsl.reporting.documents.numbers import is_number
+from lawdsl.reporting.terminal import cell_text
+
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
+"""Characters that Markdown would read as its own."""
+
+
+def markdown_of(blocks: Iterable[Block]) -> str:
+    """Render blocks as Markdown.
+
+    Args:
+        blocks: the blocks.
+    """
+    return "\n\n".join(filter(None, (RENDERERS[type(block)](block) for block in blocks)))
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _heading(block: Heading) -> str:
+    return f"{'#' * block.level} {_plain(block.text)}"
+
+
+def _paragraph(block: Paragraph) -> str:
+    return f"**{_plain(block.text)}**" if block.is_strong else _plain(block.text)
+
+
+def _lines(block: Lines) -> str:
+    # an indented line belongs to the one above: an item of a list
+    items = ("* " if line.startswith(" ") else "" for line in block.lines)
+    pairs = list(zip(items, block.lines, strict=True))
+    text = ""
+    for (item, line), following in zip(pairs, [*pairs[1:], ("", "")], strict=True):
+        gap = "\n" if item and following[0] else "\n\n"
+        text += f"{item}{_plain(line)}{gap}"
+    return text.strip()
+
+
+def _rows(block: Rows) -> str:
+    numeric = [
+        bool(block.cells) and all(is_number(cell_text(cells[k])) for cells in block.cells)
+        for k in range(len(block.headers))
+    ]
+    lines = [
+        _line(block.headers),
+        "|" + "|".join("---:" if right else "---" for right in numeric) + "|",
+        *(_line(cells) for cells in block.cells),
+    ]
+    caption = f"{_plain(block.caption)}\n\n" if block.caption else ""
+    return caption + "\n".join(lines)
+
+
+def _line(cells: Iterable[Any]) -> str:
+    return "| " + " | ".join(_plain(cell_text(cell)) for cell in cells) + " |"
+
+
+def _formula(block: Formula) -> str:
+    return f"$${block.latex}$$"
+
+
+def _code(block: Code) -> str:
+    # a fence longer than any within
+    longest = max(map(len, re.findall("`+", block.text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{block.text}\n{fence}"
+
+
+def _findings(block: Findings) -> str:
+    lines = []
+    for d in block.diagnostics:
+        more = [*d.notes, *([d.help] if d.help else [])]
+        lines.append(f"* **{d.severity} {d.code}**: {_plain(d.message)}")
+        lines += [f"  {_plain(text)}" for text in more]
+    return "\n".join(lines)
+
+
+def _details(block: Details) -> str:
+    return f"**{_plain(block.summary)}**\n\n{markdown_of(block.blocks)}"
+
+
+RENDERERS: dict[type, Callable[[Any], str]] = {
+    Heading: _heading,
+    Paragraph: _paragraph,
+    Lines: _lines,
+    Rows: _rows,
+    Formula: _formula,
+    Code: _code,
+    Findings: _findings,
+    Details: _details,
+}
+"""Kind of block -> its renderer."""
