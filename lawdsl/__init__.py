@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from lawdsl.comparing.compare import compare
     from lawdsl.comparing.result import Comparison
     from lawdsl.core.diagnostics import Diagnostic, LawdslError
+    from lawdsl.core.warning_categories import (
+        ExtrapolationWarning,
+        LawdslWarning,
+        NotTrustedWarning,
+    )
     from lawdsl.data.trends.trends import trends
     from lawdsl.fitting.fit import fit
     from lawdsl.fitting.result import Fit
@@ -42,11 +47,14 @@ _HOMES = {
     "Check": "lawdsl.proof.verdict",
     "Comparison": "lawdsl.comparing.result",
     "Diagnostic": "lawdsl.core.diagnostics",
+    "ExtrapolationWarning": "lawdsl.core.warning_categories",
     "Fit": "lawdsl.fitting.result",
     "Fits": "lawdsl.fitting.result_by_label",
     "Law": "lawdsl.law.law",
     "LawRegressor": "lawdsl.regressor",
     "LawdslError": "lawdsl.core.diagnostics",
+    "LawdslWarning": "lawdsl.core.warning_categories",
+    "NotTrustedWarning": "lawdsl.core.warning_categories",
     "PipelineResult": "lawdsl.pipelines.result",
     "Verdict": "lawdsl.proof.verdict",
     "check": "lawdsl.proof.check",
@@ -60,7 +68,10 @@ _HOMES = {
 }
 
 _PRESENTERS = {
+    "frame": "lawdsl.reporting.documents.frames:to_frame",
+    "html": "lawdsl.reporting.documents.document_of:html",
     "plot": "lawdsl.figures.draw:draw",
+    "text": "lawdsl.reporting.documents.document_of:text",
 }
 """Display of a public record -> its function."""
 
@@ -73,10 +84,13 @@ __all__ = [
     "Check",
     "Comparison",
     "Diagnostic",
+    "ExtrapolationWarning",
     "Fit",
     "Fits",
     "Law",
     "LawdslError",
+    "LawdslWarning",
+    "NotTrustedWarning",
     "PipelineResult",
     "Verdict",
     "check",

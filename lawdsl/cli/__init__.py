@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import traceback
+import warnings
 from contextlib import suppress
 from importlib import import_module
 from types import FrameType
@@ -25,6 +26,7 @@ from lawdsl.cli.options import INTERRUPT_HANDLERS
 from lawdsl.cli.swapped_arguments import swapped
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.registry import by_name
+from lawdsl.core.warning_categories import LawdslWarning
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -85,6 +87,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         SystemExit: always, with the exit code.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    # a command prints the diagnostics that these would repeat
+    warnings.simplefilter("ignore", LawdslWarning)
     signal.signal(signal.SIGTERM, _exit_on_signal)
     signal.signal(signal.SIGINT, _exit_on_signal)
     _repair_streams()

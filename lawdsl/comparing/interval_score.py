@@ -102,7 +102,7 @@ def further_run_interval(
         return band.values, band.run_low, band.run_high
     assert fit.spread is not None
     with np.errstate(all="ignore"):
-        residuals = np.log(measured / fit.predict(fitted, **columns))
+        residuals = np.log(measured / fit.predict_with_warnings(fitted, **columns)[0])
         noise = np.sqrt(np.sum(residuals**2) / max(len(residuals) - len(fit.parameters), 1))
         half = np.hypot(np.log(band.high / band.values), fit.spread.quantile(LEVEL) * noise)
         return band.values, band.values * np.exp(-half), band.values * np.exp(half)

@@ -8,6 +8,7 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
+from lawdsl.core.presentation import Presented
 from lawdsl.fitting.result_parts import LossTotals
 
 
@@ -198,7 +199,7 @@ class ComparedData:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Presented):
     """Several laws on one table.
 
     Attributes:
@@ -256,7 +257,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Comparisons:
+class Comparisons(Presented):
     """Several laws with index sets on one table, compared on the rows of each label.
 
     Attributes:

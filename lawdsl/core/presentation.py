@@ -40,6 +40,24 @@ class Presented:
 
     __slots__ = ()
 
+    def __str__(self) -> str:
+        """The report of this result, as a terminal shows it."""
+        text: str = presenter("text")(self)
+        return text
+
+    def _repr_html_(self) -> str:
+        """The report of this result, as a notebook shows it."""
+        html: str = presenter("html")(self)
+        return html
+
+    def to_frame(self) -> Any:
+        """The rows of this result as a data frame: the parameters of a fit, the claims of a check, …
+
+        Returns:
+            A frame of pandas, of polars where pandas is not installed, else a table of pyarrow.
+        """
+        return presenter("frame")(self)
+
     def plot(self, kind: str | None = None, /, **options: Any) -> Any:
         """Draw a figure of this result.
 

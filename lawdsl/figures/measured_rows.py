@@ -79,7 +79,8 @@ def measured_rows(fit: Fit, law: Law, data: Any = None) -> MeasuredRows:
 
 def law_values(fit: Fit, names: tuple[str, ...], columns: Array) -> Array:
     """The fitted law at points, shape (variables, points): shape (points,)."""
-    return fit.predict(dict(zip(names, columns, strict=True)), **{name: name for name in names})
+    points = dict(zip(names, columns, strict=True))
+    return fit.predict_with_warnings(points, **{name: name for name in names})[0]
 
 
 def _rows_of_table(fit: Fit, law: Law, names: tuple[str, ...], data: Any) -> MeasuredRows:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import as_texts
+from lawdsl.core.warning_categories import NotTrustedWarning, warn
 from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.fitting.fit_by_label import fit_many
@@ -99,7 +100,7 @@ def fit(
 
     Returns:
         The fit, or the fits of all labels of a law with index sets. One that is not trusted is
-        returned too; its `verdict` and `diagnostics` say why.
+        returned too, with a `NotTrustedWarning`; its `verdict` and `diagnostics` say why.
 
     Raises:
         LawdslError: a law or table that cannot be used.
@@ -126,7 +127,11 @@ def fit(
         progress=progress,
         columns={**(columns or {}), **named_columns},
     )
-    return fit_with(law, table, options)
+    result = fit_with(law, table, options)
+    if result.verdict == "not trusted":
+        worst = [d for d in result.diagnostics if d.severity == "error"]
+        warn(worst or result.diagnostics, NotTrustedWarning)
+    return result
 
 
 def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.presentation import Presented
 from lawdsl.fitting.extrapolation.law_error import LawError
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.intervals.covariance import MAX_COVARIANCE_PARAMETERS, Covariance
@@ -43,7 +44,7 @@ class ErrorParts:
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
+class Band(Presented):
     """A fitted law at some points, with an interval at each.
 
     Attributes:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.presentation import Presented
 from lawdsl.core.records import read, to_plain
+from lawdsl.core.warning_categories import ExtrapolationWarning, NotTrustedWarning, warn
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
@@ -65,6 +66,10 @@ from lawdsl.fitting.verdicts import NEEDS, verdict_for
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law, unit_text
 
+NOT_TRUSTED, OUTSIDE_FITTED_RANGE = "F0110", "F0109"
+HORIZON_TOLERANCE = 0.02
+"""Predictions that are known so well have no warning."""
+
 
 @dataclass(frozen=True)
 class Fit(FitRecord, Presented):
@@ -72,6 +77,10 @@ class Fit(FitRecord, Presented):
 
     The attributes are those of `FitRecord`.
     """
+
+    def _repr_latex_(self) -> str:
+        """The formula of the fitted law, for notebooks that show LaTeX alone."""
+        return self.read_law()._repr_latex_()
 
     def read_law(self) -> Law:
         """The fitted law, from the text kept in the fit.
@@ -132,12 +141,32 @@ class Fit(FitRecord, Presented):
             columns: variable -> column, where they differ from those fitted.
 
         Returns:
-            The predicted output, shape (rows,).
+            The predicted output, shape (rows,): the fitted law alone. Beyond the trust horizon there
+            is an `ExtrapolationWarning`.
 
         Raises:
             LawdslError: a column that is missing, or a value outside the law's domain.
         """
-        return self.predict_with_warnings(table, **columns)[0]
+        values, diagnostics = self.predict_with_warnings(table, **columns)
+        warn([d for d in diagnostics if d.code == NOT_TRUSTED], NotTrustedWarning)
+        beyond = [d for d in diagnostics if d.code not in (OUTSIDE_FITTED_RANGE, NOT_TRUSTED)]
+        if any(d.code == OUTSIDE_FITTED_RANGE for d in diagnostics):
+            law = self.read_law()
+            points = self._posed(law, law.objective, table, columns)[0].columns
+            beyond += self._beyond_horizon(law, points)
+        warn(beyond, ExtrapolationWarning)
+        return values
+
+    def _beyond_horizon(self, law: Law, columns: NDArray[np.float64]) -> list[Diagnostic]:
+        """Warnings about the points, shape (variables, points), that leave the fitted range and are
+        not within the trust horizon."""
+        names = [q.name for q in law.variables]
+        if self.horizon is not None:
+            within = self.horizon.contains(names, columns, HORIZON_TOLERANCE)
+            low = np.array([self.data.ranges[name][0] for name in names])
+            within &= np.all(columns >= low[:, None], axis=0)
+            columns = columns[:, ~within]
+        return self._outside(law, columns, None) if columns.shape[1] else []
 
     def predict_with_warnings(
         self, table: Any, /, **columns: str
@@ -362,7 +391,7 @@ class Fit(FitRecord, Presented):
         codes = dict.fromkeys(d.code for d in self.diagnostics if d.severity == "error")
         message = f"the fit is not trusted: {', '.join(codes)}"
         help = "see what `lawdsl fit` said of it"
-        return [Diagnostic("F0110", message, "warning", help=help)]
+        return [Diagnostic(NOT_TRUSTED, message, "warning", help=help)]
 
     def _outside(
         self, law: Law, columns: NDArray[np.float64], half_widths: NDArray[np.float64] | None

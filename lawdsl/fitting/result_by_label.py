@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.presentation import Presented
 from lawdsl.core.records import read, to_plain
+from lawdsl.core.warning_categories import ExtrapolationWarning, NotTrustedWarning, warn
 from lawdsl.data.label_columns import binding_name
 from lawdsl.fitting.findings_by_label import label_of, merge_findings
 from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
 from lawdsl.fitting.predict_by_label import BandOptions, predict_rows
 from lawdsl.fitting.prediction_bands import Band
-from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result import NOT_TRUSTED, Fit
 from lawdsl.fitting.result_parts import FixedParameter, Parameter
 from lawdsl.fitting.storage import (
     FITS_SCHEMA,
@@ -137,13 +138,17 @@ class Fits(FitsRecord, Presented):
 
         Returns:
             Shape (rows,) where the table contains the label of each row, or the law predicts one
-            number; else (rows, labels).
+            number; else (rows, labels). Outside the fitted range there is an `ExtrapolationWarning`.
 
         Raises:
             LawdslError: a column that is missing, a label that was not fitted, a value outside the
                 law's domain.
         """
-        return self.predict_with_warnings(table, runs=runs, **columns)[0]
+        values, diagnostics = self.predict_with_warnings(table, runs=runs, **columns)
+        untrusted = [d for d in diagnostics if d.code == NOT_TRUSTED]
+        warn(untrusted, NotTrustedWarning)
+        warn([d for d in diagnostics if d not in untrusted], ExtrapolationWarning)
+        return values
 
     def predict_with_warnings(
         self, table: Any, /, *, runs: Any = None, **columns: str

@@ -16,6 +16,7 @@ from pathlib import Path
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.presentation import Presented
 from lawdsl.language import library, tree
 from lawdsl.language.added_bounds import add_bound
 from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied
@@ -38,7 +39,7 @@ from lawdsl.law.quantities import unit_text as unit_text
 
 
 @dataclass(frozen=True, repr=False)
-class Law:
+class Law(Presented):
     """A law as mathematics.
 
     Attributes:

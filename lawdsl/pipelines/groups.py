@@ -17,7 +17,7 @@ from lawdsl.fitting.diagnostics.diagnose import (
     insufficient_data_errors,
     worse_than_mean_findings,
 )
-from lawdsl.fitting.fit import fit
+from lawdsl.fitting.fit import fit_with
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.intervals.prediction_errors import Predictions, predict_with_errors
 from lawdsl.fitting.options import FitOptions
@@ -169,14 +169,16 @@ def fit_group(
 def _fit_fully(group: GroupFit, part: StepPart, rows: Rows, options: FitOptions) -> GroupFit:
     """The group with its complete fit, except for claims."""
     table_rows = part.runs.rows[rows]
-    group_fit = fit(
+    group_fit = fit_with(
         group.law,
         part.table.at(table_rows),
-        weights=group.weights,
-        claims=False,
-        rolled_check=False,
-        seed=options.seed,
-        columns=part.columns,
+        FitOptions(
+            weights=group.weights,
+            claims=False,
+            rolled_check=False,
+            seed=options.seed,
+            columns=part.columns,
+        ),
     )
     theta = np.array([group_fit.parameters[q.name].value for q in group.law.parameters])
     assert isinstance(group_fit, Fit)

@@ -8,6 +8,7 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
+from lawdsl.core.presentation import Presented
 from lawdsl.data.table import Table
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
@@ -99,7 +100,7 @@ class StepResult:
 
 
 @dataclass(frozen=True)
-class PipelineResult:
+class PipelineResult(Presented):
     """The result of a pipeline.
 
     Attributes:

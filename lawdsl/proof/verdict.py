@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.presentation import Presented
 
 if TYPE_CHECKING:
     from lawdsl.proof.box import Relation as Needs  # the name in the public signature of Verdict
@@ -18,7 +19,7 @@ MAX_PROOF_LINES = 5  # of a proof
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Presented):
     """The verdict on one claim.
 
     Attributes:
@@ -93,7 +94,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Presented):
     """The verdicts on all claims of a law.
 
     Attributes:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
+from lawdsl.core.presentation import Presented
+from lawdsl.language.questions import Question
 
 ANSWER_SCHEMA = 1
 STATUSES = ("answered", "approached", "unbounded", "infeasible", "undecided")
@@ -331,7 +333,7 @@ class WithoutBounds:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Presented):
     """The answer to a question.
 
     Attributes:

@@ -13,11 +13,12 @@ import numpy as np
 
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.extrapolation.conditioning_rows import ConditioningRows
-from lawdsl.fitting.fit import chosen_objective
-from lawdsl.fitting.fit import fit as fit_law
+from lawdsl.fitting.fit import chosen_objective, fit_with
+from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.problem import rho
 from lawdsl.fitting.result import Fit
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 from lawdsl.solving.result import Answer, WithoutBounds
@@ -85,18 +86,19 @@ def relaxed(use: str, fit: Fit, seed: int = 0) -> Relaxed | None:
     parameters = _loss_parameters(fit, law)
     delta, quantile = parameters.get("delta"), parameters.get("quantile")
     try:
-        again = fit_law(
-            law,
+        again = fit_with(
+            LawChanges.of(without=bounds).apply(law),
             table,
-            without=bounds,
-            objective=f"{loss}({scale})",
-            delta=delta,
-            quantile=quantile,
-            run=run,
-            starts=STARTS,
-            claims=False,
-            rolled_check=False,
-            seed=seed,
+            FitOptions(
+                objective=f"{loss}({scale})",
+                delta=delta,
+                quantile=quantile,
+                run=run,
+                starts=STARTS,
+                claims=False,
+                rolled_check=False,
+                seed=seed,
+            ),
         )
     except LawdslError as error:
         if error.diagnostics[0].code in WITHOUT_FIT:

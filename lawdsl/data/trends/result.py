@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
+from lawdsl.core.presentation import Presented
 from lawdsl.core.records import Between
 
 Share = Annotated[float, Between(0, 1, "a share")]
@@ -225,7 +226,7 @@ class Trend:
 
 
 @dataclass(frozen=True)
-class Trends:
+class Trends(Presented):
     """All claims of a law on trends, compared with a table.
 
     Attributes:

@@ -113,7 +113,7 @@ def _curves(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, l
     bound: dict[str, Any] = {name: name for name in rows.names}
     table: dict[str, Any] = {name: columns[name] for name in rows.names}
     if fit.spread is None:
-        table[law.output] = fit.predict(columns, **bound)
+        table[law.output] = fit.predict_with_warnings(columns, **bound)[0]
     else:
         band = fit.predict_with_errors(columns, discrepancy=0, **bound)
         # an end may be infinite, where the rows determine nothing: then no band is drawn

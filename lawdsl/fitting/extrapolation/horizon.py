@@ -141,6 +141,25 @@ class Horizon:
     def _value(self, name: str, value: float) -> str:
         return f"{name} = {value:.2g} {self.units.get(name, '')}".rstrip()
 
+    def contains(self, names: Sequence[str], columns: Array, within: float) -> NDArray[np.bool_]:
+        """Whether points are no larger than predictions are known, and within the reach of each
+        variable alone: shape (points,).
+
+        Args:
+            names: the variables of the law.
+            columns: their values, shape (variables, points).
+            within: one of `TOLERANCES`.
+        """
+        ratios = {
+            name: columns[list(names).index(name)] / start for name, start in self.variables.items()
+        }
+        size = np.prod(list(ratios.values()), axis=0)
+        inside = size <= self.times(within)
+        for name, reaches in self.by_variable.items():
+            reach = {r.within: r.times for r in reaches}[within]
+            inside = inside & (ratios[name] <= max(reach, 1.0))
+        return np.asarray(inside & np.ones(columns.shape[1], dtype=bool))
+
     def times(self, within: float) -> float:
         """The multiple of the largest fitted size up to which predictions are within a tolerance.
 

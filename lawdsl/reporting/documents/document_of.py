@@ -107,7 +107,7 @@ def _fits(fits: Fits) -> tuple[Block, ...]:
 
 
 def _check(check: Check) -> tuple[Block, ...]:
-    blocks = [Heading(f"{check.law}: claims", 3), *recorded(show_check, check, proofs=False)]
+    blocks = recorded(show_check, check, proofs=False)
     proofs = [Lines([v.claim, *(f"  {step}" for step in v.proof)]) for v in check.claims if v.proof]
     folded = [Details("proofs", proofs)] if proofs else []
     return (*blocks, *folded, *_findings(check.warnings))
@@ -147,7 +147,13 @@ def _band(band: Band) -> tuple[Block, ...]:
         points, labels = arrays.shape[:2]
         names = [str(k) for k in range(labels)]
         predicted = PredictedPoints(
-            ["row"], [(k,) for k in range(points)], "prediction", "column", names, arrays, band.level
+            ["row"],
+            [(k,) for k in range(points)],
+            "prediction",
+            "column",
+            names,
+            arrays,
+            band.level,
         )
     else:
         rows = [(k,) for k in range(len(arrays))]

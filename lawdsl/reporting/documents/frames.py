@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from lawdsl.comparing.result import Comparison, Comparisons
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lawdsl.solving.result import Answer
 
 Columns = Mapping[str, Sequence[Any]]
-BACKENDS = ("pandas", "polars", "pyarrow")
+BACKENDS: tuple[Literal["pandas", "polars", "pyarrow"], ...] = ("pandas", "polars", "pyarrow")
 """Libraries of data frames, the preferred one first; pyarrow is always there."""
 
 
@@ -37,7 +37,9 @@ def to_frame(record: Any) -> Any:
     names = (base.__name__ for base in type(record).__mro__)
     columns = FRAMES[next(name for name in names if name in FRAMES)](record)
     backend = next(name for name in BACKENDS if find_spec(name) is not None)
-    return nw.from_dict({name: list(values) for name, values in columns.items()}, backend=backend).to_native()
+    return nw.from_dict(
+        {name: list(values) for name, values in columns.items()}, backend=backend
+    ).to_native()
 
 
 def _of_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Columns:
@@ -125,11 +127,20 @@ def _unknowns(answer: Answer) -> Columns:
     for u in answer.unknowns:
         low, high = u.ends or (None, None)
         rows.append(
-            {"name": u.name, "value": u.value, "low": low, "high": high, "unit": u.unit, "place": u.place}
+            {
+                "name": u.name,
+                "value": u.value,
+                "low": low,
+                "high": high,
+                "unit": u.unit,
+                "place": u.place,
+            }
         )
     if answer.goal is not None:
         low, high = answer.goal.ends or (None, None)
-        rows.append({"name": answer.goal.text, "value": answer.goal.value, "low": low, "high": high})
+        rows.append(
+            {"name": answer.goal.text, "value": answer.goal.value, "low": low, "high": high}
+        )
     return _of_rows(rows, names)
 
 

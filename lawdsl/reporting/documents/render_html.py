@@ -55,9 +55,7 @@ def _lines(block: Lines) -> str:
 def _rows(block: Rows) -> str:
     caption = f"<caption>{escape(block.caption)}</caption>" if block.caption else ""
     heads = "".join(f'<th scope="col">{escape(header)}</th>' for header in block.headers)
-    body = "".join(
-        "<tr>" + "".join(map(_cell, cells)) + "</tr>" for cells in block.cells
-    )
+    body = "".join("<tr>" + "".join(map(_cell, cells)) + "</tr>" for cells in block.cells)
     return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
