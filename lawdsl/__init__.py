@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic, LawdslError
     from lawdsl.core.warning_categories import (
         ExtrapolationWarning,
-        LawdslWarning,
         NotTrustedWarning,
     )
     from lawdsl.data.trends.trends import trends
@@ -53,7 +52,6 @@ _HOMES = {
     "Law": "lawdsl.law.law",
     "LawRegressor": "lawdsl.regressor",
     "LawdslError": "lawdsl.core.diagnostics",
-    "LawdslWarning": "lawdsl.core.warning_categories",
     "NotTrustedWarning": "lawdsl.core.warning_categories",
     "PipelineResult": "lawdsl.pipelines.result",
     "Verdict": "lawdsl.proof.verdict",
@@ -89,7 +87,6 @@ __all__ = [
     "Fits",
     "Law",
     "LawdslError",
-    "LawdslWarning",
     "NotTrustedWarning",
     "PipelineResult",
     "Verdict",

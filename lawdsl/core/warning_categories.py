@@ -9,7 +9,14 @@ from lawdsl.core.diagnostics import Diagnostic
 
 
 class LawdslWarning(UserWarning):
-    """A result that is not what it may seem; `warnings.simplefilter("error", LawdslWarning)`."""
+    """A result that is not what it may seem.
+
+    Args:
+        message: a diagnostic as text.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
 
 
 class NotTrustedWarning(LawdslWarning):
