@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from lawdsl.data.melt import refuse_indices
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
-from lawdsl.fitting.fit import fit as fit_law
-from lawdsl.fitting.options import AUTO
+from lawdsl.fitting.fit import fit_with
+from lawdsl.fitting.options import AUTO, FitOptions
+from lawdsl.language.law_changes import LawChanges
 from lawdsl.law.law import Law, load
 
 try:
@@ -131,18 +132,15 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         table, target = _with_target(self._table(X), np.asarray(y, dtype=np.float64))
         weights = None if sample_weight is None else _weights(sample_weight, len(table))
         bindings = {v: _name(table, column) for v, column in (self.columns or {}).items()}
-        self.fit_ = fit_law(
-            law,
-            table,
+        changes = LawChanges.of(
+            settings=self.settings, without=self.without, fix=self.fix, tie=self.tie
+        )
+        options = FitOptions(
             columns={**bindings, law.output: target},
             starts=self.starts,
             objective=self.objective,
             delta=self.delta,
             quantile=self.quantile,
-            settings=self.settings,
-            without=self.without,
-            fix=self.fix,
-            tie=self.tie,
             claims=False,
             enforce=self.enforce,
             intervals=self.intervals,
@@ -150,6 +148,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             weights=weights,
             seed=self.seed,
         )
+        self.fit_ = fit_with(changes.apply(law), table, options)
         self.parameters_ = self.fit_.values
         if self.fit_.verdict == "not trusted":
             why = [d for d in self.fit_.diagnostics if d.severity == "error"]
@@ -172,7 +171,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X = validate_data(self, X, reset=False, skip_check_array=True)
         else:
             X = validate_data(self, X, reset=False, dtype=np.float64)
-        return self.fit_.predict(self._table(X))
+        # cross-validation holds out the ends of ranges as a matter of course
+        return self.fit_.predict_with_warnings(self._table(X))[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

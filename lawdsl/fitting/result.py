@@ -18,7 +18,7 @@ from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
-from lawdsl.fitting.extrapolation.horizon import Horizon
+from lawdsl.fitting.extrapolation.horizon import Horizon, beyond_horizon
 from lawdsl.fitting.extrapolation.range_warnings import (
     NO_INTERVAL,
     WITHIN_HORIZON,
@@ -67,8 +67,6 @@ from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law, unit_text
 
 NOT_TRUSTED, OUTSIDE_FITTED_RANGE = "F0110", "F0109"
-HORIZON_TOLERANCE = 0.02
-"""Predictions that are known so well have no warning."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +128,7 @@ class Fit(FitRecord, Presented):
         points = ValuesByName.of(values, {})
         own_names = {name: name for name in values}
         problem, theta = self._posed(law, law.objective, points.columns, own_names)
+        self._warn_beyond(law, problem.columns)
         return points.shaped(problem.predictions(theta[None])[0])
 
     def predict(self, table: Any, /, **columns: str) -> NDArray[np.float64]:
@@ -147,26 +146,23 @@ class Fit(FitRecord, Presented):
         Raises:
             LawdslError: a column that is missing, or a value outside the law's domain.
         """
-        values, diagnostics = self.predict_with_warnings(table, **columns)
-        warn([d for d in diagnostics if d.code == NOT_TRUSTED], NotTrustedWarning)
+        law = self.read_law()
+        problem, theta = self._posed(law, law.objective, table, columns)
+        self._warn_beyond(law, problem.columns)
+        return problem.predictions(theta[None])[0].copy()
+
+    def _warn_beyond(self, law: Law, columns: NDArray[np.float64]) -> None:
+        """Warn the caller of a public method of points, shape (variables, points), that the fit does
+        not answer for, and of a fit that is not trusted."""
+        diagnostics = self._warnings(law, columns)
+        untrusted = [d for d in diagnostics if d.code == NOT_TRUSTED]
         beyond = [d for d in diagnostics if d.code not in (OUTSIDE_FITTED_RANGE, NOT_TRUSTED)]
         if any(d.code == OUTSIDE_FITTED_RANGE for d in diagnostics):
-            law = self.read_law()
-            points = self._posed(law, law.objective, table, columns)[0].columns
-            beyond += self._beyond_horizon(law, points)
-        warn(beyond, ExtrapolationWarning)
-        return values
-
-    def _beyond_horizon(self, law: Law, columns: NDArray[np.float64]) -> list[Diagnostic]:
-        """Warnings about the points, shape (variables, points), that leave the fitted range and are
-        not within the trust horizon."""
-        names = [q.name for q in law.variables]
-        if self.horizon is not None:
-            within = self.horizon.contains(names, columns, HORIZON_TOLERANCE)
-            low = np.array([self.data.ranges[name][0] for name in names])
-            within &= np.all(columns >= low[:, None], axis=0)
-            columns = columns[:, ~within]
-        return self._outside(law, columns, None) if columns.shape[1] else []
+            names = [q.name for q in law.variables]
+            columns = beyond_horizon(self.horizon, names, columns, self.data.ranges)
+            beyond += self._outside(law, columns, None) if columns.shape[1] else []
+        warn(untrusted, NotTrustedWarning, stacklevel=4)
+        warn(beyond, ExtrapolationWarning, stacklevel=4)
 
     def predict_with_warnings(
         self, table: Any, /, **columns: str

@@ -28,6 +28,7 @@ from lawdsl.law.quantities import unit_text
 Array = NDArray[np.float64]
 
 TOLERANCES = (0.01, 0.02, 0.05)
+WITHIN = 0.02  # predictions that are known so well have no warning
 MAX_DECADES = float(np.log10(LARGEST_HORIZON))
 POINTS_PER_DECADE = 20
 DECADES = np.linspace(0, MAX_DECADES, int(MAX_DECADES * POINTS_PER_DECADE) + 1)
@@ -170,6 +171,30 @@ class Horizon:
             KeyError: another one.
         """
         return {reach.within: reach.times for reach in self.path}[within]
+
+
+def beyond_horizon(
+    horizon: Horizon | None,
+    names: Sequence[str],
+    columns: Array,
+    ranges: Mapping[str, tuple[float, float]],
+) -> Array:
+    """The points at which predictions are not known within 2 %, as far as a horizon tells.
+
+    Args:
+        horizon: of the fit; None where it has none, and tells nothing.
+        names: the variables of the law.
+        columns: their values, shape (variables, points).
+        ranges: variable -> its smallest and largest fitted value; the horizon leads upwards alone.
+
+    Returns:
+        Some of the columns.
+    """
+    if horizon is None:
+        return columns
+    low = np.array([ranges[name][0] for name in names])
+    above = np.all(columns >= low[:, None], axis=0)
+    return columns[:, ~(above & horizon.contains(names, columns, WITHIN))]
 
 
 def trust_horizon(

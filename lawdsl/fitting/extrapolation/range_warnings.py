@@ -16,7 +16,7 @@ OTHER_UNIT_FACTOR = 1e3
 WITHIN_HORIZON = float(np.log(1.02))
 MANY_TIMES = float(np.log(10))  # half-width, in the logarithm, that is stated as a factor
 NO_INTERVAL = "this fit has no intervals that say how wrong it is there: add rows nearer to it"
-SEE_INTERVAL = "see how far the law may be wrong there: `lawdsl predict` with --intervals"
+SEE_INTERVAL = "`lawdsl predict` says how far the law may be wrong there"
 
 
 def outside(values: NDArray[np.float64], fitted: tuple[float, float]) -> NDArray[np.bool_]:
