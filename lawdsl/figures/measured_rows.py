@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.data.binding import bind
-from lawdsl.data.read import read_table
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.figures.fitted_problem import kept_rows_note, no_rows, rows_of_table
 from lawdsl.fitting.result import Fit
 from lawdsl.law.law import Law
 
@@ -64,16 +63,17 @@ def measured_rows(fit: Fit, law: Law, data: Any = None) -> MeasuredRows:
     """
     names = tuple(q.name for q in law.variables)
     if data is not None:
-        return _rows_of_table(fit, law, names, data)
+        runs = rows_of_table(fit, law, data)
+        assert runs.target is not None
+        columns, target = runs.columns, runs.target
+        fitted = law_values(fit, names, columns)
+        kept, note = thinned(target - fitted)
+        return MeasuredRows(names, columns[:, kept], target[kept], fitted[kept], len(target), note)
     if fit.rows is None:
-        message = f"this fit of {law.name} keeps no rows"
-        help = "give the table that was fitted: --data TABLE, in Python data=table"
-        raise LawdslError(Diagnostic("G0103", message, help=help))
+        raise LawdslError(no_rows(fit))
     columns, target = fit.rows.arrays(names)
+    note = kept_rows_note(len(target), fit.data.rows)
     fitted = law_values(fit, names, columns)
-    note = ""
-    if len(target) < fit.data.rows:
-        note = f"{len(target):,} of {fit.data.rows:,} rows, those that the fit keeps"
     return MeasuredRows(names, columns, target, fitted, fit.data.rows, note)
 
 
@@ -83,16 +83,20 @@ def law_values(fit: Fit, names: tuple[str, ...], columns: Array) -> Array:
     return fit.predict_with_warnings(points, **{name: name for name in names})[0]
 
 
-def _rows_of_table(fit: Fit, law: Law, names: tuple[str, ...], data: Any) -> MeasuredRows:
-    """The rows of a table that a fit was made of, thinned where they are many."""
-    rows = bind(law, read_table(data), dict(fit.data.columns), where=fit.data.where, drop_bad=True)
-    assert rows.target is not None
-    fitted = law_values(fit, names, rows.columns)
-    count = len(rows.target)
+def thinned(residual: Array) -> tuple[NDArray[np.int64], str]:
+    """The rows of a table that are drawn: all, or a part where they are many.
+
+    Args:
+        residual: of each row, shape (rows,).
+
+    Returns:
+        Their positions, and a note that says which they are; "" for all.
+    """
+    count = len(residual)
     if count <= MAX_DRAWN:
-        return MeasuredRows(names, rows.columns, rows.target, fitted, count)
-    far = np.argsort(-np.abs(rows.target - fitted), kind="stable")[:MAX_OUTLIERS]
+        return np.arange(count), ""
+    far = np.argsort(-np.abs(residual), kind="stable")[:MAX_OUTLIERS]
     even = np.linspace(0, count - 1, MAX_DRAWN - MAX_OUTLIERS).round().astype(np.int64)
     kept = np.union1d(even, far)
     note = f"{len(kept):,} of {count:,} rows are drawn, the {len(far)} furthest from the law among them"
-    return MeasuredRows(names, rows.columns[:, kept], rows.target[kept], fitted[kept], count, note)
+    return kept, note

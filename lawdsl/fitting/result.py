@@ -287,7 +287,7 @@ class Fit(FitRecord, Presented):
         objective = Objective(recorded.loss, recorded.of_logs).with_parameters(
             *recorded.parameters.values()
         )
-        penalty = self._penalty(law, len(self.rows.target) / self.data.rows)
+        penalty = self.penalty(law, len(self.rows.target) / self.data.rows)
         return intervals_with_law_error(
             replace(
                 problem_of(law, *self.rows.arrays([q.name for q in law.variables]), objective),
@@ -319,10 +319,10 @@ class Fit(FitRecord, Presented):
             self.rows,
             theta,
             lambda columns, target: compiled.problem(columns, target, logs, None),
-            self._penalty(law),
+            self.penalty(law),
         )
 
-    def _penalty(self, law: Law, share: float = 1.0) -> Penalty | None:
+    def penalty(self, law: Law, share: float = 1.0) -> Penalty | None:
         """The penalty of the priors that were declared; None without.
 
         Args:

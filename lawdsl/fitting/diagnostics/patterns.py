@@ -232,17 +232,26 @@ def _line_groupings(
     view: ResidualView, axes: Sequence[int]
 ) -> Iterator[tuple[int, Groups, Groups]]:
     """Yield an axis, the line of each row, and its group: the complete line, then pairs on it."""
-    variables = view.axes[:-1]
     for axis in axes:
-        others = np.delete(variables, axis, axis=0)
-        line = np.zeros(len(view), dtype=np.int64)
-        if len(others):
-            line = np.unique(others, axis=1, return_inverse=True)[1].reshape(-1)
+        line = line_numbers(view, axis)
         sizes = np.bincount(line)
         if np.sum(sizes > 1) > 1:
             yield axis, line, line
         if np.max(sizes) > 2:
-            yield axis, line, _neighbour_pairs(line, variables[axis])
+            yield axis, line, _neighbour_pairs(line, view.axes[axis])
+
+
+def line_numbers(view: ResidualView, axis: int) -> Groups:
+    """The line of each row, shape (rows,): rows of one line differ in one variable alone.
+
+    Args:
+        view: the residuals.
+        axis: position of that variable.
+    """
+    others = np.delete(view.axes[:-1], axis, axis=0)
+    if not len(others):
+        return np.zeros(len(view), dtype=np.int64)
+    return np.unique(others, axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def level_indicators(values: Array) -> Array:

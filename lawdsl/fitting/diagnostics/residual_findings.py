@@ -1,4 +1,4 @@
-"""Fit + rows -> findings about its residuals: outliers, patterns, variance and dependence."""
+"""Structure of residuals -> findings: outliers, patterns, variance and dependence, as text."""
 
 from __future__ import annotations
 
@@ -7,47 +7,20 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import abridged
-from lawdsl.core.units import size_and_dimension
 from lawdsl.data.binding import Runs
-from lawdsl.fitting.diagnostics.masked_outliers import find_masked_outliers
-from lawdsl.fitting.diagnostics.outliers import (
-    Outliers,
-    find_outliers,
-    outlier_limit,
-    smaller_cluster,
-)
-from lawdsl.fitting.diagnostics.patterns import (
-    LineCorrelation,
-    Pattern,
-    UnequalVariance,
-    find_line_correlation,
-    find_pattern,
-    find_unequal_variance,
-    level_indicators,
-)
-from lawdsl.fitting.diagnostics.residuals import (
-    ResidualView,
-    distinct_rows,
-    residual_view,
-    sample_rows,
-)
-from lawdsl.fitting.diagnostics.swapped_columns import ExchangedRows, find_exchanged_rows
-from lawdsl.fitting.intervals.m_estimator import Groups
+from lawdsl.fitting.diagnostics.outliers import Outliers
+from lawdsl.fitting.diagnostics.patterns import LineCorrelation, Pattern, UnequalVariance
+from lawdsl.fitting.diagnostics.residual_structure import ResidualStructure, residual_structure
+from lawdsl.fitting.diagnostics.residuals import ResidualView
+from lawdsl.fitting.diagnostics.swapped_columns import ExchangedRows
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 MAX_ROWS_LISTED = 5  # in the text of a finding
-# rows of largest residual that are tested besides the sample
-MAX_FURTHEST_ROWS = 500
-# patterns are searched for one after the other, each in the residuals without the earlier ones
-MAX_PATTERNS = 3
 # relative to their mean: outliers whose shifts differ by less have one cause
 COMMON_SHIFT_RTOL = 0.05
-# units of quantities that grow from checkpoint to checkpoint
-TRAINING_UNITS = {"token", "step", "FLOP", "second"}
 # relative to the spread of the output: a law that misses by more is not trusted
 STRONG_PATTERN_SHARE = 0.1
 # least divisor, for probabilities that underflow
@@ -67,9 +40,6 @@ def residual_findings(
 ) -> list[Diagnostic]:
     """Find outliers, patterns, unequal variance and dependence among the residuals of a fit.
 
-    Copies of a row count once, outliers are excluded from the later tests, and each pattern is
-    removed before the next test, so that one fault is reported once.
-
     Args:
         law: the law.
         problem: the objective to be minimised, with its data.
@@ -77,115 +47,33 @@ def residual_findings(
         runs: the table, for the row numbers that its user knows.
         suspected: rows that were excluded from the fit as probable outliers, shape (rows,).
     """
-    rows = distinct_rows(problem)
-    tested = sample_rows(rows)
-    view = residual_view(law, problem, theta, tested)
-    if not _are_testable(view, problem.rounding):
+    structure = residual_structure(law, problem, theta, runs.groups, suspected)
+    if structure is None:
         return []
-    wide_view = view
-    # a sample may miss single rows far out, so these are added for the test of outliers
-    if len(tested) < len(rows):
-        furthest = _furthest_rows(problem, theta, rows, outlier_limit(view, len(rows)))
-        wide_view = residual_view(law, problem, theta, np.union1d(tested, furthest))
-    exchanges = find_exchanged_rows(law, problem, theta)
-    findings = [_exchange_finding(exchange, runs) for exchange in exchanges]
-    for exchange in exchanges:
-        view, wide_view = (x.keep(~np.isin(x.rows, exchange.rows)) for x in (view, wide_view))
-    suspected_rows = None if suspected is None else suspected[wide_view.rows]
-    outliers = find_outliers(wide_view, len(rows), suspected_rows)
-    if suspected is None and (outliers is None or not outliers.is_separated):
-        masked = find_masked_outliers(law, problem, theta, wide_view, len(rows))
-        if masked is not None:
-            wide_view, outliers = masked
-            view = wide_view.keep(np.isin(wide_view.rows, view.rows))
-    if outliers is not None and outliers.is_separated:
-        findings.append(_outlier_finding(wide_view, outliers, runs))
-        view = view.keep(~np.isin(view.rows, wide_view.rows[outliers.rows]))
-    elif outliers is not None and not problem.objective.row.robust:
-        findings.append(_heavy_tail_finding(outliers))
-    cluster = smaller_cluster(view)
-    if cluster is not None:
-        findings.append(_cluster_finding(view, cluster, runs))
-        view = view.keep(~cluster)
-    findings += _rounding_findings(problem, view, runs)
-    findings += _order_findings(law, view, problem, runs.groups)
-    return findings
+    findings = [_exchange_finding(exchange, runs) for exchange in structure.exchanges]
+    outlying = structure.outlying
+    if outlying is not None and outlying.outliers.is_separated:
+        findings.append(_outlier_finding(outlying.view, outlying.outliers, runs))
+    elif outlying is not None and not problem.objective.row.robust:
+        findings.append(_heavy_tail_finding(outlying.outliers))
+    if structure.cluster is not None:
+        findings.append(_cluster_finding(*structure.cluster, runs))
+    findings += _rounding_findings(problem, structure.view, runs)
+    return [*findings, *_order_findings(structure, problem)]
 
 
-def _order_findings(
-    law: PreparedLaw, view: ResidualView, problem: Problem, groups: Groups
-) -> list[Diagnostic]:
+def _order_findings(structure: ResidualStructure, problem: Problem) -> list[Diagnostic]:
     """Findings about patterns and dependence in the residuals without outliers."""
-    patterns, remaining = _successive_patterns(view)
-    run_axes = _training_variables(law)
-    within_runs = remaining
-    if len(law.variables) > 1 and len(run_axes) == 1:
-        within_runs = remaining.with_columns(level_indicators(remaining.axes[run_axes[0]]))
-    dependence = find_line_correlation(within_runs, run_axes)
-    inflation = 1.0 if dependence is None else dependence.inflation
-    if dependence is not None and patterns:
-        # dependent rows imitate patterns: those significant with fewer effective rows remain
-        patterns, _ = _successive_patterns(view, inflation)
+    order, remaining = structure.order, structure.order.remaining
     strong = STRONG_PATTERN_SHARE * problem.output_deviation
-    findings = [_pattern_finding(view, p, strong) for p in patterns]
-    others = [i for i in range(len(law.variables)) if i not in run_axes]
-    if not patterns and (misfit := find_line_correlation(remaining, others, inflation)) is not None:
-        findings.append(_misfit_finding(remaining, misfit, strong))
-    if (variance := find_unequal_variance(remaining, inflation)) is not None:
-        findings.append(_variance_finding(remaining, variance, problem.objective.loss))
-    if dependence is not None and not _counted_by_run(remaining, dependence, groups):
-        findings.append(_dependence_finding(remaining, dependence))
+    findings = [_pattern_finding(structure.view, p, strong) for p in order.patterns]
+    if order.misfit is not None:
+        findings.append(_misfit_finding(remaining, order.misfit, strong))
+    if order.variance is not None:
+        findings.append(_variance_finding(remaining, order.variance, problem.objective.loss))
+    if order.dependence is not None:
+        findings.append(_dependence_finding(remaining, order.dependence))
     return findings
-
-
-def _counted_by_run(view: ResidualView, correlated: LineCorrelation, groups: Groups) -> bool:
-    """Whether all rows that differ in the variable alone are of one run: intervals by run count
-    their dependence."""
-    if groups is None:
-        return False
-    others = np.delete(view.axes[:-1], correlated.axis, axis=0)
-    line = np.zeros(len(view), dtype=np.int64)
-    if len(others):
-        line = np.unique(others, axis=1, return_inverse=True)[1].reshape(-1)
-    first = np.unique(line, return_index=True)[1]
-    runs = groups[view.rows]
-    return bool(np.all(runs == runs[first][line]))
-
-
-def _training_variables(law: PreparedLaw) -> list[int]:
-    """Variables that may grow during a run, by their units; if none may, those without a unit."""
-    units = [dict(size_and_dimension(q.unit or ())[1]) for q in law.variables]
-    numbers = [i for i, unit in enumerate(units) if TRAINING_UNITS & set(unit)]
-    return numbers or [i for i, unit in enumerate(units) if not unit]
-
-
-def _are_testable(view: ResidualView, rounding: float) -> bool:
-    """Whether tests are possible: residual degrees of freedom, and residuals above rounding."""
-    if view.dof < 2 or not np.all(np.isfinite(view.residual)):
-        return False
-    return float(np.sqrt(np.mean(view.projected**2))) > rounding
-
-
-def _furthest_rows(problem: Problem, theta: Array, rows: Rows, limit: float) -> Rows:
-    """All rows with a residual above a limit; only the largest of them if they are many."""
-    predicted = problem.predictions(theta[None])[0]
-    residuals = predicted - problem.target
-    if problem.objective.log:
-        residuals = np.log(predicted / problem.target)
-    sizes = np.abs(residuals[rows])
-    largest = np.argsort(-sizes, kind="stable")[:MAX_FURTHEST_ROWS]
-    return rows[largest[sizes[largest] > limit]]
-
-
-def _successive_patterns(
-    view: ResidualView, inflation: float = 1.0
-) -> tuple[list[Pattern], ResidualView]:
-    """The patterns, clearest first, and the residuals with all of them removed."""
-    patterns: list[Pattern] = []
-    while len(patterns) < MAX_PATTERNS and (pattern := find_pattern(view, inflation)) is not None:
-        patterns.append(pattern)
-        view = view.with_columns(pattern.columns)
-    return patterns, view
 
 
 def _outlier_finding(view: ResidualView, outliers: Outliers, runs: Runs) -> Diagnostic:

@@ -1,0 +1,132 @@
+"""Fit, and the table it was fitted to -> the problem that was solved, at its minimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.binding import Runs, bind
+from lawdsl.data.read import read_table
+from lawdsl.fitting.intervals.m_estimator import Groups
+from lawdsl.fitting.preparation.prepare import prepare
+from lawdsl.fitting.prepared_law import PreparedLaw
+from lawdsl.fitting.problem import Problem
+from lawdsl.fitting.result import Fit
+from lawdsl.language.symbols import Objective
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FittedProblem:
+    """The problem of a fit, at its minimum.
+
+    Attributes:
+        law: the fitted law.
+        prepared: the same, as diagnostics and intervals see it.
+        problem: the objective with its data.
+        theta: the fitted parameters, shape (parameters,).
+        groups: the training run of each row, shape (rows,); None where rows count.
+        numbers: the number of each row in the table, shape (rows,); None where it is not known.
+        total: how many rows were fitted.
+    """
+
+    law: Law
+    prepared: PreparedLaw
+    problem: Problem
+    theta: Array
+    groups: Groups
+    numbers: NDArray[np.int64] | None
+    total: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return tuple(q.name for q in self.law.variables)
+
+    @property
+    def note(self) -> str:
+        """Which rows of the fit these are; "" for all."""
+        return kept_rows_note(self.problem.rows, self.total)
+
+
+def fitted_problem(fit: Fit, law: Law, data: Any = None) -> FittedProblem:
+    """The problem that a fit has solved.
+
+    Args:
+        fit: the fit.
+        law: its law.
+        data: the table that was fitted: a path, a data frame or a mapping of arrays; by default the
+            rows that the fit keeps.
+
+    Raises:
+        LawdslError: a fit that keeps no rows, without its table (G0103); a table that does not suit.
+    """
+    prepared, objective = prepare(law), fitted_objective(fit, law)
+    theta = np.array([fit.values[q.name] for q in law.parameters])
+    names = [q.name for q in law.variables]
+    if data is not None:
+        runs = rows_of_table(fit, law, data)
+        assert runs.target is not None
+        problem = prepared.problem(runs.columns, runs.target, objective, runs.weights)
+        groups, numbers, total = runs.groups, runs.rows, len(runs.target)
+    else:
+        if fit.rows is None:
+            raise LawdslError(no_rows(fit))
+        weights = fit.rows.table_weights
+        problem = prepared.problem(
+            *fit.rows.arrays(names), objective, None if weights is None else np.array(weights)
+        )
+        groups = fit.rows.run_numbers if fit.intervals.by == "runs" else None
+        numbers, total = None, fit.data.rows
+    penalty = fit.penalty(law, problem.rows / total)
+    return FittedProblem(
+        law, prepared, replace(problem, penalty=penalty), theta, groups, numbers, total
+    )
+
+
+def fitted_objective(fit: Fit, law: Law) -> Objective:
+    """What a fit has minimised."""
+    objective = replace(law.objective, log=fit.objective.of_logs, loss=fit.objective.loss)
+    return objective.with_parameters(*fit.objective.parameters.values())
+
+
+def rows_of_table(fit: Fit, law: Law, data: Any, where: tuple[str, ...] | None = None) -> Runs:
+    """The rows of a table that a fit was made of, with their weights and runs.
+
+    Args:
+        fit: the fit.
+        law: its law.
+        data: the table.
+        where: the conditions on its rows; by default those of the fit.
+
+    Raises:
+        LawdslError: a table that does not suit.
+    """
+    return bind(
+        law,
+        read_table(data),
+        dict(fit.data.columns),
+        where=fit.data.where if where is None else where,
+        drop_bad=True,
+        positive=fit.objective.of_logs,
+        weights=fit.data.weights,
+        run=fit.data.runs,
+    )
+
+
+def no_rows(fit: Fit) -> Diagnostic:
+    """The refusal of a fit that keeps no rows, without its table."""
+    message = f"this fit of {fit.law.name} keeps no rows"
+    help = "give the table that was fitted: --data TABLE, in Python data=table"
+    return Diagnostic("G0103", message, help=help)
+
+
+def kept_rows_note(kept: int, total: int) -> str:
+    """Which rows of a fit are drawn, where these are not all; else ""."""
+    return "" if kept == total else f"{kept:,} of {total:,} rows, those that the fit keeps"

@@ -1,0 +1,219 @@
+"""Fit + rows -> what its residuals contain beside noise: outliers, patterns, variance, dependence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.units import size_and_dimension
+from lawdsl.fitting.diagnostics.masked_outliers import find_masked_outliers
+from lawdsl.fitting.diagnostics.outliers import (
+    Outliers,
+    find_outliers,
+    outlier_limit,
+    smaller_cluster,
+)
+from lawdsl.fitting.diagnostics.patterns import (
+    LineCorrelation,
+    Pattern,
+    UnequalVariance,
+    find_line_correlation,
+    find_pattern,
+    find_unequal_variance,
+    level_indicators,
+    line_numbers,
+)
+from lawdsl.fitting.diagnostics.residuals import (
+    ResidualView,
+    distinct_rows,
+    residual_view,
+    sample_rows,
+)
+from lawdsl.fitting.diagnostics.swapped_columns import ExchangedRows, find_exchanged_rows
+from lawdsl.fitting.intervals.m_estimator import Groups
+from lawdsl.fitting.prepared_law import PreparedLaw
+from lawdsl.fitting.problem import Problem
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+
+# rows of largest residual that are tested besides the sample
+MAX_FURTHEST_ROWS = 500
+# patterns are searched for one after the other, each in the residuals without the earlier ones
+MAX_PATTERNS = 3
+# units of quantities that grow from checkpoint to checkpoint
+TRAINING_UNITS = {"token", "step", "FLOP", "second"}
+
+
+@dataclass(frozen=True)
+class OutlyingRows:
+    """Rows that the noise of the others does not explain.
+
+    Attributes:
+        view: the residuals of all tested rows, these among them.
+        outliers: the rows, by their position in the view.
+    """
+
+    view: ResidualView
+    outliers: Outliers
+
+
+@dataclass(frozen=True)
+class ResidualOrder:
+    """How residuals depend on the variables and on each other.
+
+    Attributes:
+        remaining: the residuals without the patterns.
+        patterns: clearest first.
+        misfit: correlated rows that have no run in common, where there is no pattern.
+        variance: a larger variance at one end of an axis.
+        dependence: correlated rows that may be of one run, unless intervals by run count them.
+    """
+
+    remaining: ResidualView
+    patterns: tuple[Pattern, ...] = ()
+    misfit: LineCorrelation | None = None
+    variance: UnequalVariance | None = None
+    dependence: LineCorrelation | None = None
+
+
+@dataclass(frozen=True)
+class ResidualStructure:
+    """What the residuals of a fit contain beside noise.
+
+    Attributes:
+        view: the residuals without exchanged rows, outliers and the smaller of two clouds.
+        exchanges: rows with two columns exchanged.
+        outlying: rows far from the law.
+        cluster: the residuals before, and which of their rows are a second cloud.
+        order: what is found in `view`.
+    """
+
+    view: ResidualView
+    exchanges: tuple[ExchangedRows, ...]
+    outlying: OutlyingRows | None
+    cluster: tuple[ResidualView, Mask] | None
+    order: ResidualOrder
+
+
+def residual_structure(
+    law: PreparedLaw,
+    problem: Problem,
+    theta: Array,
+    groups: Groups,
+    suspected: Mask | None = None,
+) -> ResidualStructure | None:
+    """Find outliers, patterns, unequal variance and dependence among the residuals of a fit.
+
+    Copies of a row count once, outliers are excluded from the later tests, and each pattern is
+    removed before the next test, so that one fault is reported once.
+
+    Args:
+        law: the law.
+        problem: the objective to be minimised, with its data.
+        theta: the fitted parameters, shape (parameters,).
+        groups: the training run of each row, shape (rows,).
+        suspected: rows that were excluded from the fit as probable outliers, shape (rows,).
+
+    Returns:
+        The structure; None where residuals cannot be tested: too few rows, or an exact fit.
+    """
+    rows = distinct_rows(problem)
+    tested = sample_rows(rows)
+    view = residual_view(law, problem, theta, tested)
+    if not _are_testable(view, problem.rounding):
+        return None
+    wide_view = view
+    # a sample may miss single rows far out, so these are added for the test of outliers
+    if len(tested) < len(rows):
+        furthest = _furthest_rows(problem, theta, rows, outlier_limit(view, len(rows)))
+        wide_view = residual_view(law, problem, theta, np.union1d(tested, furthest))
+    exchanges = find_exchanged_rows(law, problem, theta)
+    for exchange in exchanges:
+        view, wide_view = (x.keep(~np.isin(x.rows, exchange.rows)) for x in (view, wide_view))
+    suspected_rows = None if suspected is None else suspected[wide_view.rows]
+    outliers = find_outliers(wide_view, len(rows), suspected_rows)
+    if suspected is None and (outliers is None or not outliers.is_separated):
+        masked = find_masked_outliers(law, problem, theta, wide_view, len(rows))
+        if masked is not None:
+            wide_view, outliers = masked
+            view = wide_view.keep(np.isin(wide_view.rows, view.rows))
+    if outliers is not None and outliers.is_separated:
+        view = view.keep(~np.isin(view.rows, wide_view.rows[outliers.rows]))
+    cluster = smaller_cluster(view)
+    clouds = None if cluster is None else (view, cluster)
+    if cluster is not None:
+        view = view.keep(~cluster)
+    outlying = None if outliers is None else OutlyingRows(wide_view, outliers)
+    order = _order(law, view, groups)
+    return ResidualStructure(view, tuple(exchanges), outlying, clouds, order)
+
+
+def _order(law: PreparedLaw, view: ResidualView, groups: Groups) -> ResidualOrder:
+    """Patterns and dependence in the residuals without outliers."""
+    patterns, remaining = _successive_patterns(view)
+    run_axes = _training_variables(law)
+    within_runs = remaining
+    if len(law.variables) > 1 and len(run_axes) == 1:
+        within_runs = remaining.with_columns(level_indicators(remaining.axes[run_axes[0]]))
+    dependence = find_line_correlation(within_runs, run_axes)
+    inflation = 1.0 if dependence is None else dependence.inflation
+    if dependence is not None and patterns:
+        # dependent rows imitate patterns: those significant with fewer effective rows remain
+        patterns, _ = _successive_patterns(view, inflation)
+    others = [i for i in range(len(law.variables)) if i not in run_axes]
+    misfit = None if patterns else find_line_correlation(remaining, others, inflation)
+    variance = find_unequal_variance(remaining, inflation)
+    if dependence is not None and _are_counted_by_run(remaining, dependence, groups):
+        dependence = None
+    return ResidualOrder(remaining, tuple(patterns), misfit, variance, dependence)
+
+
+def _are_counted_by_run(view: ResidualView, correlated: LineCorrelation, groups: Groups) -> bool:
+    """Whether all rows that differ in the variable alone are of one run: intervals by run count
+    their dependence."""
+    if groups is None:
+        return False
+    line = line_numbers(view, correlated.axis)
+    first = np.unique(line, return_index=True)[1]
+    runs = groups[view.rows]
+    return bool(np.all(runs == runs[first][line]))
+
+
+def _training_variables(law: PreparedLaw) -> list[int]:
+    """Variables that may grow during a run, by their units; if none may, those without a unit."""
+    units = [dict(size_and_dimension(q.unit or ())[1]) for q in law.variables]
+    numbers = [i for i, unit in enumerate(units) if TRAINING_UNITS & set(unit)]
+    return numbers or [i for i, unit in enumerate(units) if not unit]
+
+
+def _are_testable(view: ResidualView, rounding: float) -> bool:
+    """Whether tests are possible: residual degrees of freedom, and residuals above rounding."""
+    if view.dof < 2 or not np.all(np.isfinite(view.residual)):
+        return False
+    return float(np.sqrt(np.mean(view.projected**2))) > rounding
+
+
+def _furthest_rows(problem: Problem, theta: Array, rows: Rows, limit: float) -> Rows:
+    """All rows with a residual above a limit; only the largest of them if they are many."""
+    predicted = problem.predictions(theta[None])[0]
+    residuals = predicted - problem.target
+    if problem.objective.log:
+        residuals = np.log(predicted / problem.target)
+    sizes = np.abs(residuals[rows])
+    largest = np.argsort(-sizes, kind="stable")[:MAX_FURTHEST_ROWS]
+    return rows[largest[sizes[largest] > limit]]
+
+
+def _successive_patterns(
+    view: ResidualView, inflation: float = 1.0
+) -> tuple[list[Pattern], ResidualView]:
+    """The patterns, clearest first, and the residuals with all of them removed."""
+    patterns: list[Pattern] = []
+    while len(patterns) < MAX_PATTERNS and (pattern := find_pattern(view, inflation)) is not None:
+        patterns.append(pattern)
+        view = view.with_columns(pattern.columns)
+    return patterns, view
