@@ -88,6 +88,7 @@ def test_an_html_figure_loads_nothing(line: Fit):
 def test_a_figure_has_a_description_for_those_who_do_not_see_it(line: Fit):
     figure = line.plot()
     assert figure.description in figure.encoded("json").decode()
+    assert f"<desc>{figure.description}</desc>" in figure.encoded("svg").decode()
     assert "12 points" in figure.description
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +28,8 @@ FORMATS: Mapping[str, Format] = {
     ".json": "json",
 }
 """Suffix of a file -> the format that Altair writes."""
+_COORDINATES = re.compile(r' (?:transform|d)="[^"]*"')
+_LONG = re.compile(r"-?\d+\.\d{3,}(?:e[-+]\d+)?")
 PNG_SCALE = 2.0
 """Pixels of a PNG for each of the figure: 2 for screens of high density."""
 
@@ -82,10 +86,20 @@ class Figure:
         if format in ("svg", "html", "json"):
             text = io.StringIO()
             self.chart.save(text, format=format, **options)
-            return text.getvalue().encode()
-        content = io.BytesIO()
-        self.chart.save(content, format=format, **options)
-        return content.getvalue()
+            content = text.getvalue()
+            return (self._with_description(content) if format == "svg" else content).encode()
+        image = io.BytesIO()
+        self.chart.save(image, format=format, **options)
+        return image.getvalue()
+
+    def _with_description(self, svg: str) -> str:
+        """An SVG file that a screen reader can say, with coordinates to a hundredth of a pixel."""
+        tag, end, marks = svg.partition(">")
+        rounded = _COORDINATES.sub(
+            lambda found: _LONG.sub(lambda number: f"{float(number[0]):.2f}", found[0]), marks
+        )
+        said = f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
+        return f'{tag} role="img"{end}{said}{rounded}'
 
     def _repr_mimebundle_(self, *arguments: Any, **options: Any) -> Any:
         """The live chart in notebooks."""
@@ -106,7 +120,7 @@ def figure_format(path: Path) -> Format:
     return format
 
 
-def chart_of(columns: Mapping[str, Sequence[Any]]) -> alt.Chart:
+def chart_of(columns: Mapping[str, Any]) -> alt.Chart:
     """A chart of a tidy table, which it contains.
 
     Args:
@@ -117,7 +131,7 @@ def chart_of(columns: Mapping[str, Sequence[Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(records(columns)))
 
 
-def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A tidy table as rows of plain values, in which numbers that are not finite are null.
 
     Args:

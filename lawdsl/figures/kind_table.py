@@ -32,4 +32,11 @@ KINDS = (
         "fit_figure",
         "measured and fitted against a variable",
     ),
+    Kind(
+        "residuals",
+        ("Fit",),
+        "lawdsl.figures.kinds.residuals",
+        "residuals_figure",
+        "of a fit, against prediction, variables and order, with their patterns",
+    ),
 )

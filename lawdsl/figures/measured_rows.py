@@ -83,20 +83,21 @@ def law_values(fit: Fit, names: tuple[str, ...], columns: Array) -> Array:
     return fit.predict_with_warnings(points, **{name: name for name in names})[0]
 
 
-def thinned(residual: Array) -> tuple[NDArray[np.int64], str]:
+def thinned(residual: Array, most: int = MAX_DRAWN) -> tuple[NDArray[np.int64], str]:
     """The rows of a table that are drawn: all, or a part where they are many.
 
     Args:
         residual: of each row, shape (rows,).
+        most: how many are drawn.
 
     Returns:
         Their positions, and a note that says which they are; "" for all.
     """
     count = len(residual)
-    if count <= MAX_DRAWN:
+    if count <= most:
         return np.arange(count), ""
     far = np.argsort(-np.abs(residual), kind="stable")[:MAX_OUTLIERS]
-    even = np.linspace(0, count - 1, MAX_DRAWN - MAX_OUTLIERS).round().astype(np.int64)
+    even = np.linspace(0, count - 1, most - MAX_OUTLIERS).round().astype(np.int64)
     kept = np.union1d(even, far)
     note = f"{len(kept):,} of {count:,} rows are drawn, the {len(far)} furthest from the law among them"
     return kept, note

@@ -24,7 +24,8 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 """Marks of groups, beside their colours: for print, and for those who see no colours."""
 SEQUENTIAL_EXTENT = (0.0, 0.88)  # of viridis, whose last yellow is lost on white
 WIDTH, HEIGHT = 460, 300
-LINE_LENGTH = 96  # characters of a title that fit above a figure
+PANEL_WIDTH, PANEL_HEIGHT = 250, 160  # of small multiples
+TITLE_CHARACTER, SUBTITLE_CHARACTER = 7.0, 5.2  # mean widths in pixels, by which titles are wrapped
 LOG_SPAN = 30.0  # a positive variable with this ratio of largest to smallest has a log axis
 MAX_TICKS = 7
 
@@ -56,6 +57,20 @@ LABELS = (
 """Labels of ticks as papers write sizes: 7B parameters, 1.4T tokens."""
 
 
+_SUFFIXES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
+
+
+def short(value: float) -> str:
+    """A number as labels of ticks have it, to three digits: `57.3M`, `5.1e+21`."""
+    size = abs(value)
+    if size >= 1e15 or 0 < size < 1e-4:
+        return f"{value:.2g}"
+    if size >= 1e4:
+        unit, suffix = next(pair for pair in _SUFFIXES if size >= pair[0])
+        return f"{value / unit:.3g}{suffix}"
+    return f"{value:.3g}"
+
+
 def axis(
     field: str,
     title: str,
@@ -64,7 +79,7 @@ def axis(
     channel: str = "x",
     zero: bool = False,
     logarithmic: bool | None = None,
-) -> alt.X | alt.Y:
+) -> Any:
     """A positional channel of numbers; logarithmic where they span decades.
 
     Args:
@@ -105,19 +120,37 @@ def escaped(field: str) -> str:
 
 
 def color(field: str, title: str, values: Sequence[Any]) -> alt.Color:
-    """The colour of groups: categories for labels, a sequence for numbers."""
+    """The colour of groups of labels."""
     import altair as alt
 
-    if all(isinstance(x, str) for x in values):
-        domain = list(dict.fromkeys(values))
-        scale = alt.Scale(domain=domain, range=[CATEGORIES[i % 8] for i in range(len(domain))])
-        return alt.Color(f"{escaped(field)}:N", title=title, scale=scale)
-    logarithmic = is_logarithmic(np.asarray(values, dtype=np.float64))
+    domain = list(dict.fromkeys(values))
+    scale = alt.Scale(domain=domain, range=[CATEGORIES[i % 8] for i in range(len(domain))])
+    return alt.Color(f"{escaped(field)}:N", title=title, scale=scale)
+
+
+def gradient(field: str, title: str, values: ArrayLike) -> alt.Color:
+    """The colour of groups of numbers.
+
+    All marks that have it must be of one kind, strokes (lines and hollow points) or fills: Vega
+    draws no gradient for a legend of both.
+
+    Args:
+        field: the column.
+        title: of the legend.
+        values: all values that are drawn.
+    """
+    import altair as alt
+
     array = np.asarray(values, dtype=np.float64)
-    positions = ticks(float(np.min(array)), float(np.max(array)), logarithmic)
-    legend = alt.Legend(labelExpr=LABELS, type="gradient", values=positions or alt.Undefined)
+    low, high = float(np.min(array)), float(np.max(array))
+    logarithmic = is_logarithmic(array)
     scheme = alt.SchemeParams(name="viridis", extent=list(SEQUENTIAL_EXTENT))
-    scale = alt.Scale(type="log" if logarithmic else "linear", scheme=scheme, nice=False)
+    kind: Any = "log" if logarithmic else "linear"
+    scale = alt.Scale(type=kind, scheme=scheme, nice=False, domain=[low, high])
+    inside = [x for x in ticks(low, high, logarithmic) or () if low <= x <= high]
+    legend = alt.Legend(
+        labelExpr=LABELS, type="gradient", values=inside or alt.Undefined, gradientOpacity=1
+    )
     return alt.Color(f"{escaped(field)}:Q", title=title, scale=scale, legend=legend)
 
 
@@ -130,7 +163,25 @@ def shape(field: str, title: str, values: Sequence[str]) -> alt.Shape:
     return alt.Shape(f"{escaped(field)}:N", title=title, scale=scale)
 
 
-def titled(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str], description: str) -> Any:
+def labelled(chart: alt.Chart, **mark: Any) -> list[alt.Chart]:
+    """Layers of text on a white halo, which is read in front of other marks.
+
+    Args:
+        chart: a chart with its encoding of positions and text.
+        mark: properties of the text, such as align and dy.
+    """
+    properties: dict[str, Any] = {"fontSize": 10, "color": _TEXT} | mark
+    halo = {"stroke": "white", "strokeWidth": 3, "strokeJoin": "round"}
+    return [chart.mark_text(**(properties | halo)), chart.mark_text(**properties)]
+
+
+def titled(
+    chart: alt.TopLevelMixin,
+    title: str,
+    subtitle: Sequence[str],
+    description: str,
+    width: float = WIDTH,
+) -> Any:
     """A chart with its title, its description for screen readers, and the theme of all figures.
 
     Args:
@@ -138,11 +189,13 @@ def titled(chart: alt.TopLevelMixin, title: str, subtitle: Sequence[str], descri
         title: what it shows.
         subtitle: further lines: what the marks are, what was left out.
         description: for readers who do not see it.
+        width: of the chart in pixels, to which titles are wrapped.
     """
     import altair as alt
 
-    lines = [line for text in subtitle for line in textwrap.wrap(text, LINE_LENGTH)]
-    heading = alt.TitleParams(textwrap.wrap(title, LINE_LENGTH - 26), subtitle=lines)
+    characters = int(width / SUBTITLE_CHARACTER)
+    lines = [line for text in subtitle for line in textwrap.wrap(text, characters)]
+    heading = alt.TitleParams(textwrap.wrap(title, int(width / TITLE_CHARACTER)), subtitle=lines)
     named: Any = chart
     return named.properties(title=heading, description=description).configure(**CONFIG)
 
@@ -152,6 +205,8 @@ _GRID = "#E4E4E4"
 CONFIG: Mapping[str, Any] = {
     "background": "white",
     "font": "Helvetica, Arial, sans-serif",
+    # a figure has a description; one for each mark would make files many times larger
+    "mark": {"aria": False},
     "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
     "axis": {
         "labelColor": _TEXT,

@@ -127,39 +127,28 @@ def _chart(
     law: Law, roles: Roles, points: dict[str, Any], curves: dict[str, Any]
 ) -> alt.TopLevelMixin:
     """Band, curves and points in one panel."""
-    output, group = law.output, roles.group
+    output = law.output
     every = [*points[output], *curves[output]]
     x = theme.axis(roles.x, axis_title(law, roles.x), points[roles.x])
     y = theme.axis(output, axis_title(law, output), every, channel="y")
-    encoding: dict[str, Any] = {}
-    of_points: dict[str, Any] = {}
-    if group and roles.are_exact:
-        labels = [_label(value) for value in roles.levels]
-        title = axis_title(law, group)
-        encoding["color"] = theme.color("group", title, labels)
-        of_points = {**encoding, "shape": theme.shape("group", title, labels)}
-    elif group:
-        encoding["color"] = theme.color(group, axis_title(law, group), points[group])
-        encoding["detail"] = alt.Detail(f"{theme.escaped(group)}:Q")
-        of_points = {"color": encoding["color"]}
-    else:
-        of_points = {"color": alt.value(theme.BLUE)}
-        encoding = {"color": alt.value(theme.BLUE)}
+    of_bands, of_lines, of_points = _colors(law, roles, points)
     drawn = chart_of(curves)
     layers: list[Any] = []
     if "low" in curves:
         low = theme.axis("low", axis_title(law, output), every, channel="y")
         layers.append(
-            drawn.mark_area(opacity=0.18, clip=True).encode(x=x, y=low, y2="high:Q", **encoding)
+            drawn.mark_area(opacity=0.18, clip=True).encode(x=x, y=low, y2="high:Q", **of_bands)
         )
-    layers.append(drawn.mark_line(strokeWidth=1.8, clip=True).encode(x=x, y=y, **encoding))
+    layers.append(drawn.mark_line(strokeWidth=1.8, clip=True).encode(x=x, y=y, **of_lines))
+    if roles.group and not roles.are_exact:
+        layers += _labels_of_curves(roles, curves, output, x=x, y=y)
     tooltip = [
         alt.Tooltip(f"{theme.escaped(name)}:Q", title=name, format=".5~g")
         for name in (*law_names(law), output, "fitted")
     ]
     measured = chart_of(points)
     layers.append(
-        measured.mark_point(size=34, filled=True, opacity=0.75).encode(
+        measured.mark_point(size=34, filled=roles.are_exact, strokeWidth=1.6, opacity=0.75).encode(
             x=x, y=y, tooltip=tooltip, **of_points
         )
     )
@@ -169,6 +158,36 @@ def _chart(
         .encode(x=x, y=y)
     )
     return alt.layer(*layers)
+
+
+def _colors(
+    law: Law, roles: Roles, points: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The channels that tell groups from each other: of bands, of lines, of points."""
+    group = roles.group
+    if group is None:
+        blue = {"color": alt.value(theme.BLUE)}
+        return blue, blue, blue
+    title = axis_title(law, group)
+    if roles.are_exact:
+        labels = [_label(value) for value in roles.levels]
+        color = {"color": theme.color("group", title, labels)}
+        return color, color, {**color, "shape": theme.shape("group", title, labels)}
+    color = {"color": theme.gradient(group, title, points[group])}
+    detail = {"detail": alt.Detail(f"{theme.escaped(group)}:Q")}
+    # bands of one grey, since a gradient is of strokes or of fills
+    return {"color": alt.value(theme.GREY), **detail}, {**color, **detail}, color
+
+
+def _labels_of_curves(
+    roles: Roles, curves: dict[str, Any], output: str, **position: Any
+) -> list[alt.Chart]:
+    """The value of the group at the right end of each curve."""
+    ends = slice(CURVE_POINTS - 1, None, CURVE_POINTS)
+    labels = {name: curves[name][ends] for name in (roles.x, output)}
+    labels["label"] = [f"{roles.group} = {theme.short(value)}" for value in roles.levels]
+    drawn = chart_of(labels).encode(**position, text="label:N")
+    return theme.labelled(drawn, align="right", dy=-9)
 
 
 def law_names(law: Law) -> tuple[str, ...]:

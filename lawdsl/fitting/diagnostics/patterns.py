@@ -70,14 +70,20 @@ class UnequalVariance:
     Attributes:
         axis: its position.
         border: the largest value of the lower half.
-        ratio: standard deviation of the upper half over that of the lower.
+        deviations: the standard deviations of the lower and the upper half, each about the law fitted
+            to it alone.
         p_value: the probability under noise of one size, for the best of all axes tested.
     """
 
     axis: int
     border: float
-    ratio: float
+    deviations: tuple[float, float]
     p_value: float
+
+    @property
+    def ratio(self) -> float:
+        """Standard deviation of the upper half over that of the lower."""
+        return self.deviations[1] / self.deviations[0]
 
 
 @dataclass(frozen=True)
@@ -186,6 +192,13 @@ def _rank_polynomials(values: Array) -> Array:
     ranks = average_ranks(values)
     positions = 2 * (ranks - ranks.min()) / np.ptp(ranks) - 1
     return legendre.legvander(positions, min(MAX_DEGREE, levels - 1))[:, 1:]
+
+
+def large_values(values: Array) -> NDArray[np.bool_]:
+    """The rows in the upper half of an axis, by which a pattern in two variables is described."""
+    middle = np.median(values)
+    above: NDArray[np.bool_] = values > middle
+    return above if above.any() else values >= middle
 
 
 def find_line_correlation(
@@ -339,7 +352,8 @@ def find_unequal_variance(view: ResidualView, inflation: float = 1.0) -> Unequal
         corrected = min(1.0, max(2 * min(sides), float(rank_pvalue)) * len(halves))
         if corrected < FALSE_ALARM_RATE and (best is None or corrected < best.p_value):
             border = float(np.max(view.axes[axis][low]))
-            best = UnequalVariance(axis, border, float(np.sqrt(ratio)), corrected)
+            deviations = float(np.sqrt(below / dof)), float(np.sqrt(above / dof_above))
+            best = UnequalVariance(axis, border, deviations, corrected)
     return best
 
 

@@ -9,7 +9,12 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import abridged
 from lawdsl.data.binding import Runs
 from lawdsl.fitting.diagnostics.outliers import Outliers
-from lawdsl.fitting.diagnostics.patterns import LineCorrelation, Pattern, UnequalVariance
+from lawdsl.fitting.diagnostics.patterns import (
+    LineCorrelation,
+    Pattern,
+    UnequalVariance,
+    large_values,
+)
 from lawdsl.fitting.diagnostics.residual_structure import ResidualStructure, residual_structure
 from lawdsl.fitting.diagnostics.residuals import ResidualView
 from lawdsl.fitting.diagnostics.swapped_columns import ExchangedRows
@@ -190,12 +195,12 @@ def _one_axis_text(view: ResidualView, name: str, values: Array, curve: Array) -
 
 def _two_axes_text(view: ResidualView, names: list[str], values: list[Array], curve: Array) -> str:
     """The pattern in two variables as text: in their four corners."""
-    large = [x > np.median(x) if np.any(x > np.median(x)) else x >= np.median(x) for x in values]
+    one, other = (large_values(x) for x in values)
     corners = (
-        ("both are large", large[0] & large[1]),
-        ("both are small", ~large[0] & ~large[1]),
-        (f"only {names[0]} is large", large[0] & ~large[1]),
-        (f"only {names[1]} is large", ~large[0] & large[1]),
+        ("both are large", one & other),
+        ("both are small", ~one & ~other),
+        (f"only {names[0]} is large", one & ~other),
+        (f"only {names[1]} is large", ~one & other),
     )
     parts = [
         f"{view.size_text(float(np.mean(curve[rows])))} where {w}"

@@ -1,0 +1,466 @@
+"""`residuals`: of a fit, against its prediction, each variable and the order of the rows.
+
+What the diagnostics of the fit find in them is drawn: the curve of a pattern along one variable, the
+means in the quadrants of two, the border between two variances, rows that go together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.figures import theme
+from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.fitted_problem import FittedProblem, fitted_problem
+from lawdsl.figures.fitted_variables import axis_title
+from lawdsl.figures.measured_rows import thinned
+from lawdsl.fitting.diagnostics.patterns import (
+    LineCorrelation,
+    Pattern,
+    UnequalVariance,
+    large_values,
+    line_numbers,
+)
+from lawdsl.fitting.diagnostics.residual_structure import ResidualStructure, residual_structure
+from lawdsl.fitting.result import Fit
+
+Array = NDArray[np.float64]
+
+FINDINGS = ("F0115", "F0116", "F0117", "F0119", "F0132")
+"""Codes of what a fit says of its residuals."""
+MAX_VARIABLES = 7
+"""Variables with a panel each: those of the patterns, then the first ones."""
+MAX_POINTS = 800  # a panel has few pixels
+MAX_LEVELS = 16  # an axis with more distinct values is cut into ranges of equal counts
+RANGES = 8
+MAX_LINES = 150
+MAD_TO_SIGMA = 1.4826  # of a normal distribution
+LIMIT_SCALES = 6.0
+"""Robust standard deviations beyond which the axis ends, where rows lie further out."""
+FIT, ORDER = "fitted", "row"
+
+
+@dataclass(frozen=True)
+class _Residuals:
+    """What is drawn.
+
+    Attributes:
+        fitted: the problem of the fit.
+        residual: on the scale of the objective: in percent of the output where that compares
+            logarithms, else in its unit, shape (rows,).
+        prediction: the fitted output, shape (rows,).
+        structure: what the residuals contain beside noise; None where they cannot be tested.
+        scale: a robust standard deviation of the residuals.
+        limit: where the axis of the residuals ends.
+    """
+
+    fitted: FittedProblem
+    residual: Array
+    prediction: Array
+    structure: ResidualStructure | None
+    scale: float
+    limit: float
+
+    @property
+    def log(self) -> bool:
+        """Whether the objective compares logarithms."""
+        return self.fitted.problem.objective.log
+
+    @property
+    def factor(self) -> float:
+        """Drawn residuals over those of the objective."""
+        return 100.0 if self.log else 1.0
+
+    @property
+    def unit(self) -> str:
+        """The unit of drawn residuals, with a space before it; "" where there is none."""
+        if self.log:
+            return " %"
+        _, _, unit = axis_title(self.fitted.law, self.fitted.law.output).partition(" [")
+        return f" {unit[:-1]}" if unit else ""
+
+    @property
+    def axis(self) -> str:
+        """The title of their axis."""
+        output = self.fitted.law.output
+        if self.log:
+            return f"log({output} / fitted) [%]"
+        return f"{output} − fitted" + (f" [{self.unit.strip()}]" if self.unit else "")
+
+    def values(self, name: str) -> Array:
+        """A variable, the prediction, or the number of the row in its table, shape (rows,)."""
+        if name == FIT:
+            return self.prediction
+        if name == ORDER:
+            assert self.fitted.numbers is not None
+            return self.fitted.numbers.astype(np.float64)
+        return self.fitted.problem.columns[self.fitted.names.index(name)]
+
+    def size(self, value: float) -> str:
+        """A drawn residual as text."""
+        return f"{value:+.2g}{self.unit}"
+
+
+def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
+    """Draw the residuals of a fit, on the scale of its objective.
+
+    Args:
+        fit: the fit.
+        data: the table that was fitted; by default the rows that the fit keeps, whose order in the
+            table is not known.
+
+    Raises:
+        LawdslError: a fit without rows (G0103), a table that does not suit.
+    """
+    fitted = fitted_problem(fit, fit.read_law(), data)
+    drawn = _residuals(fitted)
+    kept, note = thinned(drawn.residual, MAX_POINTS)
+    points = _points(drawn, kept)
+    names, left_out = _variables(drawn)
+    panels = [_panel(drawn, points, name) for name in names]
+    together = [_together(drawn, p, points) for p in _patterns(drawn) if len(p.axes) == 2]
+    panels[1:1] = together  # in the second column, beyond which is room for a legend
+    beyond = int(np.sum(np.abs(drawn.residual) > drawn.limit))
+    notes = [text for text in (fitted.note, note) if text]
+    if beyond:
+        rows = "row lies" if beyond == 1 else "rows lie"
+        notes.append(f"{beyond:,} {rows} beyond the axis, drawn as triangles at its end")
+    if left_out:
+        notes.append(f"without panels of {', '.join(left_out)}")
+    if fitted.numbers is None:
+        notes.append("the order of the rows needs their table: --data TABLE")
+    title = _title(fit, drawn)
+    description = " ".join([f"{title}.", *(f"{d.message}." for d in _findings(fit))])
+    columns = min(2, len(panels))
+    chart = alt.concat(*panels, columns=columns, spacing=18)
+    width = columns * (theme.PANEL_WIDTH + 75.0)
+    return Figure(
+        "residuals",
+        title,
+        points,
+        theme.titled(chart, title, [_legend(drawn), *notes], description, width),
+        description,
+        tuple(notes),
+    )
+
+
+def _residuals(fitted: FittedProblem) -> _Residuals:
+    """The residuals of a fit and what they contain beside noise."""
+    problem, theta = fitted.problem, fitted.theta
+    prediction = problem.predictions(theta[None])[0].copy()
+    with np.errstate(all="ignore"):
+        residual = (
+            100 * np.log(problem.target / prediction)
+            if problem.objective.log
+            else problem.target - prediction
+        )
+    structure = residual_structure(fitted.prepared, problem, theta, fitted.groups)
+    centre = float(np.median(residual))
+    scale = MAD_TO_SIGMA * float(np.median(np.abs(residual - centre)))
+    sizes = np.abs(residual[np.isfinite(residual)])
+    limit = float(np.max(sizes, initial=0.0))
+    # a few rows far out would press the others into a line
+    if scale and limit > 1.5 * LIMIT_SCALES * scale:
+        limit = max(LIMIT_SCALES * scale, float(np.quantile(sizes, 0.97)))
+    return _Residuals(fitted, residual, prediction, structure, scale, 1.05 * limit or 1.0)
+
+
+def _patterns(drawn: _Residuals) -> tuple[Pattern, ...]:
+    return drawn.structure.order.patterns if drawn.structure else ()
+
+
+def _variables(drawn: _Residuals) -> tuple[list[str], list[str]]:
+    """The names of the panels, those of patterns first, and the variables that have none."""
+    names = drawn.fitted.names
+    named = [names[i] for p in _patterns(drawn) for i in p.axes if i < len(names)]
+    varying = [name for name in names if np.ptp(drawn.values(name)) > 0]
+    chosen = list(dict.fromkeys([*named, *varying]))[:MAX_VARIABLES]
+    left_out = [name for name in varying if name not in chosen]
+    order = [] if drawn.fitted.numbers is None else [ORDER]
+    # a fit on bounds may be constant but for rounding
+    low, high = np.min(drawn.prediction), np.max(drawn.prediction)
+    first = [FIT] if high - low > 1e-9 * abs(high) else []
+    return [*first, *(name for name in names if name in chosen), *order], left_out
+
+
+def _points(drawn: _Residuals, kept: NDArray[np.int64]) -> dict[str, list[Any]]:
+    """The tidy table of the rows that are drawn."""
+    fitted = drawn.fitted
+    table: dict[str, Any] = dict(zip(fitted.names, fitted.problem.columns, strict=True))
+    table |= {fitted.law.output: fitted.problem.target, FIT: drawn.prediction}
+    if fitted.numbers is not None:
+        table[ORDER] = fitted.numbers
+    residual = drawn.residual
+    table |= {
+        "residual": residual,
+        "drawn": np.clip(residual, -0.985 * drawn.limit, 0.985 * drawn.limit),
+        "far": _far_rows(drawn),
+        "beyond": np.abs(residual) > drawn.limit,
+    }
+    return {name: list(values[kept]) for name, values in table.items()}
+
+
+def _far_rows(drawn: _Residuals) -> NDArray[np.bool_]:
+    """The rows that the fit names as far from the law, or exchanged, shape (rows,)."""
+    structure = drawn.structure
+    far = np.zeros(drawn.fitted.problem.rows, dtype=bool)
+    if structure is not None:
+        outlying = structure.outlying
+        if outlying is not None and outlying.outliers.is_separated:
+            far[outlying.view.rows[outlying.outliers.rows]] = True
+        for exchange in structure.exchanges:
+            far[exchange.rows] = True
+        if structure.cluster is not None:
+            view, members = structure.cluster
+            far[view.rows[members]] = True
+    return far
+
+
+def _panel(drawn: _Residuals, points: dict[str, Any], name: str) -> Any:
+    """The residuals against one axis, with what was found along it."""
+    law, values = drawn.fitted.law, drawn.values(name)
+    title = {FIT: f"fitted {axis_title(law, law.output)}", ORDER: "row of the table"}.get(name)
+    logarithmic = False if name == ORDER else None
+    x = theme.axis(name, title or axis_title(law, name), values, logarithmic=logarithmic)
+    y = _vertical(drawn, "drawn")
+    rows = chart_of(points)
+    zero = chart_of({"at": [0.0]}).mark_rule(color=theme.GREY).encode(y=_vertical(drawn, "at"))
+    tooltip = [
+        alt.Tooltip(f"{theme.escaped(c)}:Q", title=c, format=".5~g")
+        for c in points
+        if c not in ("drawn", "far", "beyond")
+    ]
+    layers: list[Any] = [zero, *_lines(drawn, name, x)]
+    layers.append(
+        rows.transform_filter("!datum.beyond")
+        .mark_point(size=16, filled=True, color=theme.BLUE, opacity=0.55)
+        .encode(x=x, y=y, tooltip=tooltip)
+    )
+    layers.append(
+        rows.transform_filter("datum.beyond")
+        .mark_point(size=30, filled=True, color=theme.BLUE)
+        .encode(
+            x=x,
+            y=y,
+            tooltip=tooltip,
+            shape=alt.condition(
+                "datum.residual > 0", alt.value("triangle-up"), alt.value("triangle-down")
+            ),
+        )
+    )
+    layers.append(
+        rows.transform_filter("datum.far")
+        .mark_point(size=90, strokeWidth=1.5, color=theme.VERMILION)
+        .encode(x=x, y=y)
+    )
+    layers += _along(drawn, name, x)
+    return alt.layer(*layers).properties(width=theme.PANEL_WIDTH, height=theme.PANEL_HEIGHT)
+
+
+def _vertical(drawn: _Residuals, field: str) -> alt.Y:
+    """The axis of residuals, one for all panels."""
+    scale = alt.Scale(domain=[-drawn.limit, drawn.limit], nice=False)
+    axis = alt.Axis(title=drawn.axis, labelExpr=theme.LABELS, tickCount=5)
+    return alt.Y(f"{field}:Q", scale=scale, axis=axis)
+
+
+def _along(drawn: _Residuals, name: str, x: Any) -> list[Any]:
+    """What was found along an axis, else the means of its ranges."""
+    structure = drawn.structure
+    position = len(drawn.fitted.names) if name == FIT else _position(drawn, name)
+    y = _vertical(drawn, "mean")
+    named = [p for p in _patterns(drawn) if p.axes == (position,)]
+    if named and structure is not None:
+        curve = named[0].curve * drawn.factor / _root_weights(drawn, structure)
+        means = level_means(structure.view.axes[position], curve)
+        line = chart_of({name: means[0], "mean": means[1]})
+        return [line.mark_line(color=theme.VERMILION, strokeWidth=2.5).encode(x=x, y=y)]
+    layers: list[Any] = []
+    variance = structure.order.variance if structure else None
+    if variance is not None and variance.axis == position:
+        layers += _variance(drawn, variance, name, x)
+    usual = ~_far_rows(drawn)
+    at, mean = level_means(drawn.values(name)[usual], drawn.residual[usual])
+    if len(at) > 2:
+        line = chart_of({name: at, "mean": np.clip(mean, -drawn.limit, drawn.limit)})
+        layers.append(
+            line.mark_line(color="black", strokeWidth=1.4, strokeDash=[4, 2]).encode(x=x, y=y)
+        )
+    return layers
+
+
+def level_means(values: Array, residual: Array) -> tuple[list[float], list[float]]:
+    """Means along an axis: at each value where these are few, else in ranges of equal counts.
+
+    Args:
+        values: shape (rows,).
+        residual: shape (rows,).
+
+    Returns:
+        The mean values and the mean residuals.
+    """
+    levels, level = np.unique(values, return_inverse=True)
+    level = level.reshape(-1)
+    if len(levels) > MAX_LEVELS:
+        rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
+        level = rank * min(RANGES, len(values)) // len(values)
+    counts = np.bincount(level)
+    at, mean = (np.bincount(level, weights=x) / counts for x in (values, residual))
+    return at.tolist(), mean.tolist()
+
+
+def _variance(drawn: _Residuals, variance: UnequalVariance, name: str, x: Any) -> list[Any]:
+    """The border between rows that scatter differently, and by how much they do."""
+    border = chart_of({name: [variance.border]})
+    layers: list[Any] = [
+        border.mark_rule(color=theme.VERMILION, strokeDash=[5, 3], strokeWidth=1.6).encode(x=x)
+    ]
+    for side, deviation in zip((-1, 1), variance.deviations, strict=True):
+        text = f"± {deviation * drawn.factor:.2g}{drawn.unit}"
+        label = chart_of({name: [variance.border], "top": [0.9 * drawn.limit], "text": [text]})
+        placed = label.encode(x=x, y=_vertical(drawn, "top"), text="text:N")
+        align = "left" if side > 0 else "right"
+        layers += theme.labelled(placed, align=align, dx=6 * side, color=theme.VERMILION)
+    return layers
+
+
+def _lines(drawn: _Residuals, name: str, x: Any) -> list[Any]:
+    """Rows that go together, since they differ in one variable alone, as lines along it."""
+    structure = drawn.structure
+    if structure is None:
+        return []
+    found: list[LineCorrelation] = [
+        c for c in (structure.order.misfit, structure.order.dependence) if c is not None
+    ]
+    along = [c for c in found if name not in (FIT, ORDER) and c.axis == _position(drawn, name)]
+    if not along or along[0].count > MAX_LINES:
+        return []
+    view = structure.order.remaining
+    line = line_numbers(view, along[0].axis)
+    residual = np.clip(drawn.residual[view.rows], -drawn.limit, drawn.limit)
+    table = {name: view.axes[along[0].axis], "residual": residual, "line": line}
+    return [
+        chart_of(table)
+        .mark_line(color=theme.ORANGE, strokeWidth=1, opacity=0.7)
+        .encode(x=x, y=_vertical(drawn, "residual"), detail="line:N")
+    ]
+
+
+def _together(drawn: _Residuals, pattern: Pattern, points: dict[str, Any]) -> Any:
+    """A pattern in two variables: rows by both, coloured, and the mean of the pattern in each
+    quadrant."""
+    assert drawn.structure is not None
+    view, law = drawn.structure.view, drawn.fitted.law
+    names = [view.names[i] for i in pattern.axes]
+    values = [view.axes[i] for i in pattern.axes]
+    curve = pattern.curve * drawn.factor / _root_weights(drawn, drawn.structure)
+    x, y = (
+        theme.axis(name, axis_title(law, name), of, channel=channel)
+        for name, of, channel in zip(names, values, ("x", "y"), strict=True)
+    )
+    limit = float(np.quantile(np.abs(drawn.residual), 0.95)) or 1.0
+    legend = alt.Legend(title=drawn.axis, gradientLength=theme.PANEL_HEIGHT - 25)
+    diverging = alt.Scale(
+        domain=[-limit, 0, limit], range=[theme.BLUE, "#E8E8E8", theme.VERMILION], clamp=True
+    )
+    color = alt.Color("residual:Q", scale=diverging, legend=legend)
+    rows = (
+        chart_of(points)
+        .mark_point(size=26, filled=True, opacity=1, stroke="#777777", strokeWidth=0.4)
+        .encode(x=x, y=y, color=color)
+    )
+    layers: list[Any] = [rows]
+    large = [large_values(of) for of in values]
+    for name, of, mask, channel in zip(names, values, large, ("x", "y"), strict=True):
+        border = float(np.max(of[~mask])) if not mask.all() else float(np.min(of))
+        rule = chart_of({name: [border]}).mark_rule(color="black", strokeDash=[4, 2])
+        layers.append(rule.encode(**{channel: x if channel == "x" else y}))
+    means: dict[str, list[Any]] = {names[0]: [], names[1]: [], "mean": []}
+    for one in (large[0], ~large[0]):
+        for other in (large[1], ~large[1]):
+            inside = one & other
+            if inside.any():
+                for name, of in zip(names, values, strict=True):
+                    means[name].append(_middle(of[inside]))
+                means["mean"].append(drawn.size(float(np.mean(curve[inside]))))
+    placed = chart_of(means).encode(x=x, y=y, text="mean:N")
+    layers += theme.labelled(placed, fontSize=13, fontWeight="bold")
+    return alt.layer(*layers).properties(width=theme.PANEL_WIDTH, height=theme.PANEL_HEIGHT)
+
+
+def _middle(values: Array) -> float:
+    """The middle of the range of values, on their axis."""
+    low, high = float(np.min(values)), float(np.max(values))
+    return float(np.sqrt(low * high)) if low > 0 else (low + high) / 2
+
+
+def _root_weights(drawn: _Residuals, structure: ResidualStructure) -> Array | float:
+    """What the tests multiply residuals by."""
+    weights = drawn.fitted.problem.weights
+    return 1.0 if weights is None else np.sqrt(weights[structure.view.rows])
+
+
+def _position(drawn: _Residuals, name: str) -> int:
+    return drawn.fitted.names.index(name) if name in drawn.fitted.names else -1
+
+
+def _findings(fit: Fit) -> list[Any]:
+    """What the fit says of its residuals."""
+    return [d for d in fit.diagnostics if d.code in FINDINGS]
+
+
+def _title(fit: Fit, drawn: _Residuals) -> str:
+    """The largest pattern, or that there is none."""
+    name, structure = drawn.fitted.law.name, drawn.structure
+    rows = f"{drawn.fitted.total:,} rows"
+    if structure is None:
+        return f"{name}: the residuals of {rows} are too few, or too exact, to be tested"
+    order, view = structure.order, structure.view
+    if order.patterns:
+        first = order.patterns[0]
+        where = " and ".join(view.names[i] for i in first.axes)
+        together = " together" if len(first.axes) > 1 else ""
+        return (
+            f"{name} leaves a pattern: the residuals follow {where}{together} "
+            f"({100 * first.share:.2g} % of their squares)"
+        )
+    if order.misfit is not None:
+        which = view.names[order.misfit.axis]
+        return f"{name} leaves a pattern: rows that differ in {which} alone go together"
+    # the rows that a fit keeps may be too few to show what all of them do
+    named = next((d for d in _findings(fit) if d.code == "F0116"), None)
+    if named is not None:
+        return f"{name}: {named.message.partition(':')[0]}"
+    if order.dependence is not None:
+        which = view.names[order.dependence.axis]
+        return (
+            f"{name}: the residuals of rows that differ in {which} alone go together, "
+            f"correlation {order.dependence.correlation:.2g}"
+        )
+    if order.variance is not None:
+        ratio = max(order.variance.ratio, 1 / order.variance.ratio)
+        which = view.names[order.variance.axis]
+        return f"{name}: the residuals scatter {ratio:.2g} times as far at one end of {which}"
+    return f"{name}: no pattern in the residuals of {rows}, which scatter by {drawn.scale:.2g}{drawn.unit}"
+
+
+def _legend(drawn: _Residuals) -> str:
+    """What the marks are."""
+    parts = ["points: rows", "dashed: their means along the axis"]
+    if _far_rows(drawn).any():
+        parts.append("rings: rows that the fit names")
+    order = drawn.structure.order if drawn.structure else None
+    if order is not None:
+        if any(len(p.axes) == 1 for p in order.patterns):
+            parts.append("thick orange lines: the pattern that the fit finds")
+        if any(len(p.axes) == 2 for p in order.patterns):
+            parts.append("numbers: means of the pattern that the fit finds, in each quadrant")
+        if order.misfit is not None or order.dependence is not None:
+            parts.append("thin orange lines: rows that go together")
+        if order.variance is not None:
+            parts.append("border: rows scatter by ± about the law fitted to each side alone")
+    return "; ".join(parts)

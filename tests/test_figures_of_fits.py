@@ -1,0 +1,148 @@
+"""Figures of fits: what they draw agrees with what is computed without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from planted import law_of
+
+import lawdsl
+from lawdsl.figures.figure import Figure
+from lawdsl.fitting.result import Fit
+
+ROOT = Path(lawdsl.__file__).resolve().parent.parent
+TABLES = ROOT / "laws" / "data"
+
+POWER = """
+variable  D > 0  unit token  "tokens"
+variable  r in [0, 1]        "share"
+
+parameter E, B, beta > 0
+
+L = E + B/D^beta  unit nat/token  "loss"
+
+require  L > E
+"""
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def layers_with(figure: Figure, field: str) -> list[list[dict[str, Any]]]:
+    """The tables of a figure that have a column, as its file contains them."""
+    tables = figure.chart.to_dict()["datasets"].values()
+    return [rows for rows in tables if rows and field in rows[0]]
+
+
+def planted(
+    seed: int, noise: float, shift: Callable[[Any, Any], Any] | None = None
+) -> dict[str, Any]:
+    """Runs of a power law, in an order of no meaning, with noise and a shift in the logarithm."""
+    rng = np.random.default_rng(seed)
+    D = 10 ** rng.uniform(8, 11, 120)
+    r = rng.uniform(0.05, 1, 120)
+    logs = rng.normal(0, noise, 120) + (0 if shift is None else shift(D, r))
+    return {"D": D, "r": r, "L": (2 + 400 / D**0.3) * np.exp(logs)}
+
+
+def fit_of(table: dict[str, Any], objective: str = "squared(log)", text: str = POWER) -> Fit:
+    made = lawdsl.fit(
+        law_of(text, "power"),
+        table,
+        objective=objective,
+        starts=4,
+        claims=False,
+        rolled_check=False,
+    )
+    assert isinstance(made, Fit)
+    return made
+
+
+def test_residuals_are_on_the_scale_of_the_objective():
+    table = planted(0, 0.002)
+    logs, raw = fit_of(table), fit_of(table, "squared(raw)")
+    for fit, expected in (
+        (logs, lambda y, p: 100 * np.log(y / p)),
+        (raw, lambda y, p: y - p),
+    ):
+        drawn = fit.plot("residuals", data=table)
+        predicted = fit.predict({"D": drawn.columns["D"], "r": drawn.columns["r"]})
+        assert drawn.columns["residual"] == pytest.approx(
+            expected(np.array(drawn.columns["L"]), predicted), abs=1e-9
+        )
+
+
+def test_noise_alone_has_no_pattern():
+    table = planted(1, 0.002)
+    figure = fit_of(table).plot("residuals", data=table)
+    assert figure.title.startswith("power: no pattern in the residuals of 120 rows")
+    scatter = float(NUMBER.findall(figure.title)[-1])
+    assert scatter == pytest.approx(0.2, rel=0.3)  # percent
+
+
+def test_a_pattern_along_a_variable_is_drawn_as_its_curve():
+    table = planted(2, 0.001, lambda D, r: 0.03 * (r - 0.5) ** 2)
+    figure = fit_of(table).plot("residuals", data=table)
+    assert "the residuals follow r" in figure.title
+    (curve,) = [rows for rows in layers_with(figure, "mean") if "r" in rows[0]]
+    r, mean = (np.array([row[name] for row in curve]) for name in ("r", "mean"))
+    planted_mean = 100 * (0.03 * (r - 0.5) ** 2)
+    # the constant of the law takes the mean of the bend
+    difference = mean - planted_mean
+    assert np.ptp(difference) < 0.15 * np.ptp(planted_mean)
+
+
+def test_a_pattern_in_two_variables_has_the_means_that_the_finding_says():
+    table = planted(3, 0.001, lambda D, r: 0.01 * (np.log10(D) - 9.5) * (r - 0.5))
+    fit = fit_of(table)
+    (finding,) = [d for d in fit.diagnostics if d.code == "F0116"]
+    assert "D and r together" in finding.message
+    figure = fit.plot("residuals", data=table)
+    (corners,) = [rows for rows in layers_with(figure, "mean") if len(rows[0]) == 3]
+    said = sorted(map(float, re.findall(r"([-+][\d.e-]+) %", finding.message)))
+    # 100·(exp(x/100) - 1) of what is drawn, both to two digits
+    assert sorted(float(row["mean"].split()[0]) for row in corners) == pytest.approx(
+        said, abs=0.011
+    )
+    assert finding.message in figure.description
+
+
+def test_unequal_scatter_has_a_border_with_the_deviation_on_each_side():
+    rng = np.random.default_rng(4)
+    table = planted(4, 0.0)
+    large = table["D"] > np.median(table["D"])
+    table["L"] = table["L"] * np.exp(rng.normal(0, 1, 120) * np.where(large, 0.008, 0.001))
+    figure = fit_of(table).plot("residuals", data=table)
+    (ratio,) = map(float, re.findall(r"scatter ([\d.]+) times", figure.title))
+    texts = [row["text"] for rows in layers_with(figure, "text") for row in rows]
+    below, above = sorted(float(NUMBER.findall(text)[0]) for text in texts)
+    assert (below, above) == pytest.approx((0.1, 0.8), rel=0.35)
+    assert ratio == pytest.approx(above / below, rel=0.1)
+
+
+def test_the_order_of_rows_is_that_of_the_table():
+    table = planted(5, 0.002)
+    figure = fit_of(table).plot("residuals", data=table)
+    rows = np.array(figure.columns["row"]) - min(figure.columns["row"])
+    assert np.array(figure.columns["D"]) == pytest.approx(table["D"][rows])
+    without = fit_of(table).plot("residuals")
+    assert "row" not in without.columns
+    assert any("--data" in note for note in without.notes)
+
+
+def test_rows_far_from_the_law_are_marked_and_do_not_press_the_others_flat():
+    table = planted(6, 0.002)
+    table["L"][17] *= 1.3
+    figure = fit_of(table).plot("residuals", data=table)
+    marked = np.flatnonzero(figure.columns["far"])
+    assert [figure.columns["D"][i] for i in marked] == pytest.approx([table["D"][17]])
+    assert figure.columns["beyond"][marked[0]]
+    assert max(np.abs(figure.columns["drawn"])) < 5
+
+
+def test_a_table_too_short_to_test_says_so():
+    fit = fit_of({"D": [1e8, 1e9, 1e10], "r": [0.1, 0.2, 0.3], "L": [4.0, 3.0, 2.5]})
+    assert "too few" in fit.plot("residuals").title
