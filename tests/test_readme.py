@@ -14,6 +14,7 @@ from pathlib import Path
 
 import commands
 import pytest
+from test_figures_of_docs import assert_same
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -112,6 +113,16 @@ def same(shown: str, printed: str) -> bool:
 def test_every_command_prints_what_the_page_shows(page: str, top: Path):
     for command, shown, printed in run_commands(page, top):
         assert same(shown, printed), f"{command}\n{printed}"
+
+
+def test_the_commands_of_the_page_draw_its_figures(top: Path):
+    page = "docs/figures.md"
+    run_commands(page, top)
+    drawn = {path.name: path for path in folder_of(page, top).glob("*.svg")}
+    shown = re.findall(r"\]\(figures/(\S+\.svg)\)", TEXTS[page])
+    assert sorted(drawn) == sorted(shown)
+    for path in drawn.values():
+        assert_same(path)
 
 
 @pytest.mark.parametrize("page", WITH_PROGRAMS)

@@ -15,7 +15,7 @@ from lawdsl.fitting.intervals.m_estimator import Groups
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result import Fit, penalty_of
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
@@ -67,7 +67,7 @@ def fitted_problem(fit: Fit, law: Law, data: Any = None) -> FittedProblem:
     Raises:
         LawdslError: a fit that keeps no rows, without its table (G0103); a table that does not suit.
     """
-    prepared, objective = prepare(law), fitted_objective(fit, law)
+    prepared, objective = prepare(law), fitted_objective(fit)
     theta = np.array([fit.values[q.name] for q in law.parameters])
     names = [q.name for q in law.variables]
     if data is not None:
@@ -84,16 +84,16 @@ def fitted_problem(fit: Fit, law: Law, data: Any = None) -> FittedProblem:
         )
         groups = fit.rows.run_numbers if fit.intervals.by == "runs" else None
         numbers, total = None, fit.data.rows
-    penalty = fit.penalty(law, problem.rows / total)
+    penalty = penalty_of(fit, law, problem.rows / total)
     return FittedProblem(
         law, prepared, replace(problem, penalty=penalty), theta, groups, numbers, total
     )
 
 
-def fitted_objective(fit: Fit, law: Law) -> Objective:
+def fitted_objective(fit: Fit) -> Objective:
     """What a fit has minimised."""
-    objective = replace(law.objective, log=fit.objective.of_logs, loss=fit.objective.loss)
-    return objective.with_parameters(*fit.objective.parameters.values())
+    recorded = fit.objective
+    return Objective(recorded.loss, recorded.of_logs).with_parameters(*recorded.parameters.values())
 
 
 def rows_of_table(fit: Fit, law: Law, data: Any, where: tuple[str, ...] | None = None) -> Runs:

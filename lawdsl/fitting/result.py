@@ -287,7 +287,7 @@ class Fit(FitRecord, Presented):
         objective = Objective(recorded.loss, recorded.of_logs).with_parameters(
             *recorded.parameters.values()
         )
-        penalty = self.penalty(law, len(self.rows.target) / self.data.rows)
+        penalty = penalty_of(self, law, len(self.rows.target) / self.data.rows)
         return intervals_with_law_error(
             replace(
                 problem_of(law, *self.rows.arrays([q.name for q in law.variables]), objective),
@@ -319,21 +319,8 @@ class Fit(FitRecord, Presented):
             self.rows,
             theta,
             lambda columns, target: compiled.problem(columns, target, logs, None),
-            self.penalty(law),
+            penalty_of(self, law),
         )
-
-    def penalty(self, law: Law, share: float = 1.0) -> Penalty | None:
-        """The penalty of the priors that were declared; None without.
-
-        Args:
-            law: that of the fit.
-            share: of the penalty that is counted.
-        """
-        if self.priors is None:
-            return None
-        noise = NoiseScale(self.priors.kappa, 1.0, 1)
-        penalty = Penalty.of(law.priors, [q.name for q in law.parameters], noise)
-        return replace(penalty, share=share)
 
     def law_of_spread(self) -> Law:
         """The law of the covariance, in which a parameter chosen before the others is free."""
@@ -488,6 +475,21 @@ class Fit(FitRecord, Presented):
             raise LawdslError(Diagnostic("F0108", message, help=help))
         check_schema(content, FIT_SCHEMA)
         return read(cls, content, READERS)
+
+
+def penalty_of(fit: Fit, law: Law, share: float = 1.0) -> Penalty | None:
+    """The penalty of the priors that were declared for a fit; None without.
+
+    Args:
+        fit: the fit.
+        law: its law.
+        share: of the penalty that is counted.
+    """
+    if fit.priors is None:
+        return None
+    noise = NoiseScale(fit.priors.kappa, 1.0, 1)
+    penalty = Penalty.of(law.priors, [q.name for q in law.parameters], noise)
+    return replace(penalty, share=share)
 
 
 def _read(fitted: FittedLaw) -> Law:
