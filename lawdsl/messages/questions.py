@@ -109,9 +109,8 @@ ANSWERS: dict[str, Message] = {
     ),
     "F0516": Message(
         "a safe answer that is not computed",
-        "Safe answers need fits that keep their rows and the errors of their parameters, and a question "
-        "with one unknown, or whose equations, which have no fitted law, leave one. A fit has no rows "
-        "where a measured value is not positive, and in older files: `--wrong 0` takes its law as right, "
+        "Safe answers need fits that keep their rows and the errors of their parameters. A fit has no "
+        "rows where a measured value is not positive, and in older files: `--wrong 0` takes its law as right, "
         "and counts noise alone. A fitted law in an equation holds with probability 0 at any choice: "
         "write it as an inequality.",
     ),

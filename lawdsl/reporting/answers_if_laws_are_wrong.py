@@ -105,12 +105,14 @@ def show_safe(answer: Answer, out: Console) -> None:
         )
     else:
         lines = [f"no choice is safe at {level} under {_under(safe)}"]
-        line = f"  the largest probability is {_probability(safe.probability)}"
+        found = " found" if safe.searches else ""
+        line = f"  the largest probability{found} is {_probability(safe.probability)}"
         lines.append(line + (f", at {choice}" if choice else ""))
     if safe.point_probability is not None:
         lines.append(f"  the answer above: with probability {_probability(safe.point_probability)}")
     if safe.ok:
-        lines.append(f"  the best of {safe.evaluations:,} choices, verified; not certified")
+        of = f"{safe.searches} local searches" if safe.searches else f"{safe.evaluations:,} choices"
+        lines.append(f"  the best of {of}, verified; not certified")
     else:
         lines += _next_steps(safe)
     out.print()

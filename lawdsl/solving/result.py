@@ -251,7 +251,8 @@ class UnderLawError:
 class SafeAnswer:
     """The best choice whose constraints with fitted laws hold with a probability.
 
-    It is found on a refined grid and verified, and it is not certified that none is better.
+    It is found on a refined grid of one unknown, or by local searches for several, and verified; that
+    none is better is not certified.
 
     Attributes:
         level: the probability that was asked for, 0.95 for 95 %.
@@ -269,6 +270,7 @@ class SafeAnswer:
         cost: how much worse in the goal than the answer of the fitted laws.
         each: constraint -> the probability that it holds at these unknowns.
         evaluations: how many choices were looked at.
+        searches: in how many local searches; 0 where they are those of a grid of one unknown.
     """
 
     level: float
@@ -283,6 +285,7 @@ class SafeAnswer:
     cost: float | None = None
     each: Mapping[str, float] = field(default_factory=dict)
     widening: Mapping[str, float] = field(default_factory=dict)
+    searches: int = 0
 
     @property
     def ok(self) -> bool:

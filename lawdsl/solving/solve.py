@@ -140,7 +140,7 @@ class Asked:
         answer = self._law_errors.under_law_error(answer, problem, values_of_all, seed, discrepancy)
         if safe is not None:
             wrong = DEFAULT_AMPLITUDE if discrepancy is None else discrepancy
-            at = self._law_errors.safe(answer, problem, values_of_all, safe, wrong)
+            at = self._law_errors.safe(answer, problem, values_of_all, safe, seed, wrong)
             answer = replace(answer, safe=at)
         missing = self._law_errors.warnings(answer, discrepancy)
         answer = replace(answer, diagnostics=(*answer.diagnostics, *missing))

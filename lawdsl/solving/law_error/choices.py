@@ -19,7 +19,6 @@ from lawdsl.solving.law_error.outcomes import Outcome, Outcomes
 Array = NDArray[np.float64]
 
 WIDE_DECADES = 12.0  # of an unknown without an end, on both sides of its center
-MAX_REACH = 3.0  # decades beyond the fitted rows
 SPACING = 0.01  # decades between two choices
 
 
@@ -119,10 +118,10 @@ class Choices:
         elif math.isfinite(low) or math.isfinite(high):
             end, sign = (low, 1.0) if math.isfinite(low) else (high, -1.0)
             distance = sign * (center - end) if center is not None else 0.0
-            distance = distance if distance > 0 else self._size()
+            distance = distance if distance > 0 else self.outcomes.usual_size(self.unknown.symbol)
             points = np.append(end + sign * distance * 10.0**exponents, end)
         else:
-            size = self._size() if not center else abs(center)
+            size = self.outcomes.usual_size(self.unknown.symbol) if not center else abs(center)
             steps = size * 10.0**exponents
             points = (center or 0.0) + np.concatenate([-steps, [0.0], steps])
         if center is not None:
@@ -130,44 +129,11 @@ class Choices:
         return np.unique(points[np.isfinite(points)])
 
     def within_reach(self, points: Array, center: float | None) -> NDArray[np.bool_]:
-        """Which choices are not so far from the fitted rows that the error of a law means nothing:
-        no positive variable of a law leaves their range by more than MAX_REACH decades, or one
-        decade more than the answer does; shape (points,).
+        """Which choices are near enough to the fitted rows; see `Outcomes.within_reach`.
 
         Args:
             points: values of the unknown, shape (points,).
             center: the answer; None where there is none.
         """
-        reached = np.ones(len(points), dtype=np.bool_)
-        at_answer = np.array([np.nan if center is None else center])
-        each = zip(
-            self.laws.calls, self.law_points(points), self.law_points(at_answer), strict=True
-        )
-        for call, columns, at_center in each:
-            assert call.source.fit is not None
-            ranges = call.source.fit.data.ranges
-            for quantity, values, answer in zip(
-                call.source.law.variables, columns, at_center[:, 0], strict=True
-            ):
-                low, high = ranges.get(quantity.name, (0.0, 0.0))
-                if quantity.is_share or low <= 0:
-                    continue
-                beyond = 0.0
-                if answer > 0:
-                    beyond = max(np.log10(low / answer), np.log10(answer / high), 0.0)
-                factor = 10.0 ** max(MAX_REACH, beyond + 1)
-                reached &= (values >= low / factor) & (values <= high * factor)
-        return reached
-
-    def _size(self) -> float:
-        """The size of the unknown in the fitted rows, where it is a variable of a law; else 1."""
-        for call in self.laws.calls:
-            for quantity, argument in zip(call.source.law.variables, call.arguments, strict=True):
-                fit = call.source.fit
-                factor = argument / self.unknown.symbol
-                if fit is None or quantity.name not in fit.data.ranges or factor.free_symbols:
-                    continue
-                low, high = fit.data.ranges[quantity.name]
-                if low > 0:
-                    return math.sqrt(low * high) / abs(float(factor))
-        return 1.0
+        answer = None if center is None else self.inputs(np.array([center]))
+        return self.outcomes.within_reach(self.inputs(points), len(points), answer)

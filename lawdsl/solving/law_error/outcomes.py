@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +24,9 @@ Inputs = Mapping[sp.Symbol, Array | float]
 
 # a constraint without a fitted law is kept within rounding, relative to the sum of its terms
 FEASIBILITY_RTOL = 1e-12
+EQUATION_RTOL = 1e-9  # the same of equations, which a search keeps
+MAX_REACH = 3.0  # decades beyond the fitted rows
+ROUNDED_DECADES = 1e-9  # within which a choice at this reach counts as within it
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,14 @@ class Outcome:
         goal: what is minimised, of any shape; nan where it has no value.
         margins: of the constraints that involve fitted laws, shape (constraints, …).
         allowed: whether all other constraints and domains are kept, of the shape of the goal.
+        others: the margins of those constraints, relative to the sum of their terms, shape
+            (constraints, …).
     """
 
     goal: Array
     margins: Array
     allowed: NDArray[np.bool_]
+    others: Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
@@ -73,14 +80,14 @@ class Outcomes:
         return any(c.equality for c in self.uncertain)
 
     @cached_property
-    def _certain(self) -> tuple[AlgebraicConstraint, ...]:
-        """The other constraints that have an unknown; equations are those that were eliminated."""
+    def certain(self) -> tuple[AlgebraicConstraint, ...]:
+        """The other constraints that have an unknown."""
         free = {u.symbol for u in self.formulated.unknowns}
         uncertain = set(map(id, self.uncertain))
         return tuple(
             c
             for c in self.formulated.conditions
-            if id(c) not in uncertain and not c.equality and c.margin.free_symbols & free
+            if id(c) not in uncertain and c.margin.free_symbols & free
         )
 
     @cached_property
@@ -88,9 +95,9 @@ class Outcomes:
         """Goal, uncertain margins, certain ones and the sizes of their terms, as functions of the
         laws' values, the unknowns and all other values."""
         outputs = [self.formulated.goal]
-        outputs += [c.margin for c in (*self.uncertain, *self._certain)]
+        outputs += [c.margin for c in (*self.uncertain, *self.certain)]
         outputs += [
-            sp.Add(*(sp.Abs(term) for term in sp.Add.make_args(c.margin))) for c in self._certain
+            sp.Add(*(sp.Abs(term) for term in sp.Add.make_args(c.margin))) for c in self.certain
         ]
         calls = [call.symbol for call in self.laws.calls]
         others = sorted(set().union(*(e.free_symbols for e in outputs)) - set(calls), key=str)
@@ -114,6 +121,67 @@ class Outcomes:
         """
         return self.laws.at_points(self.laws.arguments(inputs, count))
 
+    def within_reach(self, inputs: Inputs, count: int, answer: Inputs | None) -> NDArray[np.bool_]:
+        """Which choices are not so far from the fitted rows that the error of a law means nothing,
+        shape (points,).
+
+        Args:
+            inputs: the unknowns and all other symbols, at the choices.
+            count: how many choices.
+            answer: the same at the answer, of shape (1,); None where there is none.
+        """
+        rows = self.reach(inputs, count, answer)
+        return np.all(rows >= -ROUNDED_DECADES, axis=0)
+
+    def reach(self, inputs: Inputs, count: int, answer: Inputs | None) -> Array:
+        """How many decades choices may still go from the fitted rows: no positive variable of a law
+        leaves their range by more than MAX_REACH decades, or one decade more than the answer does.
+
+        Args:
+            inputs, count, answer: as `within_reach` takes them.
+
+        Returns:
+            Shape (2·variables of the calls, points), of those that are positive and no shares;
+            below 0 where a choice is too far.
+        """
+        variables = self.laws.arguments(inputs, count)
+        at_answer = variables if answer is None else self.laws.arguments(answer, 1)
+        rows: list[Array] = []
+        for call, columns, of_answer in zip(self.laws.calls, variables, at_answer, strict=True):
+            assert call.source.fit is not None
+            ranges = call.source.fit.data.ranges
+            for number, quantity in enumerate(call.source.law.variables):
+                low, high = ranges.get(quantity.name, (0.0, 0.0))
+                if quantity.is_share or low <= 0:
+                    continue
+                beyond, value = 0.0, np.nan if answer is None else of_answer[number, 0]
+                if value > 0:
+                    beyond = max(np.log10(low / value), np.log10(value / high), 0.0)
+                decades = max(MAX_REACH, beyond + 1)
+                with np.errstate(all="ignore"):
+                    logs = np.log10(columns[number])
+                rows += [decades + logs - np.log10(low), decades + np.log10(high) - logs]
+        return np.nan_to_num(
+            np.reshape(rows, (-1, count)), nan=-np.inf, posinf=np.inf, neginf=-np.inf
+        )
+
+    def usual_size(self, unknown: sp.Symbol) -> float:
+        """The size of an unknown in the fitted rows, where it is a variable of a law; else 1.
+
+        Args:
+            unknown: its symbol.
+        """
+        for call in self.laws.calls:
+            for quantity, argument in zip(call.source.law.variables, call.arguments, strict=True):
+                fit = call.source.fit
+                factor = argument / unknown
+                if fit is None or quantity.name not in fit.data.ranges or factor.free_symbols:
+                    continue
+                low, high = fit.data.ranges[quantity.name]
+                if low > 0:
+                    return math.sqrt(low * high) / abs(float(factor))
+        return 1.0
+
     def outcome(self, inputs: Inputs, true: Array) -> Outcome:
         """The outcomes of choices.
 
@@ -124,10 +192,10 @@ class Outcomes:
         Returns:
             Arrays of shape (…, points).
         """
-        slopes, others = self._outputs
+        slopes, symbols = self._outputs
         shape = true.shape[1:]
         rows = [row.ravel() for row in true]
-        rows += [np.broadcast_to(inputs[s], shape).ravel() for s in others]
+        rows += [np.broadcast_to(inputs[s], shape).ravel() for s in symbols]
         columns = np.array(rows, dtype=np.float64).reshape(len(rows), -1)
         if not rows:
             columns = np.zeros((0, int(np.prod(shape))))
@@ -136,13 +204,19 @@ class Outcomes:
         count = len(self.uncertain)
         margins = np.where(np.isnan(outputs[1 : count + 1]), -np.inf, outputs[1 : count + 1])
         allowed = self._domains(inputs, shape)
-        certain = len(self._certain)
-        of_certain, sizes = outputs[count + 1 :][:certain], outputs[count + 1 + certain :]
-        for constraint, margin, size in zip(self._certain, of_certain, sizes, strict=True):
-            with np.errstate(invalid="ignore"):
-                least = 0.0 if constraint.strict else -FEASIBILITY_RTOL * size
-                allowed &= margin > 0 if constraint.strict else margin >= least
-        return Outcome(outputs[0], margins, allowed)
+        certain = len(self.certain)
+        of_certain: Array = outputs[count + 1 :][:certain]
+        sizes: Array = outputs[count + 1 + certain :]
+        with np.errstate(all="ignore"):
+            for constraint, margin, size in zip(self.certain, of_certain, sizes, strict=True):
+                if constraint.equality:
+                    allowed &= np.abs(margin) <= EQUATION_RTOL * size
+                elif constraint.strict:
+                    allowed &= margin > 0
+                else:
+                    allowed &= margin >= -FEASIBILITY_RTOL * size
+            others = of_certain / np.where(sizes > 0, sizes, 1.0)
+        return Outcome(outputs[0], margins, allowed, others)
 
     def slopes_of_margins(self, inputs: Inputs, true: Array) -> Array:
         """The derivatives of the uncertain margins by the errors of the laws.

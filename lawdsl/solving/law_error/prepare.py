@@ -28,6 +28,7 @@ from lawdsl.solving.law_error.draws import over_draws
 from lawdsl.solving.law_error.law_values import LawValues, NoLawError
 from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.safe import safe_answer
+from lawdsl.solving.law_error.safe_several import safe_answer_of_several
 from lawdsl.solving.result import SAFE_LEVELS, Answer, SafeAnswer
 
 # the error of the laws per decade, or learned from the rolled check of each fit
@@ -125,6 +126,7 @@ class LawErrors:
         problem: ReducedProblem | None,
         values: Mapping[sp.Symbol, float],
         level: float,
+        seed: int,
         discrepancy: Wrong,
     ) -> SafeAnswer:
         """The best choice whose constraints with fitted laws hold with a probability.
@@ -134,6 +136,7 @@ class LawErrors:
             problem: the question after elimination; None where it has several unknowns.
             values: symbol -> value, of all symbols but the unknowns.
             level: the probability, 0.95 for 95 %.
+            seed: of the random starts for several unknowns.
             discrepancy: standard deviation of log L per decade, or "learned"; 0 for laws that are
                 right.
 
@@ -148,11 +151,16 @@ class LawErrors:
             help = "leave --safe out; the interval says how uncertain the goal is"
             raise LawdslError(Diagnostic("F0515", message, help=help))
         try:
-            choices = self.choices(self.outcomes(values, discrepancy), problem)
-            return safe_answer(choices, answer, level)
+            outcomes = self.outcomes(values, discrepancy)
+            if outcomes.has_uncertain_equation:
+                reason = "a fitted law is in an equation, which holds with probability 0"
+                raise NoLawError(reason, "write it as an inequality")
+            if problem is None:
+                return safe_answer_of_several(outcomes, answer, level, seed)
+            return safe_answer(self.choices(outcomes, problem), answer, level)
         except NoLawError as error:
             message = f"`{name}` has no safe answer: {error}"
-            help = error.help or "ask a question with one unknown and no equation with a law"
+            help = error.help or "leave --safe out, and see how wide the interval of the answer is"
             raise LawdslError(Diagnostic("F0516", message, help=help)) from None
 
     def under_law_error(

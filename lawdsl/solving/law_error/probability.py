@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from lawdsl.solving.law_error.law_values import PointValues
 from lawdsl.solving.law_error.outcomes import Inputs, Outcomes
 
 Array = NDArray[np.float64]
@@ -39,12 +40,15 @@ class Safety:
         allowed: whether the constraints without a fitted law are kept, shape (points,).
         each: the probability of each constraint with one, shape (constraints, points).
         probability: at least so large is the probability that all of them hold, shape (points,).
+        others: the margins of the other constraints, relative to their terms, shape (constraints,
+            points).
     """
 
     goal: Array
     allowed: NDArray[np.bool_]
     each: Array
     probability: Array
+    others: Array
 
 
 def safety(outcomes: Outcomes, inputs: Inputs, count: int) -> Safety:
@@ -57,17 +61,13 @@ def safety(outcomes: Outcomes, inputs: Inputs, count: int) -> Safety:
     """
     at = outcomes.laws_at(inputs, count)
     fitted = outcomes.outcome(inputs, at.values)
-    slopes = outcomes.slopes_of_margins(inputs, at.with_errors(at.means))
+    directions, variances = worst_directions(outcomes, inputs, at)
     each = np.empty((len(outcomes.uncertain), count))
-    for k, (slope, constraint) in enumerate(zip(slopes, outcomes.uncertain, strict=True)):
-        # worst direction: Σa/sqrt(aᵀΣa), shape (calls, points)
-        moved = np.einsum("pij,jp->ip", at.covariances, slope)
-        variance = np.einsum("ip,ip->p", slope, moved)
-        with np.errstate(all="ignore"):
-            direction = moved / np.sqrt(np.where(variance > 0, variance, 1.0))
+    for k, constraint in enumerate(outcomes.uncertain):
+        variance = variances[k]
 
-        def margin(z: Array, k: int = k, direction: Array = direction) -> Array:
-            true = at.with_errors(at.means - z * direction)
+        def margin(z: Array, k: int = k) -> Array:
+            true = at.with_errors(at.means - z * directions[k])
             return np.asarray(outcomes.outcome(inputs, true).margins[k])
 
         z = _largest(margin, count)
@@ -78,7 +78,28 @@ def safety(outcomes: Outcomes, inputs: Inputs, count: int) -> Safety:
         dof = outcomes.laws.dof_of(constraint.margin)
         each[k] = special.stdtr(dof, z) if math.isfinite(dof) else special.ndtr(z)
     probability = np.maximum(0.0, 1.0 - np.sum(1.0 - each, axis=0))
-    return Safety(fitted.goal, fitted.allowed & np.isfinite(fitted.goal), each, probability)
+    allowed = fitted.allowed & np.isfinite(fitted.goal)
+    return Safety(fitted.goal, allowed, each, probability, fitted.others)
+
+
+def worst_directions(outcomes: Outcomes, inputs: Inputs, at: PointValues) -> tuple[Array, Array]:
+    """The errors of the laws by which each constraint loses the most, to first order.
+
+    Args:
+        outcomes: the question.
+        inputs: the unknowns and all other symbols, at choices.
+        at: the laws there.
+
+    Returns:
+        Σa/sqrt(aᵀΣa) of each constraint with a fitted law, shape (constraints, calls, points), and
+        the variance aᵀΣa of its margin, shape (constraints, points).
+    """
+    slopes = outcomes.slopes_of_margins(inputs, at.with_errors(at.means))
+    with np.errstate(all="ignore"):
+        moved = np.einsum("pij,kjp->kip", at.covariances, slopes)
+        variances = np.einsum("kip,kip->kp", slopes, moved)
+        directions = moved / np.sqrt(np.where(variances > 0, variances, 1.0))[:, None]
+    return directions, variances
 
 
 def _largest(margin: Callable[[Array], Array], count: int) -> Array:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.solving.law_error.choices import Choices
+from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.probability import Safety, safety
 from lawdsl.solving.result import Answer, SafeAnswer
 
@@ -31,9 +33,7 @@ def safe_answer(choices: Choices, answer: Answer, level: float) -> SafeAnswer:
         answer: the point answer.
         level: the probability, 0.95 for 95 %.
     """
-    name = choices.unknown.name
-    given = {u.name: u.value for u in answer.unknowns}
-    point = given.get(name)
+    point = {u.name: u.value for u in answer.unknowns}.get(choices.unknown.name)
     grid = choices.grid(point)
     within = choices.within_reach(grid, point)
     grid = grid[within] if np.sum(within) >= 3 else grid
@@ -57,36 +57,58 @@ def safe_answer(choices: Choices, answer: Answer, level: float) -> SafeAnswer:
         points, goals, probabilities = finer, further.goal, _admissible(further)
         reached = _best(points, goals, probabilities, least)
         largest = int(np.argmax(probabilities))
-    at_point = _safety(choices, np.array([point])) if point is not None else None
-    blank = SafeAnswer(
+    around = largest if reached is None else reached
+    chosen = choices.all_unknowns(float(points[around])) if probabilities[around] > 0 else None
+    return verified_answer(choices.outcomes, answer, level, chosen, count)
+
+
+def verified_answer(
+    outcomes: Outcomes,
+    answer: Answer,
+    level: float,
+    chosen: Mapping[str, float] | None,
+    evaluations: int,
+    searches: int = 0,
+) -> SafeAnswer:
+    """A safe answer, where a choice is verified to be one; else what is known of that choice.
+
+    Args:
+        outcomes: the question.
+        answer: the point answer.
+        level: the probability, 0.95 for 95 %.
+        chosen: name -> value of the choice; None where no choice has a probability.
+        evaluations, searches: how many choices were looked at, in how many local searches.
+    """
+    given = {u.name: u.value for u in answer.unknowns}
+    at_point = safety(outcomes, outcomes.inputs_at(given), 1) if given else None
+    result = SafeAnswer(
         level=level,
-        discrepancy=choices.laws.amplitude,
-        widening=choices.laws.widening,
+        discrepancy=outcomes.laws.amplitude,
+        widening=outcomes.laws.widening,
         status="infeasible",
-        constraints=tuple(c.text for c in choices.outcomes.uncertain),
-        probability=max(0.0, float(probabilities[largest])),
+        constraints=tuple(c.text for c in outcomes.uncertain),
+        probability=0.0,
         point_probability=None if at_point is None else float(at_point.probability[0]),
-        evaluations=count,
+        evaluations=evaluations,
+        searches=searches,
     )
-    if reached is None and not blank.probability > 0:
-        return blank
-    chosen = float(points[largest if reached is None else reached])
-    # verified by itself: no number of a grid is taken on trust
-    verified = _safety(choices, np.array([chosen]))
-    pairs = zip(choices.outcomes.uncertain, verified.each[:, 0], strict=True)
-    found = replace(
-        blank,
+    if chosen is None:
+        return result
+    verified = safety(outcomes, outcomes.inputs_at(chosen), 1)
+    pairs = zip(outcomes.uncertain, verified.each[:, 0], strict=True)
+    result = replace(
+        result,
         probability=float(verified.probability[0]),
-        unknowns=choices.all_unknowns(chosen),
+        unknowns=chosen,
         each={c.text: float(p) for c, p in pairs},
     )
-    if reached is None:
-        return found
+    if not (verified.allowed[0] and result.probability >= level):
+        return result
     goal = float(verified.goal[0])
     return replace(
-        found,
+        result,
         status="answered",
-        goal=choices.formulated.sign * goal,
+        goal=outcomes.formulated.sign * goal,
         cost=None if at_point is None else goal - float(at_point.goal[0]),
     )
 
