@@ -57,6 +57,8 @@ def records(fit: Fit) -> dict[str, Any]:
     assert isinstance(by_label, Fits)
     share = lawdsl.fit("dcpt.share", DATA / "c4_share.csv", starts=2)
     check = lawdsl.check("chinchilla")
+    loss = {"E": 1.8, "A": 400, "B": 900, "alpha": 0.34, "beta": 0.3}
+    asked = lawdsl.Asked("chinchilla.allocation", loss=loss)
     return {
         "Law": lawdsl.load("dcpt.l3"),
         "Fit": fit,
@@ -69,11 +71,8 @@ def records(fit: Fit) -> dict[str, Any]:
             starts=2,
             objective="squared(raw)",
         ),
-        "Answer": lawdsl.solve(
-            "chinchilla.allocation",
-            loss={"E": 1.8, "A": 400, "B": 900, "alpha": 0.34, "beta": 0.3},
-            C=1e21,
-        ),
+        "Answer": asked.answer(C=1e21),
+        "Answers": asked.answers({"C": [1e21, 1e22]}),
         "Trends": lawdsl.trends("dcpt.share", DATA / "c4_share.csv"),
         "Band": share.predict_with_errors({"r": [0.2, 0.3]}),
     }
@@ -114,6 +113,7 @@ SAID = {
     "Verdict": "PROVED",
     "Comparison": "rank",
     "Answer": "tokens",
+    "Answers": "where the slope is 0",
     "Trends": "holds",
     "Band": "95 % interval",
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 FIGURES = Path(__file__).resolve().parent.parent / "docs" / "figures"
+COMMAND = re.compile(r"^\$ .* (?:-o|--plot) (\S+\.svg)(?: |$)", re.M)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
@@ -16,15 +17,15 @@ def test_the_figures_are_drawn_from_the_tables(tmp_path: Path):
     runpy.run_path(str(FIGURES / "law_and_schedule.py"))["main"](tmp_path)
     drawn = {path.name for path in tmp_path.iterdir()}
 
-    assert drawn == {path.name for path in FIGURES.glob("*.svg")} - of_the_page()
+    assert drawn == {path.name for path in FIGURES.glob("*.svg")} - of_the_pages()
     for name in drawn:
         assert_same(tmp_path / name)
 
 
-def of_the_page() -> set[str]:
-    """The figures that the commands of docs/figures.md draw: tests/test_readme.py compares them."""
-    page = (FIGURES.parent / "figures.md").read_text(encoding="utf-8")
-    return set(re.findall(r"^\$ .* -o (\S+\.svg)$", page, re.M))
+def of_the_pages() -> set[str]:
+    """The figures that the commands of pages draw: tests/test_readme.py compares them."""
+    pages = [path.read_text(encoding="utf-8") for path in FIGURES.parent.glob("*.md")]
+    return {name for page in pages for name in COMMAND.findall(page)}
 
 
 def assert_same(new: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import commands
 import pytest
-from test_figures_of_docs import assert_same
+from test_figures_of_docs import COMMAND, assert_same
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -115,14 +115,13 @@ def test_every_command_prints_what_the_page_shows(page: str, top: Path):
         assert same(shown, printed), f"{command}\n{printed}"
 
 
-def test_the_commands_of_the_page_draw_its_figures(top: Path):
-    page = "docs/figures.md"
+@pytest.mark.parametrize("page", [page for page in WITH_COMMANDS if COMMAND.search(TEXTS[page])])
+def test_the_commands_of_a_page_draw_its_figures(page: str, top: Path):
     run_commands(page, top)
-    drawn = {path.name: path for path in folder_of(page, top).glob("*.svg")}
-    shown = re.findall(r"\]\(figures/(\S+\.svg)\)", TEXTS[page])
-    assert sorted(drawn) == sorted(shown)
-    for path in drawn.values():
-        assert_same(path)
+    drawn = COMMAND.findall(TEXTS[page])
+    assert sorted(drawn) == sorted(re.findall(r"\]\(figures/(\S+\.svg)\)", TEXTS[page]))
+    for name in drawn:
+        assert_same(folder_of(page, top) / name)
 
 
 @pytest.mark.parametrize("page", WITH_PROGRAMS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,13 +16,13 @@ from lawdsl.cli.options import (
     as_json,
     changes,
     finish,
-    laws_of_fits,
     on_interrupt,
     quiet,
 )
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
+    from lawdsl.fitting.result import Fit
     from lawdsl.language.law_changes import LawChanges
     from lawdsl.law.law import Law
     from lawdsl.proof.verdict import Check, Verdict
@@ -131,7 +131,55 @@ def _laws_and_values(
     if not fits:
         yield from ((law, None) for law in read)
         return
-    yield from laws_of_fits(fits, read)
+    yield from _laws_of_fits(fits, read)
+
+
+def _laws_of_fits(
+    paths: Iterable[str], laws: Sequence[Law]
+) -> Iterator[tuple[Law, dict[str, float]]]:
+    """Yield the law and the fitted values of each fit, and of each label of one with index sets.
+
+    Args:
+        paths: the paths of fits.
+        laws: the laws of which they have to be fits, one for each fit, whose claims are then
+            checked; any law is accepted if empty.
+
+    Returns:
+        An iterator over laws and parameter -> value.
+
+    Raises:
+        LawdslError: a fit that cannot be read.
+        click.UsageError: a fit of another law.
+    """
+    from lawdsl.fitting.result_by_label import Fits, load_fit
+
+    for number, path in enumerate(paths):
+        read = load_fit(path)
+        read.read_law()  # says whether its parts belong together
+        for fit in read.parts if isinstance(read, Fits) else (read,):
+            law = fit.read_law()
+            # a single law is the law of all fits
+            if laws:
+                given_law = laws[min(number, len(laws) - 1)]
+                law = _law_of_fit(
+                    given_law, fit, f"{path} is a fit of {law.name}, not of {given_law.name}"
+                )
+            yield law, fit.values
+
+
+def _law_of_fit(law: Law, fit: Fit, message: str) -> Law:
+    """A law with the parameters of a fit: those fixed or tied in the fit, at its labels.
+
+    Raises:
+        click.UsageError: it has others.
+    """
+    law, instance = law.holding(fit.law.changes.statements), fit.law.instance
+    if law.indexed == (instance is None):
+        raise click.UsageError(message)
+    instantiated = law if instance is None else law.at_labels(instance)
+    if {q.name for q in instantiated.parameters} != set(fit.values):
+        raise click.UsageError(message)
+    return instantiated
 
 
 def _title_of(law: Law) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -21,8 +21,7 @@ from lawdsl.fitting.options import OPTIONS, option
 from lawdsl.reporting.json_document import document
 
 if TYPE_CHECKING:
-    from lawdsl.fitting.result import Fit
-    from lawdsl.law.law import Law
+    pass
 
 TICK = 0.02  # s of CPU time: how much a timer may be early
 
@@ -325,54 +324,6 @@ def changes(command: Callable[..., int]) -> Callable[..., int]:
     return with_changes
 
 
-def laws_of_fits(
-    paths: Iterable[str], laws: Sequence[Law]
-) -> Iterator[tuple[Law, dict[str, float]]]:
-    """Yield the law and the fitted values of each fit, and of each label of one with index sets.
-
-    Args:
-        paths: the paths of fits.
-        laws: the laws of which they have to be fits, one for each fit, whose claims are then
-            checked; any law is accepted if empty.
-
-    Returns:
-        An iterator over laws and parameter -> value.
-
-    Raises:
-        LawdslError: a fit that cannot be read.
-        click.UsageError: a fit of another law.
-    """
-    from lawdsl.fitting.result_by_label import Fits, load_fit
-
-    for number, path in enumerate(paths):
-        read = load_fit(path)
-        read.read_law()  # says whether its parts belong together
-        for fit in read.parts if isinstance(read, Fits) else (read,):
-            law = fit.read_law()
-            # a single law is the law of all fits
-            if laws:
-                given_law = laws[min(number, len(laws) - 1)]
-                law = _law_of_fit(
-                    given_law, fit, f"{path} is a fit of {law.name}, not of {given_law.name}"
-                )
-            yield law, fit.values
-
-
-def _law_of_fit(law: Law, fit: Fit, message: str) -> Law:
-    """A law with the parameters of a fit: those fixed or tied in the fit, at its labels.
-
-    Raises:
-        click.UsageError: it has others.
-    """
-    law, instance = law.holding(fit.law.changes.statements), fit.law.instance
-    if law.indexed == (instance is None):
-        raise click.UsageError(message)
-    instantiated = law if instance is None else law.at_labels(instance)
-    if {q.name for q in instantiated.parameters} != set(fit.values):
-        raise click.UsageError(message)
-    return instantiated
-
-
 @contextmanager
 def cpu_limit(seconds: float, of: str, help: str) -> Iterator[None]:
     """Stop the block when it has used a given CPU time.
@@ -428,6 +379,30 @@ def print_message(message: str) -> None:
     click.echo(message, err=True)
 
 
+def _figure_path(
+    context: click.Context, parameter: click.Parameter, path: str | None
+) -> str | None:
+    """The file of a figure; one that cannot be written is refused before anything is computed."""
+    if path:
+        from lawdsl.core.output_files import check_writable
+        from lawdsl.figures.draw import require_altair
+        from lawdsl.figures.figure import figure_format
+
+        figure_format(Path(path))
+        require_altair()
+        check_writable(Path(path))
+    return path
+
+
+plot_option = click.option(
+    "--plot",
+    metavar="FILE",
+    callback=_figure_path,
+    help="Draw the result: .svg, .pdf, .png, .html or .json.",
+)
+"""The option of a command whose `finish` draws its result."""
+
+
 def table_option(*names: str, help: str) -> Callable[[Command], Command]:
     """An option for a file to which a table is written; a name of no format is refused at once.
 
@@ -469,8 +444,10 @@ def finish(
     ok: bool,
     as_json: bool,
     show: Callable[[], None],
+    plot: str | None = None,
+    record: Any = None,
 ) -> int:
-    """Print a command's result, as text or as JSON.
+    """Print a command's result, as text or as JSON, and draw it.
 
     Args:
         command: its name.
@@ -479,17 +456,38 @@ def finish(
         ok: whether the command did its work without findings.
         as_json: whether to print JSON.
         show: prints the result as text.
+        plot: the file of the figure; None for none.
+        record: what the figure is of.
 
     Returns:
         The exit code: 0, or 1 with findings.
     """
     listed = list(diagnostics)
+    if not as_json:
+        show()
+        sys.stdout.flush()
+    # the result stands, even where it cannot be drawn
+    not_drawn = _draw(record, plot) if plot else []
+    listed += not_drawn
+    ok = ok and not not_drawn
     if as_json:
-        click.echo(document(command, result, listed, ok=ok))
+        click.echo(document(command, result, listed, ok=ok, plot=plot if not not_drawn else None))
     else:
         from lawdsl.reporting.terminal import print_diagnostics
 
-        show()
-        sys.stdout.flush()
+        if plot and not not_drawn:
+            print_message(f"wrote {plot}")
         print_diagnostics(listed)
     return 0 if ok else 1
+
+
+def _draw(record: Any, path: str) -> list[Diagnostic]:
+    """Draw a result to a file; what kept it from that."""
+    from lawdsl.figures.draw import draw
+
+    try:
+        with writing(Path(path)):
+            draw(record).save(path)
+    except LawdslError as error:
+        return list(error.diagnostics)
+    return []

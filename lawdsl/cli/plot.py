@@ -10,11 +10,13 @@ import click
 from lawdsl.cli.options import as_json, bindings, finish, print_message
 from lawdsl.figures.kind_table import KINDS
 
+OF_FITS = [kind for kind in KINDS if {"Fit", "Fits"} & set(kind.results)]
+
 
 def _kinds_text() -> str:
     """The kinds of figure of fits, a line each, for the help."""
-    width = max(len(kind.name) for kind in KINDS)
-    return "\n".join(f"    {kind.name:{width}}  {kind.shows}" for kind in KINDS)
+    width = max(len(kind.name) for kind in OF_FITS)
+    return "\n".join(f"    {kind.name:{width}}  {kind.shows}" for kind in OF_FITS)
 
 
 HELP = f"""Draw a figure of a fit.
@@ -36,7 +38,7 @@ HELP = f"""Draw a figure of a fit.
 @click.command("plot", help=HELP)
 @click.argument("fit")
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
-@click.option("--kind", type=click.Choice([kind.name for kind in KINDS]), help="What is drawn.")
+@click.option("--kind", type=click.Choice([kind.name for kind in OF_FITS]), help="What is drawn.")
 @click.option("--data", metavar="TABLE", help="The table that was fitted, to draw all its rows.")
 @click.option(
     "-o", "--output", metavar="FILE", help="Where it is written.  [default: FIT-KIND.svg]"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +15,7 @@ from lawdsl.cli.options import (
     bindings,
     cpu_limit,
     finish,
+    plot_option,
     print_message,
     table_option,
     time_limit,
@@ -54,6 +54,7 @@ MAX_COMBINATIONS = 10_000  # combinations of values
     help="Write the answers, a row for each combination, of unknowns T[m] for each label",
 )
 @table_option("--curve", help="Write the goal and the constraints along the unknown")
+@plot_option
 @time_limit(300.0, "one answer")
 @click.option("-q", "--quiet", is_flag=True, help="The answer alone.")
 @as_json
@@ -67,6 +68,7 @@ def solve(
     wrong: float | Literal["learned"] | None,
     output: str | None,
     curve: str | None,
+    plot: str | None,
     time_limit: float,
     quiet: bool,
     as_json: bool,
@@ -90,7 +92,8 @@ def solve(
     constraints that involve fitted laws with that probability.
     """
     from lawdsl.language import library
-    from lawdsl.solving.solve import Asked
+    from lawdsl.solving.result import Answers
+    from lawdsl.solving.solve import Asked, combinations
 
     parsed, warned = library.question(question)
     if output is not None and output == curve:
@@ -101,7 +104,7 @@ def solve(
     ready = Asked(parsed, **fits)
     compared = [_point(parsed, text) for text in points]
     # counted before any is answered: each may take up to the time limit
-    rows = list(_combinations(values_of))
+    rows = list(combinations(values_of))
     if len(rows) > MAX_COMBINATIONS:
         raise click.UsageError(
             f"{len(rows):,} combinations of values; at most {MAX_COMBINATIONS:,}"
@@ -138,7 +141,16 @@ def solve(
             print_message(f"wrote {path}")
 
     ok = all(answer.ok and (answer.safe is None or answer.safe.ok) for answer in answers)
-    return finish("solve", result, diagnostics, ok=ok, as_json=as_json, show=printed)
+    return finish(
+        "solve",
+        result,
+        diagnostics,
+        ok=ok,
+        as_json=as_json,
+        show=printed,
+        plot=plot,
+        record=Answers(tuple(answers), tuple(varying)) if many else answers[0],
+    )
 
 
 def print_inputs(
@@ -232,12 +244,6 @@ def _value(question: Question, name: str, text: str) -> float:
     else:
         unit = question.units.get(name.partition("[")[0])
     return value_in(name, unit.factors if unit else None, text)
-
-
-def _combinations(values_of: Mapping[str, list[float]]) -> Iterator[dict[str, float]]:
-    """Each choice of one value for each name."""
-    for values in itertools.product(*values_of.values()):
-        yield dict(zip(values_of, values, strict=True))
 
 
 def _point(question: Question, text: str) -> dict[str, float]:

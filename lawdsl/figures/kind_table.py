@@ -39,4 +39,18 @@ KINDS = (
         "residuals_figure",
         "of a fit, against prediction, variables and order, with their patterns",
     ),
+    Kind(
+        "answer",
+        ("Answer",),
+        "lawdsl.figures.kinds.answer",
+        "answer_figure",
+        "goal and constraints along the unknowns, the answer with its intervals",
+    ),
+    Kind(
+        "answer",
+        ("Answers",),
+        "lawdsl.figures.kinds.answers",
+        "answers_figure",
+        "the answers against the given that varies",
+    ),
 )

@@ -7,6 +7,7 @@ so that a figure can be read on a dark page.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ PANEL_WIDTH, PANEL_HEIGHT = 250, 160  # of small multiples
 TITLE_CHARACTER, SUBTITLE_CHARACTER = 7.0, 5.2  # mean widths in pixels, by which titles are wrapped
 LOG_SPAN = 30.0  # a positive variable with this ratio of largest to smallest has a log axis
 MAX_TICKS = 7
+KEY_LINE, KEY_ROW, KEY_CHARACTER = 22, 16, 5.4  # px of the key of a panel
+TAIL = 3.0  # times the range in the middle of the values: beyond, a curve leaves its panel
 
 
 def is_logarithmic(values: ArrayLike) -> bool:
@@ -51,24 +54,23 @@ def ticks(low: float, high: float, logarithmic: bool) -> list[float] | None:
 
 LABELS = (
     "datum.value == 0 ? '0' : abs(datum.value) >= 1e15 || abs(datum.value) < 1e-4 "
-    "? format(datum.value, '.0e') : abs(datum.value) >= 1e4 "
+    "? replace(format(datum.value, '.0e'), 'e+', 'e') : abs(datum.value) >= 1e4 "
     "? replace(format(datum.value, '~s'), 'G', 'B') : format(datum.value, '~g')"
 )
 """Labels of ticks as papers write sizes: 7B parameters, 1.4T tokens."""
 
 
-_SUFFIXES = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
-
-
 def short(value: float) -> str:
-    """A number as labels of ticks have it, to three digits: `57.3M`, `5.1e+21`."""
-    size = abs(value)
-    if size >= 1e15 or 0 < size < 1e-4:
-        return f"{value:.2g}"
-    if size >= 1e4:
-        unit, suffix = next(pair for pair in _SUFFIXES if size >= pair[0])
-        return f"{value / unit:.3g}{suffix}"
-    return f"{value:.3g}"
+    """A number in a title or beside a mark, in three digits, as axes write it: 9.05B, 0.627, 2e21."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    rounded = float(f"{value:.2e}")
+    if 1000 <= abs(rounded) < 1e4:
+        return f"{rounded:.0f}"
+    if not 1e4 <= abs(rounded) < 1e15:
+        return f"{rounded:.3g}".replace("e+", "e").replace("e-0", "e-")
+    power = min(int(math.log10(abs(rounded)) / 3 + 1e-9), 4)
+    return f"{rounded / 1000**power:.3g}{' kMBT'[power]}"
 
 
 def axis(
@@ -79,6 +81,7 @@ def axis(
     channel: str = "x",
     zero: bool = False,
     logarithmic: bool | None = None,
+    ends: tuple[float, float] | None = None,
 ) -> Any:
     """A positional channel of numbers; logarithmic where they span decades.
 
@@ -89,6 +92,7 @@ def axis(
         channel: "x" or "y".
         zero: whether a linear axis begins at 0.
         logarithmic: True or False to override what the values suggest.
+        ends: of a linear axis; by default those that suit the values.
     """
     import altair as alt
 
@@ -100,12 +104,93 @@ def axis(
     scale = (
         alt.Scale(type="log", domain=padded(low, high), nice=False) if log else alt.Scale(zero=zero)
     )
+    if ends is not None and not log:
+        scale = alt.Scale(domain=list(ends), nice=False, zero=False)
     shape = alt.Axis(title=title, labelExpr=LABELS)
     positions = ticks(low, high, log)
     if positions is not None:
         shape.values = positions
     kind = alt.X if channel == "x" else alt.Y
     return kind(f"{escaped(field)}:Q", scale=scale, axis=shape)
+
+
+def ranged_y(
+    field: str, title: str, low: float, high: float, *, logarithmic: bool = False
+) -> alt.Y:
+    """A vertical channel of numbers with given ends.
+
+    Args:
+        field: the column.
+        title: of the axis.
+        low, high: its ends.
+        logarithmic: whether the axis is.
+    """
+    import altair as alt
+
+    kind: Any = "log" if logarithmic else "linear"
+    scale = alt.Scale(type=kind, domain=[low, high], nice=False, zero=False)
+    shape = alt.Axis(title=title, labelExpr=LABELS, tickCount=5)
+    positions = ticks(low, high, logarithmic)
+    if positions is not None:
+        shape.values = positions
+    return alt.Y(f"{escaped(field)}:Q", scale=scale, axis=shape)
+
+
+def key(
+    names: Sequence[str], colors: Sequence[str], dashes: Sequence[Sequence[int]], width: int
+) -> list[Any]:
+    """What the lines of a panel are, as layers above it: a legend would stand above all panels.
+
+    Args:
+        names: of the lines.
+        colors, dashes: theirs.
+        width: of the panel, px.
+    """
+    import altair as alt
+
+    rows: list[list[tuple[int, int]]] = [[]]  # number of the name, and where it begins
+    start = 0
+    for i, name in enumerate(names):
+        length = KEY_LINE + 6 + round(KEY_CHARACTER * len(name)) + 12
+        if rows[-1] and start + length > width:
+            rows.append([])
+            start = 0
+        rows[-1].append((i, start))
+        start += length
+    layers = []
+    for n, row in enumerate(rows):
+        y = -10 - KEY_ROW * (len(rows) - 1 - n)
+        for i, x in row:
+            at = alt.Chart(alt.InlineData([{"name": names[i]}]))
+            line = at.mark_rule(color=colors[i], strokeDash=list(dashes[i]), strokeWidth=2)
+            ends = {"x": alt.value(x), "x2": alt.value(x + KEY_LINE), "y": alt.value(y)}
+            layers.append(line.encode(**ends))
+            text = at.mark_text(align="left", baseline="middle", fontSize=11, color=_TEXT)
+            place = {"x": alt.value(x + KEY_LINE + 6), "y": alt.value(y)}
+            layers.append(text.encode(text="name:N", **place))
+    return layers
+
+
+def visible_range(
+    columns: Sequence[NDArray[np.float64]], centre: float | None = None
+) -> tuple[float, float]:
+    """The ends of an axis: of the values, without tails that would flatten all others.
+
+    Args:
+        columns: the values; those that are not finite do not count.
+        centre: a value that has to be seen.
+    """
+    values = np.concatenate([column[np.isfinite(column)] for column in columns])
+    if centre is not None and np.isfinite(centre):
+        values = np.append(values, centre)
+    first, last = np.quantile(values, [0.1, 0.9])
+    room = TAIL * (last - first)
+    low = max(float(np.min(values)), float(first - room))
+    high = min(float(np.max(values)), float(last + room))
+    if centre is not None and np.isfinite(centre):
+        low, high = min(low, centre), max(high, centre)
+    margin = 0.06 * (high - low) or 0.1 * abs(low) or 1.0
+    return low - margin, high + margin
 
 
 def padded(low: float, high: float) -> list[float]:

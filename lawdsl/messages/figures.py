@@ -30,4 +30,9 @@ FIGURES: dict[str, Message] = {
         "Figures are written as .svg, .pdf or .png, as .html (one page that needs no network), or as "
         ".json (the Vega-Lite specification with its data).",
     ),
+    "G0111": Message(
+        "a figure of an answer that has nothing to draw",
+        "The goal is drawn along the unknowns through the answer. Without an answer it is drawn where "
+        "the question has one unknown, whose range is bounded.",
+    ),
 }

@@ -38,7 +38,7 @@ def rows_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
     headers.append("where")
     rows = []
     for answer in answers:
-        row: list[Any] = [varied(answer, name) for name in varying]
+        row: list[Any] = [answer.given(name) for name in varying]
         by_name = {u.name: u for u in answer.unknowns}
         for name in names:
             u = by_name.get(name)
@@ -105,7 +105,7 @@ def rows_by_label(question: Question, answers: Sequence[Answer], varying: Sequen
     for answer in answers:
         by_name = {u.name: u for u in answer.unknowns}
         for label in dict.fromkeys(name.partition("[")[2].removesuffix("]") for name in by_name):
-            row: list[Any] = [*(varied(answer, name) for name in varying), label]
+            row: list[Any] = [*(answer.given(name) for name in varying), label]
             for name in names:
                 u = by_name.get(f"{name}[{label}]")
                 row += [*_value_and_ends(u.value, u.ends), u.place] if u else [None] * 4
@@ -131,7 +131,7 @@ def curve_of(answers: Sequence[Answer], varying: Sequence[str]) -> Columns:
     headers += [f"margin of {text}" for text in margins]
     rows = [
         [
-            *(varied(answer, name) for name in varying),
+            *(answer.given(name) for name in varying),
             *r.x.values(),
             *(_value_and_ends(r.goal, r.ends) if goal else ()),
             *r.margins.values(),
@@ -148,19 +148,6 @@ def goal_of(answers: Sequence[Answer]) -> tuple[str, ...]:
     if first is None or first.goal is None:
         return ("goal",)
     return () if first.goal.text in {u.name for u in first.unknowns} else (first.goal.text,)
-
-
-def varied(answer: Answer, name: str) -> float:
-    """Give the value of a given or a setting; of one with labels, the value that all labels share.
-
-    Args:
-        answer: the answer.
-        name: the name of the input, without a label.
-
-    Returns:
-        The value.
-    """
-    return next(v for n, v in answer.values.items() if n == name or n.startswith(f"{name}["))
 
 
 def _with_ends(name: str) -> list[str]:

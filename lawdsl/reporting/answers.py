@@ -13,7 +13,7 @@ from rich.text import Text
 
 from lawdsl.core.diagnostics import printable
 from lawdsl.language.printer import print_unit
-from lawdsl.reporting.answer_tables import goal_of, varied
+from lawdsl.reporting.answer_tables import goal_of
 from lawdsl.reporting.answers_if_laws_are_wrong import (
     law_error_heading,
     rounded_ends,
@@ -338,7 +338,7 @@ def show_answers(
 def _answer_row(
     answer: Answer, varying: Sequence[str], names: Sequence[str], *, goal: bool, wrong: bool
 ) -> list[str]:
-    row = [number_text(varied(answer, name)) for name in varying]
+    row = [number_text(answer.given(name)) for name in varying]
     by_name = {u.name: u for u in answer.unknowns}
     for estimate in (*(by_name.get(name) for name in names), *([answer.goal] if goal else [])):
         row += [number_text(estimate.value), _ends(estimate.ends)] if estimate else ["", ""]

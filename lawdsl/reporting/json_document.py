@@ -13,7 +13,12 @@ DOCUMENT_SCHEMA = 1
 
 
 def document(
-    command: str, result: Any, diagnostics: Iterable[Diagnostic] = (), *, ok: bool = True
+    command: str,
+    result: Any,
+    diagnostics: Iterable[Diagnostic] = (),
+    *,
+    ok: bool = True,
+    plot: str | None = None,
 ) -> str:
     """Write a command's outcome as JSON.
 
@@ -22,6 +27,7 @@ def document(
         result: plain data; None where the command failed.
         diagnostics: the messages.
         ok: whether the command did its work without findings.
+        plot: the file of its figure, which the document then names; None for none.
 
     Returns:
         The document; numbers that are not finite are null.
@@ -32,5 +38,6 @@ def document(
         "command": command,
         "result": plain(result),
         "diagnostics": [d.to_json() for d in diagnostics],
+        **({"plot": plot} if plot else {}),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
 from lawdsl.core.presentation import Presented
 from lawdsl.language.questions import Question
+
+if TYPE_CHECKING:
+    from lawdsl.solving.curves import Curve
 
 ANSWER_SCHEMA = 1
 STATUSES = ("answered", "approached", "unbounded", "infeasible", "undecided")
@@ -369,6 +372,7 @@ class Answer(Presented):
         level: the level of the intervals.
         diagnostics: the warnings.
         declared: the question as declared, for displays; it is in no file.
+        curves_of: what computes `curves`; None where the answer was not made by a question.
     """
 
     question: str
@@ -396,6 +400,9 @@ class Answer(Presented):
     safe: SafeAnswer | None = None
     without_bounds: WithoutBounds | None = None
     declared: Question | None = field(default=None, repr=False, compare=False)
+    curves_of: Callable[[Answer, Sequence[str]], tuple[Curve, ...]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     @property
     def ok(self) -> bool:
@@ -424,6 +431,34 @@ class Answer(Presented):
         """
         return {u.name: u.ends for u in self.unknowns}[name]
 
+    def given(self, name: str) -> float:
+        """The value of a given or a setting; of one with labels, that of the first.
+
+        Args:
+            name: its name, without a label.
+
+        Raises:
+            KeyError: the question has none of that name.
+        """
+        for known, value in self.values.items():
+            if name in (known, known.partition("[")[0]):
+                return value
+        raise KeyError(name)
+
+    def curves(self, *names: str) -> tuple[Curve, ...]:
+        """The goal and the constraints along unknowns, the others being as in the answer.
+
+        They are computed now, in some milliseconds.
+
+        Args:
+            names: the unknowns that are varied; by default all that equations do not determine.
+
+        Returns:
+            One for each; none where the answer was not made by a question, or there is no answer
+            through which curves could go.
+        """
+        return self.curves_of(self, names) if self.curves_of is not None else ()
+
     @property
     def active(self) -> tuple[Kept, ...]:
         """The active constraints."""
@@ -431,8 +466,22 @@ class Answer(Presented):
 
     def to_json(self) -> dict[str, Any]:
         """The answer as plain data; the keys are stable. Non-finite numbers become null."""
-        content = {"schema": ANSWER_SCHEMA, **asdict(replace(self, declared=None))}
-        del content["declared"]
+        content: dict[str, Any] = {"schema": ANSWER_SCHEMA}
+        content |= asdict(replace(self, declared=None, curves_of=None))
+        del content["declared"], content["curves_of"]
         content["diagnostics"] = [d.to_json() for d in self.diagnostics]
         document: dict[str, Any] = plain(content)
         return document
+
+
+@dataclass(frozen=True)
+class Answers(Presented):
+    """Answers to one question for several values of its givens.
+
+    Attributes:
+        answers: in the order in which they were asked for.
+        varying: the names of the givens and settings that differ, without labels.
+    """
+
+    answers: tuple[Answer, ...]
+    varying: tuple[str, ...]

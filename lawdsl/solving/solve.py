@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,8 @@ from lawdsl.fitting.result_by_label import Fits, load_fit
 from lawdsl.language import library
 from lawdsl.language.questions import Question
 from lawdsl.solving.alternatives import compare_choice
-from lawdsl.solving.formulate.elimination import ReducedProblem, eliminate
+from lawdsl.solving.compute_curves import curves_of
+from lawdsl.solving.formulate.elimination import ReducedProblem, complete_problem, eliminate
 from lawdsl.solving.formulate.formulate import formulate
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
 from lawdsl.solving.inputs import (
@@ -32,7 +34,7 @@ from lawdsl.solving.inputs import (
 )
 from lawdsl.solving.law_error.prepare import LawErrors, check_safe
 from lawdsl.solving.nlp.solver import NlpSolver
-from lawdsl.solving.result import Answer, Relaxation
+from lawdsl.solving.result import Answer, Answers, Relaxation
 from lawdsl.solving.univariate.separable import SeparableSolver, separate
 from lawdsl.solving.univariate.solver import UnivariateSolver
 from lawdsl.solving.without_bounds import Relaxed, beside, relaxed
@@ -125,10 +127,7 @@ class Asked:
             and solver.problem.follow
         ):
             # an unknown that an equation gives may have no value for some of the other
-            complete = ReducedProblem(
-                solver.formulated.unknowns, solver.formulated.goal, solver.formulated.conditions
-            )
-            other = NlpSolver(solver.formulated, complete).answer(
+            other = NlpSolver(solver.formulated, complete_problem(solver.formulated)).answer(
                 values_of_all, level, seed, proofs=proofs
             )
             answer = other if other.ok else answer
@@ -148,7 +147,32 @@ class Asked:
             question, relaxed_fits = self._without_bounds
             other = question.answer(inputs, level=level, seed=seed, proofs=False, discrepancy=0)
             answer = beside(answer, other, relaxed_fits)
-        return answer
+        varied = problem or complete_problem(solver.formulated)
+        along = partial(curves_of, solver.formulated, varied, values_of_all)
+        return replace(answer, curves_of=along)
+
+    def answers(self, values: Mapping[str, Any], /, **options: Any) -> Answers:
+        """Answer the question for every combination of several values of its givens.
+
+        Args:
+            values: given or setting -> number, label -> number, or a sequence of such.
+            options: those of `answer`.
+
+        Returns:
+            An answer for each combination, the last name varying fastest.
+
+        Raises:
+            LawdslError: as `answer` does.
+        """
+        several = {
+            name: list(value)
+            if isinstance(value, Iterable) and not isinstance(value, Mapping)
+            else [value]
+            for name, value in values.items()
+        }
+        answers = [self.answer(one, proofs=False, **options) for one in combinations(several)]
+        varying = [name for name, alternatives in several.items() if len(alternatives) > 1]
+        return Answers(tuple(answers), tuple(varying))
 
     @cached_property
     def _without_bounds(self) -> tuple[Asked, dict[str, Relaxed]] | None:
@@ -170,6 +194,16 @@ class Asked:
             formulated = self.formulated.without(nothing) if nothing else self.formulated
             self._solvers[nothing] = choose_solver(formulated, eliminate(formulated))
         return self._solvers[nothing]
+
+
+def combinations(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield each choice of one value for each name.
+
+    Args:
+        values: name -> its values.
+    """
+    for chosen in product(*values.values()):
+        yield dict(zip(values, chosen, strict=True))
 
 
 def _violated_answer(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lawdsl.reporting.answers import show_answer
+from lawdsl.reporting.answers import show_answer, show_answers
 from lawdsl.reporting.comparisons import show_comparison, show_comparisons
 from lawdsl.reporting.documents.blocks import (
     Block,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lawdsl.law.law import Law
     from lawdsl.pipelines.result import PipelineResult
     from lawdsl.proof.verdict import Check, Verdict
-    from lawdsl.solving.result import Answer
+    from lawdsl.solving.result import Answer, Answers
 
 
 def document_of(record: Any) -> tuple[Block, ...]:
@@ -131,6 +131,15 @@ def _answer(answer: Answer) -> tuple[Block, ...]:
     return (*recorded(show_answer, answer.declared, answer), *_findings(answer.diagnostics))
 
 
+def _answers(answers: Answers) -> tuple[Block, ...]:
+    first = answers.answers[0]
+    if first.declared is None:
+        return tuple(block for answer in answers.answers for block in _answer(answer))
+    blocks = recorded(show_answers, first.declared, answers.answers, answers.varying)
+    found = dict.fromkeys(d for answer in answers.answers for d in answer.diagnostics)
+    return (*blocks, *_findings(tuple(found)))
+
+
 def _trends(trends: Trends) -> tuple[Block, ...]:
     return (*recorded(show_trends, trends), *_findings(trends.diagnostics))
 
@@ -176,6 +185,7 @@ DOCUMENTS: dict[str, Callable[[Any], tuple[Block, ...]]] = {
     "Comparison": _comparison,
     "Comparisons": _comparisons,
     "Answer": _answer,
+    "Answers": _answers,
     "Trends": _trends,
     "PipelineResult": _pipeline,
     "Band": _band,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lawdsl.law.law import Law
     from lawdsl.pipelines.result import PipelineResult
     from lawdsl.proof.verdict import Check, Verdict
-    from lawdsl.solving.result import Answer
+    from lawdsl.solving.result import Answer, Answers
 
 Columns = Mapping[str, Sequence[Any]]
 BACKENDS: tuple[Literal["pandas", "polars", "pyarrow"], ...] = ("pandas", "polars", "pyarrow")
@@ -144,6 +144,13 @@ def _unknowns(answer: Answer) -> Columns:
     return _of_rows(rows, names)
 
 
+def _answers(answers: Answers) -> Columns:
+    from lawdsl.reporting.answer_tables import rows_of
+
+    headers, rows = rows_of(answers.answers, answers.varying)
+    return {name: [row[n] for row in rows] for n, name in enumerate(headers)}
+
+
 def _series(trends: Trends) -> Columns:
     rows = [(trend, series) for trend in trends.trends for series in trend.series]
     counts = ("compared", "pairs", "as_claimed", "too_small", "against", "beyond_chance")
@@ -205,6 +212,7 @@ FRAMES: dict[str, Callable[[Any], Columns]] = {
     "Comparison": _standings,
     "Comparisons": _standings_by_label,
     "Answer": _unknowns,
+    "Answers": _answers,
     "Trends": _series,
     "PipelineResult": _groups,
     "Band": _points,

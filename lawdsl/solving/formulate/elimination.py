@@ -33,9 +33,14 @@ class ReducedProblem:
         return self.unknowns[0] if len(self.unknowns) == 1 else None
 
 
+def complete_problem(formulated: FormulatedQuestion) -> ReducedProblem:
+    """The question in all its unknowns."""
+    return ReducedProblem(formulated.unknowns, formulated.goal, formulated.conditions)
+
+
 def eliminate(formulated: FormulatedQuestion) -> ReducedProblem:
     """The question with one unknown, where its equations give the others as formulas of it."""
-    complete = ReducedProblem(formulated.unknowns, formulated.goal, formulated.conditions)
+    complete = complete_problem(formulated)
     equations = [c for c in formulated.conditions if c.equality]
     # only a question with one unknown left is certified, so a partial elimination is not used
     if len(formulated.unknowns) - len(equations) > 1:

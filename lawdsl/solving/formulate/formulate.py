@@ -212,7 +212,13 @@ class _Formulation:
             of_unknowns = self._uses_unknown(constraint.lhs) or self._uses_unknown(constraint.rhs)
             strict = constraint.relation in "<>"
             yield AlgebraicConstraint(
-                text, constraint.doc, margin, equality, strict, of_unknowns=of_unknowns
+                text,
+                constraint.doc,
+                margin,
+                equality,
+                strict,
+                of_unknowns=of_unknowns,
+                sides=(left_side, right_side),
             )
 
     def _uses_unknown(self, formula: tree.Formula) -> bool:

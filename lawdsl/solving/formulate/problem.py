@@ -46,6 +46,7 @@ class AlgebraicConstraint:
         strict: whether the margin is above 0.
         law: the use, or the question, whose domain it is; empty for a line of the question.
         of_unknowns: whether it was written with unknowns, which may cancel in the margin.
+        sides: the left and the right side, of a line of the question; else None.
     """
 
     text: str
@@ -55,6 +56,7 @@ class AlgebraicConstraint:
     strict: bool = False
     law: str = ""
     of_unknowns: bool = False
+    sides: tuple[sp.Expr, sp.Expr] | None = None
 
     @property
     def name(self) -> str:

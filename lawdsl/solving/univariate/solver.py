@@ -39,7 +39,12 @@ from lawdsl.solving.univariate.sensitivity import (
     response_curve,
     sensitivities,
 )
-from lawdsl.solving.univariate.state import SolverState, UnivariateSolution, Values
+from lawdsl.solving.univariate.state import (
+    SolverState,
+    UnivariateSolution,
+    Values,
+    unknown_range,
+)
 from lawdsl.solving.warnings import MissingInterval, answer_warnings
 
 Array = NDArray[np.float64]
@@ -115,7 +120,7 @@ class UnivariateSolver:
 
     def _line_minimum(self, values: Values) -> tuple[LineMinimum, tuple[int, ...], UnknownRange]:
         """The goal on the feasible set, the constraints that do not hold everywhere, the range."""
-        domain = self._range(values)
+        domain = unknown_range(self.unknown, values)
         margins = [
             Margin(IntervalFunction(margin, values), c.equality, c.strict)
             for margin, c in zip(self.margins, self.conditions, strict=True)
@@ -144,17 +149,6 @@ class UnivariateSolver:
             best = self._line_minimum(symbol_values)[0].best
             if best is not None and best.kind == "stationary":
                 yield threshold
-
-    def _range(self, values: Values) -> UnknownRange:
-        """The range of the unknown."""
-        low, high, low_open, high_open = -math.inf, math.inf, True, True
-        for relation, limit in self.unknown.bounds:
-            end = evaluated(limit, values)
-            if relation.startswith(">") and end >= low:
-                low, low_open = end, relation == ">" or (end == low and low_open)
-            elif relation.startswith("<") and end <= high:
-                high, high_open = end, relation == "<" or (end == high and high_open)
-        return UnknownRange(low, high, low_open, high_open)
 
     # No answer
 

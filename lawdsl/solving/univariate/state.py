@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ import sympy as sp
 
 from lawdsl.law.functions import KINKED
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion, Unknown
+from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.uncertainty import FitUncertainty
 from lawdsl.solving.univariate.kinks import Kinks
 from lawdsl.solving.univariate.line_functions import LineFunctions
@@ -82,3 +84,20 @@ class UnivariateSolution:
         if self.best.constraints:
             return 2 + self.best.constraints[0]
         return 1 if self.best.kind == "stationary" else None
+
+
+def unknown_range(unknown: Unknown, values: Values) -> UnknownRange:
+    """The range of an unknown, by its bounds at these values.
+
+    Args:
+        unknown: one of the question.
+        values: symbol -> value, of all symbols but the unknowns.
+    """
+    low, high, low_open, high_open = -math.inf, math.inf, True, True
+    for relation, limit in unknown.bounds:
+        end = evaluated(limit, values)
+        if relation.startswith(">") and end >= low:
+            low, low_open = end, relation == ">" or (end == low and low_open)
+        elif relation.startswith("<") and end <= high:
+            high, high_open = end, relation == "<" or (end == high and high_open)
+    return UnknownRange(low, high, low_open, high_open)

@@ -1,0 +1,79 @@
+"""What 1 % more of each given moves: a small panel beside an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from lawdsl.figures import theme
+from lawdsl.figures.figure import chart_of
+from lawdsl.solving.result import Answer
+
+MAX_GIVENS = 8
+MAX_UNKNOWNS = 3
+NEGLIGIBLE = 1e-3  # of the largest step
+GOAL = "the goal"
+WIDTH, ROW, TEXT = 110, 22, 56  # px; of a bar, of a row, of the number beside it
+
+
+def steps_panel(answer: Answer) -> Any:
+    """Bars of what 1 % more of each given moves, in per cent of what is moved.
+
+    Args:
+        answer: the answer.
+
+    Returns:
+        A panel for each unknown, and one for the goal; None where no derivative is known.
+    """
+    few = len(answer.unknowns) <= MAX_UNKNOWNS
+    moved = {u.name: u.value for u in answer.unknowns if u.value and few}
+    goal = answer.goal
+    if goal is not None and goal.value and goal.text not in {u.name for u in answer.unknowns}:
+        moved[GOAL] = goal.value
+    rows = {name: step_rows(answer, name, value) for name, value in moved.items()}
+    panels = [_panel(name, steps) for name, steps in rows.items() if steps]
+    if not panels:
+        return None
+    return panels[0] if len(panels) == 1 else alt.vconcat(*panels, spacing=22)
+
+
+def step_rows(answer: Answer, name: str, value: float) -> list[tuple[str, float]]:
+    """What 1 % more of each given moves an unknown or the goal by, in per cent.
+
+    The derivative dy/ds times s/y, for those givens s that move it most, in the question's order.
+
+    Args:
+        answer: the answer.
+        name: of the unknown, or `the goal`.
+        value: its value, not 0.
+    """
+    rows = [
+        (s.name, (s.goal if name == GOAL else s.unknowns.get(name, 0.0)) * s.value / value)
+        for s in answer.sensitivities
+    ]
+    sizes = sorted((abs(step) for _, step in rows if step), reverse=True)[:MAX_GIVENS]
+    least = max(sizes[-1], NEGLIGIBLE * sizes[0]) if sizes else 0.0
+    return [(given, step) for given, step in rows if step and abs(step) >= least]
+
+
+def _panel(name: str, rows: list[tuple[str, float]]) -> Any:
+    steps = [step for _, step in rows]
+    table = {
+        "given": [given for given, _ in rows],
+        "step": steps,
+        "text": [f"{step:+.2g} %".replace("-", "\N{MINUS SIGN}") for step in steps],
+    }
+    low, high = min(0.0, *steps), max(0.0, *steps)
+    ends = [low - 0.05 * (high - low), high]  # apart from the names of the givens
+    x = alt.X("step:Q", scale=alt.Scale(domain=ends, nice=False), axis=None)
+    left = alt.Axis(title=None, labelLimit=110, ticks=False, domain=False)
+    y = alt.Y("given:N", sort=None, axis=left)
+    drawn = chart_of(table)
+    bars = drawn.mark_bar(color=theme.BLUE, height=11).encode(x=x, y=y)
+    words = drawn.mark_text(align="right", fontSize=11, color="#222222")
+    words = words.encode(x=alt.value(WIDTH + TEXT), y=y, text="text:N")
+    zero = chart_of({"step": [0.0]}).mark_rule(color=theme.GREY).encode(x=x)
+    style: dict[str, Any] = {"fontSize": 12, "fontWeight": "normal", "anchor": "start", "offset": 6}
+    title = alt.TitleParams(f"1 % more moves {name} by", **style)
+    return alt.layer(bars, words, zero).properties(width=WIDTH, height=ROW * len(rows), title=title)
