@@ -15,6 +15,7 @@ suite: $(VENV)/.tested
 	$(BIN)/python -m pytest -n auto
 
 slow: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[notebooks]'
 	$(BIN)/python -m pytest -m slow
 
 bench: $(VENV)/.tested
