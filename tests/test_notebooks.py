@@ -45,6 +45,8 @@ def test_a_notebook_runs_and_shows_tables_and_figures(path: Path, tmp_path: Path
     plots = [cell for cell in cells if ".plot(" in "".join(cell["source"])]
     for cell in plots:
         assert any(VEGA.match(kind) for kind in bundle_of(cell))
+        assert "<svg" in "".join(bundle_of(cell)["image/svg+xml"])
+        assert "http://" not in "".join(bundle_of(cell).get("text/html", ""))
 
 
 @pytest.mark.slow

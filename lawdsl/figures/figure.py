@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ FORMATS: Mapping[str, Format] = {
 """Suffix of a file -> the format that Altair writes."""
 _COORDINATES = re.compile(r' (?:transform|d)="[^"]*"')
 _LONG = re.compile(r"-?\d+\.\d{3,}(?:e[-+]\d+)?")
+VEGA_LITE = "application/vnd.vegalite.v6+json"
+"""The media type of live charts. Altair's own ends in `.json`, which no notebook file may hold as
+JSON."""
 PNG_SCALE = 2.0
 """Pixels of a PNG for each of the figure: 2 for screens of high density."""
 
@@ -102,8 +106,20 @@ class Figure:
         return f'{tag} role="img"{end}{said}{rounded}'
 
     def _repr_mimebundle_(self, *arguments: Any, **options: Any) -> Any:
-        """The live chart in notebooks."""
-        return self.chart._repr_mimebundle_(*arguments, **options)
+        """The chart in notebooks: live where they draw Vega-Lite themselves, else an SVG.
+
+        Altair's default is a page that loads its scripts from the network. A renderer that was
+        chosen, `altair.renderers.enable("jupyter")`, is used as it is.
+        """
+        import altair as alt
+
+        if alt.renderers.active != "default":
+            return self.chart._repr_mimebundle_(*arguments, **options)
+        return {
+            VEGA_LITE: json.loads(self.encoded("json")),
+            "image/svg+xml": self.encoded("svg").decode(),
+            "text/plain": self.title,
+        }
 
 
 def figure_format(path: Path) -> Format:
