@@ -325,6 +325,26 @@ def test_a_table_that_does_not_fit_the_terminal_is_sentences(
     assert sum("the law alone" in line for line in lines) == 2
 
 
+@pytest.mark.parametrize("count", [1, 3, 9])
+@pytest.mark.parametrize("width", [24, 50, 200])
+def test_no_number_of_a_prediction_by_label_is_broken_at_any_width(
+    count: int, width: int, capsys: pytest.CaptureFixture[str]
+):
+    """A column each where there is room, else a row each, else sentences."""
+    labels, cells = ("code", "general"), [(0.2, 0.5), (0.3, 0.4)]
+    arrays = 3.123456 + np.arange(2.0 * 2 * count).reshape(2, 2, count) / 10
+    names = ["r[code]", "r[general]"]
+    points = PredictedPoints(names, cells, "L", "domain", labels, arrays, 0.95)
+    show_predictions(points, Console(width=width))
+    shown = capsys.readouterr().out
+    words = shown.replace(",", " ").split()
+    for value in arrays[..., 0].ravel():
+        assert words.count(f"{value:.6g}") == 1
+    assert ("L[general]" in words) == (count == 1 and width >= 50)
+    if width == 24:
+        assert "r[code] = 0.3, r[general] = 0.4, domain = general" in shown
+
+
 def test_one_prediction_is_a_sentence(folder: Path, fit: Fit):
     done = run("predict", "fit.json", "N=1e10", "D=1e12", cwd=folder)
     band = fit.predict_with_errors({"N": [1e10], "D": [1e12]})

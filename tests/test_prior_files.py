@@ -15,6 +15,7 @@ import lawdsl
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.result import Fit
 from lawdsl.law.published_values import PUBLISHED
+from lawdsl.reporting.terminal import deviations_text
 
 
 def test_a_fit_with_priors_comes_back_from_its_file(tmp_path: Path):
@@ -166,3 +167,21 @@ def test_the_command_does_not_call_what_a_prior_tells_apart_undetermined(tmp_pat
     done = run("fit", tmp_path / "double.law", tmp_path / "rows.csv", "--quiet")
     assert done.returncode == 0
     assert "F0137" in done.stderr and "F0114" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("deviations", "text"),
+    [
+        (1356.35, "+1,356 s.d."),
+        (-32.35, "-32 s.d."),
+        (-6.63, "-6.6 s.d."),
+        (0.0312, "+0.031 s.d."),
+        (-0.9, "-0.9 s.d."),
+        (0.001, "0 s.d."),
+        (0.0, "0 s.d."),
+    ],
+)
+def test_a_number_of_standard_deviations_has_the_digits_that_say_something(
+    deviations: float, text: str
+):
+    assert deviations_text(deviations) == text

@@ -20,7 +20,6 @@ from lawdsl.reporting.terminal import (
     interval_text,
     number_text,
     rows_table,
-    show_rows,
 )
 
 Array = NDArray[np.float64]
@@ -88,40 +87,55 @@ def show_predictions(predicted: PredictedPoints, out: Console) -> None:
         predicted: the points and the predictions.
         out: where they are printed.
     """
-    if predicted.arrays.shape[-1] == 1:
-        _show_values(predicted, out)
-        return
     if predicted.has_law_error and len(predicted.points) == 1 and not predicted.labels:
         print_sentence(predicted.output, predicted.arrays[0], predicted.level, out)
         return
-    cells = [[*point, *_cells(numbers)] for point, numbers in predicted.one_by_one()]
-    headers = [*predicted.identifiers, predicted.output, predicted.interval_name]
-    if predicted.has_law_error:
-        headers += ["a further run", f"± {', '.join(PART_NAMES)}", "law alone"]
-    table = rows_table(headers, cells)
-    # a measurement is at most as wide as its console, unless the options say otherwise
-    unlimited = out.options.update(width=UNLIMITED)
-    if out.measure(table, options=unlimited).maximum <= out.width or not predicted.has_law_error:
-        out.print(table)
-        return
+    for headers, rows in _tables(predicted):
+        table = rows_table(headers, rows)
+        # a measurement is at most as wide as its console, unless the options say otherwise
+        unlimited = out.options.update(width=UNLIMITED)
+        if out.measure(table, options=unlimited).maximum <= out.width:
+            out.print(table)
+            return
     for point, numbers in predicted.one_by_one():
         named = zip(predicted.identifiers, map(cell_text, point), strict=True)
-        out.print(", ".join(f"{name} = {cell}" for name, cell in named), markup=False)
+        line = ", ".join(f"{name} = {cell}" for name, cell in named)
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
         print_sentence(predicted.output, numbers, predicted.level, out)
 
 
+def _tables(predicted: PredictedPoints) -> Iterator[tuple[list[str], list[list[Any]]]]:
+    """Headers and rows of the tables that show predictions, the preferred one first."""
+    is_plain = predicted.arrays.shape[-1] == 1
+    if is_plain and predicted.labels and len(predicted.points) > 1:
+        outputs = [f"{predicted.output}[{label}]" for label in predicted.labels]
+        values = predicted.arrays[..., 0].tolist()
+        rows = [[*point, *row] for point, row in zip(predicted.points, values, strict=True)]
+        yield [*predicted.names, *outputs], rows
+    headers = [*predicted.identifiers, predicted.output]
+    headers += [] if is_plain else [predicted.interval_name]
+    if predicted.has_law_error:
+        headers += ["a further run", f"± {', '.join(PART_NAMES)}", "law alone"]
+    yield headers, [[*point, *_cells(numbers)] for point, numbers in predicted.one_by_one()]
+
+
 def print_sentence(output: str, numbers: Array, level: float, out: Console) -> None:
-    """Print one prediction with its intervals, in two lines.
+    """Print one prediction with its intervals: in two lines where the error of the law is in them.
 
     Args:
         output: the name of the predicted variable.
-        numbers: the arrays of its band, in the order of `BAND_ARRAYS`.
+        numbers: the value, or the arrays of its band, in the order of `BAND_ARRAYS`.
         level: of the intervals.
         out: where it is printed.
     """
+    percent = f"{100 * level:g} %"
+    if len(numbers) != len(BAND_ARRAYS):
+        value, *ends = numbers.tolist()
+        interval = f", {percent} {interval_text(*ends)}" if ends else ""
+        out.print(f"{output} {number_text(value)}{interval}", markup=False, highlight=False)
+        return
     value, low, high, law, run_low, run_high, *parts = numbers.tolist()
     shares = ", ".join(f"{name} {x:.2g}" for name, x in zip(PART_NAMES, parts, strict=True))
-    percent = f"{100 * level:g} %"
     lines = (
         f"{output} {number_text(value)}, {percent} {interval_text(low, high)} "
         f"(the law alone: {number_text(law)})",
@@ -131,21 +145,10 @@ def print_sentence(output: str, numbers: Array, level: float, out: Console) -> N
         out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _show_values(predicted: PredictedPoints, out: Console) -> None:
-    """Print predictions without intervals, a column for each label; those of one point as rows."""
-    if predicted.labels and len(predicted.points) == 1:
-        values = predicted.arrays[0, :, 0].tolist()
-        rows = [list(row) for row in zip(predicted.labels, values, strict=True)]
-        show_rows([predicted.over, predicted.output], rows, out)
-        return
-    outputs = [f"{predicted.output}[{label}]" for label in predicted.labels] or [predicted.output]
-    of_points = predicted.arrays.reshape(len(predicted.points), -1).tolist()
-    rows = [[*point, *row] for point, row in zip(predicted.points, of_points, strict=True)]
-    show_rows([*predicted.names, *outputs], rows, out)
-
-
 def _cells(numbers: Array) -> list[Any]:
     """The cells of one prediction: the value, its intervals, their parts and the law alone."""
+    if len(numbers) == 1:
+        return [float(numbers[0])]
     if len(numbers) != len(BAND_ARRAYS):
         value, low, high = numbers.tolist()
         return [value, interval_text(low, high)]

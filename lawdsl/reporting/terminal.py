@@ -49,6 +49,7 @@ VERDICT_WIDTH = 17  # columns for a verdict: CERTIFIED INSIDE is the longest
 MAX_PROOF_CHARACTERS = 400  # characters of one line of a proof, half of them from its end
 TRUST_WIDTH = len("not trusted")
 PRIOR_HEADERS = ("prior", "fit", "without priors", "shift", "rows against prior")
+LEAST_DEVIATIONS = 0.005  # standard deviations: less is none
 MAX_SHOWN_PARAMETERS = 12  # in the line of values without priors
 GRADIENT_RTOL = 1e-7  # relative: a smaller gradient is that of a minimum
 
@@ -389,9 +390,17 @@ def _prior_row(prior: FittedPrior, record: FittedPriors) -> tuple[str, str, str,
         prior.text,
         number_text(fitted),
         "undetermined" if is_open else number_text(without),
-        "" if math.isnan(prior.shift) else f"{prior.shift:+.2f} s.d.",
-        "" if is_open or math.isnan(prior.conflict) else f"{prior.conflict:+.1f} s.d.",
+        "" if math.isnan(prior.shift) else deviations_text(prior.shift),
+        "" if is_open or math.isnan(prior.conflict) else deviations_text(prior.conflict),
     )
+
+
+def deviations_text(value: float) -> str:
+    """A number of standard deviations, to a tenth, and to two digits below 1: `-6.6 s.d.`."""
+    if abs(value) < LEAST_DEVIATIONS:
+        return "0 s.d."
+    digits = ",.0f" if abs(value) >= 10 else ".1f" if abs(value) >= 1 else ".2g"
+    return f"{value:+{digits}} s.d."
 
 
 def _show_claims(fit: Fit, out: Console) -> None:
