@@ -53,7 +53,7 @@ class Reach:
 
     within: float
     times: Annotated[float, Null(np.inf)]
-    size: Annotated[float, Null(np.nan), MAY_BE_ABSENT] = math.nan
+    size: Annotated[float, Null(math.nan), MAY_BE_ABSENT] = math.nan
     variables: Annotated[Mapping[str, float], MAY_BE_ABSENT] = field(default_factory=dict)
 
 
