@@ -15,7 +15,8 @@ from lawdsl.fitting.intervals.m_estimator import Groups
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.prepared_law import PreparedLaw
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.result import Fit, penalty_of
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.stored_penalty import penalty_of
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 

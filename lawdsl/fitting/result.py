@@ -37,7 +37,6 @@ from lawdsl.fitting.options import (
     check_level,
     check_numeric_amplitude,
 )
-from lawdsl.fitting.penalty import NoiseScale, Penalty
 from lawdsl.fitting.prediction_bands import (
     Band,
     band_with_discrepancy,
@@ -61,6 +60,7 @@ from lawdsl.fitting.storage import (
     read_again,
 )
 from lawdsl.fitting.stored_consistency import check_stored
+from lawdsl.fitting.stored_penalty import penalty_of
 from lawdsl.fitting.values_by_name import ValuesByName, check_names
 from lawdsl.fitting.verdicts import NEEDS, verdict_for
 from lawdsl.language.symbols import Objective
@@ -475,21 +475,6 @@ class Fit(FitRecord, Presented):
             raise LawdslError(Diagnostic("F0108", message, help=help))
         check_schema(content, FIT_SCHEMA)
         return read(cls, content, READERS)
-
-
-def penalty_of(fit: Fit, law: Law, share: float = 1.0) -> Penalty | None:
-    """The penalty of the priors that were declared for a fit; None without.
-
-    Args:
-        fit: the fit.
-        law: its law.
-        share: of the penalty that is counted.
-    """
-    if fit.priors is None:
-        return None
-    noise = NoiseScale(fit.priors.kappa, 1.0, 1)
-    penalty = Penalty.of(law.priors, [q.name for q in law.parameters], noise)
-    return replace(penalty, share=share)
 
 
 def _read(fitted: FittedLaw) -> Law:

@@ -57,10 +57,20 @@ def assess(
         cuts = rolled_check(law, objective, surface) if rolled else ()
         model = surface.law_error(DEFAULT_AMPLITUDE)
         at_rows = model.at(surface.at(surface.columns), surface.theta)
-        # larger runs that miss their predictions will miss them beyond the rows, too
-        widened = model.widened(widening(cuts)) if rms_z(cuts) > MAX_RMS_Z else model
         misfit = float(np.sqrt(np.mean(at_rows.mean**2)))
-        return Extrapolation(horizon_of(surface, covariance, widened), cuts, misfit)
+        horizon = horizon_of(surface, covariance, model_of_horizon(model, cuts))
+        return Extrapolation(horizon, cuts, misfit)
+
+
+def model_of_horizon(model: LawErrorModel, cuts: tuple[RolledCut, ...]) -> LawErrorModel:
+    """The error of the law that a trust horizon is about: larger runs that miss their predictions
+    will miss them beyond the rows, too.
+
+    Args:
+        model: with the default error of the law.
+        cuts: of the rolled check.
+    """
+    return model.widened(widening(cuts)) if rms_z(cuts) > MAX_RMS_Z else model
 
 
 def extrapolation_findings(

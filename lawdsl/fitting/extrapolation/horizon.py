@@ -230,9 +230,9 @@ def trust_horizon(
 
     ray = _ray(surface, chosen)
     split = size.is_compute and ray is None
-    path, optimal = _path(surface, chosen, logs, largest + DECADES, split=split, ray=ray)
+    path, optimal = size_path(surface, largest + DECADES, split=split, ray=ray)
     if optimal and not determined(path[:, :1])[0]:  # nor is the optimum of a law that is not
-        path, optimal = _path(surface, chosen, logs, largest + DECADES, split=False)
+        path, optimal = size_path(surface, largest + DECADES, split=False)
     by_variable = {}
     for k in chosen if len(chosen) > 1 else ():
         columns = np.repeat(path[:, :1], len(DECADES), axis=1)
@@ -284,25 +284,37 @@ def _reach(within: float, largest: float, half: Array, variables: Mapping[str, A
     return Reach(within, float(10**decades), float(largest * 10**decades), there)
 
 
-def _path(
-    surface: FittedSurface,
-    chosen: Sequence[int],
-    logs: Array,
-    sizes: Array,
-    *,
-    split: bool,
-    ray: Ray | None = None,
+def path_of(horizon: Horizon, surface: FittedSurface, sizes: Array) -> tuple[Array, bool]:
+    """The path of a trust horizon, at sizes of the rows as well as beyond.
+
+    Args:
+        horizon: the horizon.
+        surface: the fitted law and its rows.
+        sizes: decimal logarithms of the sizes, shape (sizes,).
+
+    Returns:
+        The points, shape (variables, sizes), and whether they lie on the path: an optimum may
+        lie too far from the mean ratio of the rows at some of the sizes.
+    """
+    chosen = [surface.names.index(name) for name in surface.size.variables]
+    ray = _ray(surface, chosen) if horizon.ray else None
+    columns, optimal = size_path(surface, sizes, split=horizon.optimal, ray=ray)
+    return columns, optimal == horizon.optimal
+
+
+def size_path(
+    surface: FittedSurface, sizes: Array, *, split: bool, ray: Ray | None = None
 ) -> tuple[Array, bool]:
     """Points of given sizes, shape (variables, sizes), and whether they are compute-optimal.
 
     Args:
         surface: the fitted law and its rows.
-        chosen: the variables whose product the size is.
-        logs: decimal logarithms of the sizes of the rows, shape (rows,).
-        sizes: those of the points, shape (sizes,).
+        sizes: decimal logarithms of the sizes, shape (sizes,).
         split: whether the size is split between two variables as the law has it optimal.
         ray: that the points keep to, of the two variables; else those keep their mean ratio.
     """
+    chosen = [surface.names.index(name) for name in surface.size.variables]
+    logs = surface.size.log10(surface.names, surface.columns)
     large = logs >= np.quantile(logs, 1 - LARGEST_SHARE)
     columns = np.repeat(np.median(surface.columns[:, large], axis=1)[:, None], len(sizes), axis=1)
     factors = np.log10(surface.columns[list(chosen)])
