@@ -146,3 +146,83 @@ def test_rows_far_from_the_law_are_marked_and_do_not_press_the_others_flat():
 def test_a_table_too_short_to_test_says_so():
     fit = fit_of({"D": [1e8, 1e9, 1e10], "r": [0.1, 0.2, 0.3], "L": [4.0, 3.0, 2.5]})
     assert "too few" in fit.plot("residuals").title
+
+
+@pytest.fixture(scope="module")
+def small() -> Fit:
+    """Chinchilla on the smaller runs on code, for which the larger ones of the table are held out."""
+    made = lawdsl.fit(
+        "chinchilla",
+        TABLES / "code_and_english.csv",
+        where=("phase = end", "N < 6e5", "r_code = 1"),
+        L="L_code",
+        starts=6,
+        claims=False,
+    )
+    assert isinstance(made, Fit)
+    return made
+
+
+def test_the_curve_is_the_prediction_and_reaches_each_tolerance_at_its_rule(small: Fit):
+    columns = {k: np.array(v) for k, v in small.plot("extrapolation").columns.items()}
+    assert small.extrapolation is not None and small.extrapolation.rms_z < 1.5
+    band = small.predict_with_errors({"N": columns["N"], "D": columns["D"]}, N="N", D="D")
+    assert columns["prediction"] == pytest.approx(band.values)
+    assert columns["law"] == pytest.approx(band.law)
+    assert columns["low"] == pytest.approx(band.low)
+    assert columns["high"] == pytest.approx(band.high)
+    assert np.all(columns["noise_low"] >= columns["low"])
+    assert columns["C"] == pytest.approx(6 * columns["N"] * columns["D"])
+    half = np.log(columns["high"] / columns["prediction"])
+    for reach in small.horizon.path:
+        at = np.interp(np.log(reach.times * small.horizon.largest), np.log(columns["C"]), half)
+        assert at == pytest.approx(np.log1p(reach.within), rel=0.02)
+
+
+def test_a_compute_optimal_path_is_where_the_law_has_its_optimum():
+    rng = np.random.default_rng(7)
+    N, D = 10 ** rng.uniform(7.5, 9.5, 80), 10 ** rng.uniform(9, 11, 80)
+    table = {"N": N, "D": D}
+    table["L"] = (1.8 + 480 / N**0.35 + 2100 / D**0.37) * np.exp(rng.normal(0, 0.001, 80))
+    fit = lawdsl.fit("chinchilla", table, starts=4, claims=False)
+    assert isinstance(fit, Fit)
+    columns = {k: np.array(v) for k, v in fit.plot("extrapolation").columns.items()}
+    v = fit.values
+    # Hoffmann et al. 2022, arXiv:2203.15556, Eq. 4
+    G = (v["alpha"] * v["A"] / v["beta"] / v["B"]) ** (1 / (v["alpha"] + v["beta"]))
+    optimum = G * (columns["C"] / 6) ** (v["beta"] / (v["alpha"] + v["beta"]))
+    assert np.log10(columns["N"]) == pytest.approx(np.log10(optimum), abs=0.013)
+
+
+def test_held_out_larger_runs_test_the_prediction(small: Fit):
+    data = TABLES / "code_and_english.csv"
+    figure = small.plot("extrapolation", data=data)
+    (points,) = layers_with(figure, "off")
+    held_out = [row for row in points if not row["fitted"]]
+    fitted = [row for row in points if row["fitted"]]
+    assert len(fitted) == small.data.rows
+    assert held_out and min(row["N"] for row in held_out) > 6e5
+    assert min(row["C"] for row in held_out) > small.horizon.largest
+    table = {name: [row[name] for row in held_out] for name in ("N", "D")}
+    band = small.predict_with_errors(table, N="N", D="D")
+    off = 100 * (np.array([row["measured"] for row in held_out]) / band.values - 1)
+    assert [row["off"] for row in held_out] == pytest.approx(off)
+    said = float(re.findall(r"missed by ([\d.]+) %", figure.title)[0])
+    assert said == pytest.approx(float(np.median(np.abs(off))), abs=0.006)
+    # conditions that hold no larger run out, as `r_code = 1`, hold for them too
+    everything = lawdsl.fit(
+        "chinchilla", data, where=("phase = end", "r_code = 1"), L="L_code", starts=2, claims=False
+    )
+    assert {row["measured"] for row in held_out} <= set(everything.rows.target)
+
+
+def test_how_far_it_is_drawn_can_be_chosen(small: Fit):
+    largest = small.horizon.largest
+    assert max(small.plot("extrapolation", times=100).columns["C"]) == pytest.approx(100 * largest)
+
+
+def test_a_fit_without_a_horizon_has_no_extrapolation():
+    table = planted(8, 0.002)
+    with pytest.raises(lawdsl.LawdslError) as caught:
+        fit_of(table).plot("extrapolation")
+    assert caught.value.diagnostics[0].code == "G0106"

@@ -40,6 +40,13 @@ KINDS = (
         "of a fit, against prediction, variables and order, with their patterns",
     ),
     Kind(
+        "extrapolation",
+        ("Fit",),
+        "lawdsl.figures.kinds.extrapolation",
+        "extrapolation_figure",
+        "prediction beyond the data, its interval and the trust horizon",
+    ),
+    Kind(
         "answer",
         ("Answer",),
         "lawdsl.figures.kinds.answer",

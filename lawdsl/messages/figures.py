@@ -30,6 +30,11 @@ FIGURES: dict[str, Message] = {
         "Figures are written as .svg, .pdf or .png, as .html (one page that needs no network), or as "
         ".json (the Vega-Lite specification with its data).",
     ),
+    "G0106": Message(
+        "a figure that a result has nothing to draw for",
+        "`extrapolation` needs a trust horizon, which a fit has where a variable of its law measures "
+        "the size of a run.",
+    ),
     "G0111": Message(
         "a figure of an answer that has nothing to draw",
         "The goal is drawn along the unknowns through the answer. Without an answer it is drawn where "

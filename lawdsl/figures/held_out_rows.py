@@ -1,0 +1,74 @@
+"""Fit + the table it was made of -> its larger runs, which the conditions of the fit leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.data.binding import bind
+from lawdsl.data.read import read_table
+from lawdsl.data.row_filter import parse_condition
+from lawdsl.data.table import Table
+from lawdsl.figures.measured_rows import MeasuredRows, law_values
+from lawdsl.fitting.extrapolation.run_size import RunSize
+from lawdsl.fitting.result import Fit
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+LARGER_RTOL = 1e-6  # sizes that differ by less are equal
+
+
+def larger_runs(fit: Fit, law: Law, size: RunSize, largest: float, data: Any) -> MeasuredRows:
+    """The runs of a table that are larger than all fitted ones, and held out by a condition on that.
+
+    A condition such as `N < 6e5` holds larger runs out where it alone excludes some of them. The
+    other conditions, such as `phase = end`, hold for these runs too.
+
+    Args:
+        fit: the fit.
+        law: its law.
+        size: the size of a run.
+        largest: that of the largest fitted run, its decimal logarithm.
+        data: the table.
+
+    Raises:
+        LawdslError: a table that does not suit.
+    """
+    table = read_table(data)
+    holds = [parse_condition(text, table).holds(table) for text in fit.data.where]
+    names = tuple(q.name for q in law.variables)
+    limiting = []
+    for k in range(len(holds)):
+        others = _all(holds[:k] + holds[k + 1 :], len(table))
+        rows = _larger(fit, law, size, largest, table.keep(others & ~holds[k]))
+        limiting.append(rows is not None)
+    kept = [mask for mask, limits in zip(holds, limiting, strict=True) if not limits]
+    outside = _all(kept, len(table)) & ~_all(holds, len(table))
+    found = _larger(fit, law, size, largest, table.keep(outside)) if any(limiting) else None
+    if found is None:
+        return MeasuredRows(names, np.zeros((len(names), 0)), np.zeros(0), np.zeros(0), 0)
+    columns, target = found
+    return MeasuredRows(names, columns, target, law_values(fit, names, columns), len(target))
+
+
+def _all(masks: Sequence[Mask], count: int) -> Mask:
+    return np.logical_and.reduce([np.ones(count, dtype=bool), *masks])
+
+
+def _larger(
+    fit: Fit, law: Law, size: RunSize, largest: float, table: Table
+) -> tuple[Array, Array] | None:
+    """The variables and the output of the larger runs among the rows of a table; None for none."""
+    if not len(table):
+        return None
+    positive = fit.objective.of_logs
+    runs = bind(law, table, dict(fit.data.columns), drop_bad=True, positive=positive)
+    assert runs.target is not None
+    logs = size.log10([q.name for q in law.variables], runs.columns)
+    larger = logs > largest + LARGER_RTOL
+    return (runs.columns[:, larger], runs.target[larger]) if larger.any() else None

@@ -1,0 +1,377 @@
+"""`extrapolation`: the prediction of a fit from its data to well beyond them, and how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.figures import theme
+from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.fitted_variables import axis_title
+from lawdsl.figures.held_out_rows import larger_runs
+from lawdsl.figures.measured_rows import MeasuredRows, measured_rows
+from lawdsl.fitting.extrapolation.assess import LEVEL, model_of_horizon
+from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
+from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
+from lawdsl.fitting.extrapolation.horizon import MAX_DECADES, Horizon, path_of
+from lawdsl.fitting.extrapolation.law_error import LawErrorModel
+from lawdsl.fitting.prediction_bands import missing_rows_diagnostic
+from lawdsl.fitting.result import Fit
+from lawdsl.law.law import Law
+
+Array = NDArray[np.float64]
+
+POINTS = 200
+LEAST_DECADES = 1.0  # beyond the largest fitted run
+BEYOND_REACH = 2.5  # times the last reach that is known
+TOP, BOTTOM = 260, 140  # heights of the panels
+
+
+@dataclass(frozen=True)
+class _Path:
+    """What is drawn along the path.
+
+    Attributes:
+        fit, law, horizon: of the figure.
+        surface: the fitted law and its rows.
+        model: the error of the law that the horizon is about.
+        quantile: half the width of an interval in standard deviations.
+        sizes: decimal logarithms of the sizes of runs, shape (points,).
+    """
+
+    fit: Fit
+    law: Law
+    horizon: Horizon
+    surface: FittedSurface
+    model: LawErrorModel
+    quantile: float
+    sizes: Array
+
+    @property
+    def size(self) -> str:
+        """The name of the size of a run, C for compute."""
+        return "C" if self.horizon.is_compute else self.horizon.size
+
+    @property
+    def unit(self) -> str:
+        """The unit of the size; empty where there is none."""
+        return self.horizon.unit or ("FLOP" if self.horizon.is_compute else "")
+
+    def size_axis(self, values: Array, *, labels: bool) -> Any:
+        """The axis of sizes, logarithmic; powers of ten for compute, as papers have it."""
+        name = self.size
+        if self.horizon.is_compute and self.horizon.size != name:
+            name = f"{name} = {self.horizon.size}"
+        title = f"{name} [{self.unit}]" if self.unit else name
+        text = "format(datum.value, '.0e')" if self.horizon.is_compute else theme.LABELS
+        axis = theme.axis(self.size, title if labels else "", values, logarithmic=True)
+        return axis.axis(
+            title=title if labels else None,
+            values=theme.ticks(float(np.min(values)), float(np.max(values)), True),
+            labelExpr=text if labels else "''",
+        )
+
+    def columns(self, sizes: Array) -> Array:
+        """The variables at sizes, shape (variables, sizes)."""
+        return path_of(self.horizon, self.surface, sizes)[0]
+
+    def law_at(self, columns: Array) -> Array:
+        """The fitted law at points, shape (points,)."""
+        values: Array = self.surface.at(columns).predictions(self.surface.theta[None])[0]
+        return values.copy()
+
+    def predicted(self, columns: Array) -> dict[str, Array]:
+        """The prediction at points, with its interval and the part of that by noise alone."""
+        with np.errstate(all="ignore"):  # an extrapolated law may have no value
+            law = self.law_at(columns)
+            error = self.model.at(self.surface.at(columns), self.surface.theta)
+            middle = law * np.exp(error.mean)
+            noise = self.quantile * error.parameters
+            total = self.quantile * error.curve
+            return {
+                "law": law,
+                "prediction": middle,
+                "noise_low": middle * np.exp(-noise),
+                "noise_high": middle * np.exp(noise),
+                "low": middle * np.exp(-total),
+                "high": middle * np.exp(total),
+            }
+
+
+def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = None) -> Figure:
+    """Draw the prediction along the path of the trust horizon, with its interval.
+
+    Args:
+        fit: the fit.
+        data: the table that was fitted, for all its rows, and the larger runs that the conditions of
+            the fit have held out; by default the rows that the fit keeps.
+        times: up to which multiple of the largest fitted size; by default 2.5 times the horizon
+            within 5 %, and 10 at least.
+
+    Raises:
+        LawdslError: a fit without a trust horizon (G0106), a multiple of 1 or less (G0104).
+    """
+    path = _path(fit, times)
+    rows = measured_rows(fit, path.law, data)
+    largest = float(np.log10(path.horizon.largest))
+    size = path.surface.size
+    held_out = (
+        larger_runs(fit, path.law, size, largest, data)
+        if data is not None and fit.data.where
+        else None
+    )
+    curve = _curve(path)
+    points = _points(path, rows, held_out)
+    notes = [text for text in (rows.note, _where(path)) if text]
+    if data is None and fit.data.where:
+        notes.append("larger runs that the fit left out need the table: --data TABLE")
+    missed = _missed(points)
+    title = f"{path.law.name}: {_reach_text(path.horizon)}{missed}"
+    description = (
+        f"{path.law.output} predicted against {path.size} from {theme.short(10 ** path.sizes[0])} to "
+        f"{theme.short(10 ** path.sizes[-1])}, with {len(rows.target):,} measured runs. "
+        f"Predictions are {path.horizon.text}.{_capital(missed)}"
+    )
+    chart = _chart(path, curve, points)
+    legend = (
+        "line: prediction; dark band: its 95 % interval by noise; light band: with the error of the "
+        "law; dashed: the law alone; rules: where predictions are within 1, 2, 5 %; points: measured"
+    )
+    if missed:
+        legend += "; diamonds: larger runs, not fitted"
+    return Figure(
+        "extrapolation",
+        title,
+        curve,
+        theme.titled(chart, title, [legend, *notes], description),
+        description,
+        tuple(notes),
+    )
+
+
+def _path(fit: Fit, times: float | None) -> _Path:
+    """The path of a fit's trust horizon, from its smallest row to well beyond its largest."""
+    if times is not None and not float(times) > 1:
+        message = f"{times:g} times the largest fitted run is not beyond it"
+        raise LawdslError(Diagnostic("G0104", message, help="give a multiple above 1: times=100"))
+    horizon = fit.horizon
+    if horizon is None or fit.spread is None:
+        raise LawdslError(_no_horizon(fit))
+    law = fit.law_of_spread()
+    values = fit.values | {name: held.value for name, held in fit.held.items()}
+    surface = fit.fitted_surface(law, np.array([values[q.name] for q in law.parameters]))
+    assert fit.extrapolation is not None
+    model = model_of_horizon(surface.law_error(DEFAULT_AMPLITUDE), fit.extrapolation.rolled)
+    logs = surface.size.log10(surface.names, surface.columns)
+    largest = float(np.log10(horizon.largest))
+    end = largest + (_decades(horizon) if times is None else float(np.log10(float(times))))
+    sizes = np.linspace(float(np.min(logs)), end, POINTS)
+    if not path_of(horizon, surface, sizes)[1]:
+        sizes = np.linspace(largest, end, POINTS)
+    return _Path(fit, law, horizon, surface, model, fit.spread.quantile(LEVEL), sizes)
+
+
+def _decades(horizon: Horizon) -> float:
+    """How many decades beyond the largest run are drawn."""
+    known = [reach.times for reach in horizon.path if 0 < reach.times < np.inf]
+    decades = np.log10(BEYOND_REACH * max(known)) if known else 0.0
+    if any(reach.times == np.inf for reach in horizon.path):
+        decades = MAX_DECADES
+    return float(np.clip(decades, LEAST_DECADES, MAX_DECADES))
+
+
+def _no_horizon(fit: Fit) -> Diagnostic:
+    """The refusal of a fit without a trust horizon."""
+    if fit.rows is None:
+        missing = missing_rows_diagnostic(fit)
+        return Diagnostic("G0106", missing.message, help=missing.help)
+    message = f"this fit of {fit.law.name} has no trust horizon"
+    help = "its law has no variable that measures the size of a run, or it was fitted without one"
+    return Diagnostic("G0106", message, help=f"{help}: draw it with --kind fit")
+
+
+def _curve(path: _Path) -> dict[str, list[Any]]:
+    """The tidy table of the curve."""
+    columns = path.columns(path.sizes)
+    table = {path.size: 10**path.sizes} | dict(zip(path.surface.names, columns, strict=True))
+    table |= path.predicted(columns)
+    return {name: values.tolist() for name, values in table.items()}
+
+
+def _points(path: _Path, rows: MeasuredRows, held_out: MeasuredRows | None) -> dict[str, list[Any]]:
+    """The tidy table of the measured runs, moved to the path by the prediction."""
+    parts = []
+    for some, fitted in ((rows, True), (held_out, False)):
+        if some is None or not len(some.target):
+            continue
+        sizes = path.surface.size.log10(some.names, some.columns)
+        # a run tests the prediction at its own point
+        ratio = some.target / path.predicted(some.columns)["prediction"]
+        parts.append(
+            {
+                path.size: 10**sizes,
+                **dict(zip(some.names, some.columns, strict=True)),
+                "measured": some.target,
+                "moved": path.predicted(path.columns(sizes))["prediction"] * ratio,
+                "off": 100 * (ratio - 1),
+                "fitted": np.full(len(sizes), fitted),
+            }
+        )
+    return {name: [x for part in parts for x in part[name].tolist()] for name in parts[0]}
+
+
+def _missed(points: dict[str, list[Any]]) -> str:
+    """By how much the held-out runs missed their predictions, as text; empty without any."""
+    off = [abs(x) for x, fitted in zip(points["off"], points["fitted"], strict=True) if not fitted]
+    if not off:
+        return ""
+    runs = "1 larger run" if len(off) == 1 else f"{len(off):,} larger runs"
+    return f"; {runs} missed by {float(np.median(off)):.2g} % in the median"
+
+
+def _capital(missed: str) -> str:
+    text = missed.removeprefix("; ")
+    return f" {text[0].upper()}{text[1:]}." if text else ""
+
+
+def _reach_text(horizon: Horizon) -> str:
+    """Up to where predictions are within 2 %, or 5 % where they are nowhere within 2 %."""
+    what = "compute" if horizon.is_compute else horizon.size
+    for reach in horizon.path[1:]:
+        if reach.times == np.inf:
+            return f"within {100 * reach.within:g} % beyond 10,000 times the largest {what}"
+        if reach.times:
+            unit = horizon.unit or ("FLOP" if horizon.is_compute else "")
+            end = f"{reach.times * horizon.largest:.2g} {unit}".rstrip()
+            return (
+                f"within {100 * reach.within:g} % up to {reach.times:.2g} times the largest {what} "
+                f"({end})"
+            )
+    return f"not within 5 % even at the largest {what}"
+
+
+def _where(path: _Path) -> str:
+    """Where the curve runs, and the measured runs are drawn."""
+    if len(path.surface.names) == 1:
+        return ""
+    held = [name for name in path.surface.names if name not in path.surface.size.variables]
+    (start,) = path.columns(np.array([np.log10(path.horizon.largest)])).T
+    values = [f"{name} = {theme.short(start[path.surface.names.index(name)])}" for name in held]
+    text = " and ".join(filter(None, [path.horizon.path_text, ", ".join(values)]))
+    return f"{text}; the prediction moves the measured runs there"
+
+
+def _chart(path: _Path, curve: dict[str, Any], points: dict[str, Any]) -> Any:
+    """The prediction above, and the same relative to it below."""
+    above, x = (path.size_axis(curve[path.size], labels=labels) for labels in (False, True))
+    output = path.law.output
+    every = [*curve["low"], *curve["high"], *points["moved"]]
+    title = axis_title(path.law, output)
+
+    def y(field: str) -> Any:
+        return theme.axis(field, title, every, channel="y")
+
+    top = alt.layer(
+        *_bands(curve, above, y),
+        chart_of(curve)
+        .mark_line(color=theme.BLUE, strokeWidth=2, clip=True)
+        .encode(x=above, y=y("prediction")),
+        chart_of(curve)
+        .mark_line(color="black", strokeWidth=1.2, strokeDash=[5, 3], clip=True)
+        .encode(x=above, y=y("law")),
+        *_runs(path, points, above, y("moved")),
+        *_rules(path, above, labels=True),
+    ).properties(width=theme.WIDTH, height=TOP)
+    relative = _relative(curve)
+    limit = _limit(path, points)
+
+    def below(field: str) -> Any:
+        scale = alt.Scale(domain=[-limit, limit], nice=False)
+        axis = alt.Axis(title="against prediction [%]", tickCount=5)
+        return alt.Y(f"{field}:Q", scale=scale, axis=axis)
+
+    bottom = alt.layer(
+        *_bands(relative, x, below),
+        chart_of(relative)
+        .mark_line(color=theme.BLUE, strokeWidth=1.5)
+        .encode(x=x, y=below("zero")),
+        chart_of(relative)
+        .mark_line(color="black", strokeWidth=1.2, strokeDash=[5, 3], clip=True)
+        .encode(x=x, y=below("law")),
+        *_runs(path, points, x, below("off")),
+        *_rules(path, x, labels=False),
+    ).properties(width=theme.WIDTH, height=BOTTOM)
+    return alt.vconcat(top, bottom, spacing=12)
+
+
+def _relative(curve: dict[str, Any]) -> dict[str, Any]:
+    """The bands and the law, in percent of the prediction."""
+    middle = np.array(curve["prediction"])
+    names = ("law", "noise_low", "noise_high", "low", "high")
+    with np.errstate(all="ignore"):
+        table = {name: 100 * (np.array(curve[name]) / middle - 1) for name in names}
+    first = next(iter(curve))
+    return {first: curve[first], "zero": np.zeros(len(middle)), **table}
+
+
+def _limit(path: _Path, points: dict[str, Any]) -> float:
+    """Where the axis in percent ends: beyond the last tolerance and most points."""
+    off = np.abs(np.array(points["off"], dtype=np.float64))
+    return float(max(6.0, 1.15 * np.nanquantile(off, 0.98)))
+
+
+def _bands(table: dict[str, Any], x: Any, y: Callable[[str], Any]) -> list[Any]:
+    """The interval, and the part of it that noise alone gives."""
+    drawn = chart_of(table)
+    return [
+        drawn.mark_area(color=theme.SKY, opacity=opacity, clip=True).encode(
+            x=x, y=y(low), y2=f"{high}:Q"
+        )
+        for low, high, opacity in (("low", "high", 0.3), ("noise_low", "noise_high", 0.75))
+    ]
+
+
+def _runs(path: _Path, points: dict[str, Any], x: Any, y: Any) -> list[Any]:
+    """The measured runs; larger ones that were not fitted as diamonds."""
+    tooltip = [
+        alt.Tooltip(f"{theme.escaped(name)}:Q", title=name, format=".5~g")
+        for name in (path.size, *path.surface.names, "measured", "off")
+    ]
+    rows = chart_of(points)
+    return [
+        rows.transform_filter("datum.fitted")
+        .mark_point(size=14, filled=True, color=theme.GREY, opacity=0.6, clip=True)
+        .encode(x=x, y=y, tooltip=tooltip),
+        rows.transform_filter("!datum.fitted")
+        .mark_point(
+            size=60, shape="diamond", filled=True, color=theme.VERMILION, opacity=0.9, clip=True
+        )
+        .encode(x=x, y=y, tooltip=tooltip),
+    ]
+
+
+def _rules(path: _Path, x: Any, *, labels: bool) -> list[Any]:
+    """The largest fitted run, and how far predictions are within 1, 2 and 5 %."""
+    horizon = path.horizon
+    at, text = [], []
+    for reach in horizon.path:
+        if 0 < reach.times < np.inf and reach.times * horizon.largest <= 10 ** path.sizes[-1]:
+            at.append(reach.times * horizon.largest)
+            text.append(f"{100 * reach.within:g} %")
+    ends = chart_of({path.size: at, "text": text})
+    largest = chart_of({path.size: [horizon.largest], "text": ["largest fitted run"]})
+    layers: list[Any] = []
+    for rules, align in ((ends, "left"), (largest, "right")):
+        rule = rules.mark_rule(color=theme.GREY, strokeDash=[2, 2], strokeWidth=1.2)
+        layers.append(rule.encode(x=x))
+        if labels:
+            placed = rules.encode(x=x, y=alt.value(0), text="text:N")
+            shift = 3 if align == "left" else -3
+            layers += theme.labelled(placed, align=align, baseline="top", dx=shift, dy=2)
+    return layers
