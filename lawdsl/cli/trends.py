@@ -13,6 +13,7 @@ from lawdsl.cli.options import (
     finish,
     fit_options,
     numbers,
+    plot_option,
     settings,
 )
 
@@ -34,6 +35,7 @@ from lawdsl.cli.options import (
 )
 @fit_options("drop_bad")
 @settings
+@plot_option
 @click.option("-q", "--quiet", is_flag=True, help="The counts alone.")
 @as_json
 def trends(
@@ -44,6 +46,7 @@ def trends(
     run: tuple[str, ...],
     by: tuple[str, ...],
     settings: tuple[str, ...],
+    plot: str | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -81,6 +84,8 @@ def trends(
         ok=result.ok,
         as_json=as_json,
         show=lambda: show_trends(result, console(), details=not quiet),
+        plot=plot,
+        record=result,
     )
 
 

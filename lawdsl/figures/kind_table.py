@@ -60,4 +60,11 @@ KINDS = (
         "answers_figure",
         "the answers against the given that varies",
     ),
+    Kind(
+        "trends",
+        ("Trends",),
+        "lawdsl.figures.kinds.trends",
+        "trends_figure",
+        "differences as claimed, too small to tell and against, and where",
+    ),
 )

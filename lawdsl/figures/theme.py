@@ -137,7 +137,11 @@ def ranged_y(
 
 
 def key(
-    names: Sequence[str], colors: Sequence[str], dashes: Sequence[Sequence[int]], width: int
+    names: Sequence[str],
+    colors: Sequence[str],
+    dashes: Sequence[Sequence[int]],
+    width: int,
+    thickness: float = 2.0,
 ) -> list[Any]:
     """What the lines of a panel are, as layers above it: a legend would stand above all panels.
 
@@ -145,6 +149,7 @@ def key(
         names: of the lines.
         colors, dashes: theirs.
         width: of the panel, px.
+        thickness: of the lines, px; more where they stand for bars.
     """
     import altair as alt
 
@@ -162,7 +167,7 @@ def key(
         y = -10 - KEY_ROW * (len(rows) - 1 - n)
         for i, x in row:
             at = alt.Chart(alt.InlineData([{"name": names[i]}]))
-            line = at.mark_rule(color=colors[i], strokeDash=list(dashes[i]), strokeWidth=2)
+            line = at.mark_rule(color=colors[i], strokeDash=list(dashes[i]), strokeWidth=thickness)
             ends = {"x": alt.value(x), "x2": alt.value(x + KEY_LINE), "y": alt.value(y)}
             layers.append(line.encode(**ends))
             text = at.mark_text(align="left", baseline="middle", fontSize=11, color=_TEXT)

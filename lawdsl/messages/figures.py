@@ -40,4 +40,9 @@ FIGURES: dict[str, Message] = {
         "The goal is drawn along the unknowns through the answer. Without an answer it is drawn where "
         "the question has one unknown, whose range is bounded.",
     ),
+    "G0112": Message(
+        "a figure of trends that have nothing to compare",
+        "A claim is compared where rows differ in its variables alone. `lawdsl trends` says of each claim "
+        "why there are no such rows.",
+    ),
 }

@@ -17,10 +17,11 @@ from scipy.special import xlogy
 
 from lawdsl.data.trends.grid import Axes
 from lawdsl.data.trends.paired_differences import Array, Codes, GridValues, Mask
-from lawdsl.data.trends.result import MIN_LIKELIHOOD_GAIN, ExceptionRange, Split
+from lawdsl.data.trends.result import MIN_LIKELIHOOD_GAIN, ExceptionRange, LevelCounts, Split
 
 # Of the table of a split: a variable with more values is divided into two ranges.
 MAX_SPLIT_ROWS = 10
+MAX_PROFILE_LEVELS = 12  # values of a variable that are counted by themselves
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,45 @@ def ranges(pairs: GridValues, chosen: Mask, axes: Axes) -> tuple[ExceptionRange,
             ends = float(values[least]), float(values[most])
             common.append(ExceptionRange(name, *ends, below=last, above=next, gain=gain))
     return tuple(sorted(common, key=lambda r: -r.gain))
+
+
+def profiles(
+    pairs: GridValues, large_enough: Mask, against: Mask, axes: Axes
+) -> dict[str, tuple[LevelCounts, ...]]:
+    """Count differences along the values of each variable, by their lower ends.
+
+    Args:
+        pairs: the differences.
+        large_enough: the mask of those that are not too small to tell, shape (n,).
+        against: the mask of those with the sign that is not claimed, shape (n,).
+        axes: the variables.
+
+    Returns:
+        Variable -> counts at its values in ascending order; of more than MAX_PROFILE_LEVELS values
+        in as many ranges of about equally many differences.
+    """
+    found = {}
+    for i, name in enumerate(axes.names):
+        codes, level = np.unique(pairs.low[i], return_inverse=True)
+        if len(codes) < 2:
+            continue
+        if len(codes) > MAX_PROFILE_LEVELS:
+            before = np.cumsum(np.bincount(level)) - 1  # differences up to each value
+            level = (before * MAX_PROFILE_LEVELS // len(pairs))[level]
+        values, counted = axes.levels[i], []
+        for group in np.unique(level):
+            inside = level == group
+            counted.append(
+                LevelCounts(
+                    float(values[np.min(pairs.low[i][inside])]),
+                    float(values[np.max(pairs.high[i][inside])]),
+                    int(np.sum(inside & large_enough & ~against)),
+                    int(np.sum(inside & ~large_enough)),
+                    int(np.sum(inside & against)),
+                )
+            )
+        found[name] = tuple(counted)
+    return found
 
 
 def split(kinds: Sequence[ComparedPairs], axes: Axes) -> Split | None:

@@ -73,6 +73,25 @@ class DifferenceNoise:
 
 
 @dataclass(frozen=True)
+class LevelCounts:
+    """The differences at a value of a variable, or in a range of its values.
+
+    Attributes:
+        low: the smallest value at the lower ends of these differences.
+        high: the largest value at their upper ends.
+        as_claimed: the number of those with the claimed sign.
+        too_small: the number of those too small to tell.
+        against: the number of those with the opposite sign.
+    """
+
+    low: float
+    high: float
+    as_claimed: int
+    too_small: int
+    against: int
+
+
+@dataclass(frozen=True)
 class DifferenceSeries:
     """All differences of one kind, compared with a claim.
 
@@ -94,6 +113,8 @@ class DifferenceSeries:
         ranges: the ranges shared by those against.
         sure_ranges: the ranges shared by those beyond chance.
         contradicts: whether they contradict the claim.
+        profiles: variable -> the differences along its values, those of many values in ranges of
+            about equally many; without variables that have one value.
     """
 
     compared: str
@@ -111,6 +132,7 @@ class DifferenceSeries:
     ranges: tuple[ExceptionRange, ...]
     sure_ranges: tuple[ExceptionRange, ...]
     contradicts: bool
+    profiles: Mapping[str, tuple[LevelCounts, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

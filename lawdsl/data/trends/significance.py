@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from lawdsl.data.trends.exceptions import ranges
+from lawdsl.data.trends.exceptions import profiles, ranges
 from lawdsl.data.trends.grid import Axes
 from lawdsl.data.trends.paired_differences import (
     Array,
@@ -104,6 +104,7 @@ def difference_series(
         ranges=ranges(pairs, against, axes),
         sure_ranges=ranges(pairs, sure, axes),
         contradicts=bool(sure.any()) or _fails_sign_test(pairs, as_claimed, scale.least),
+        profiles=profiles(pairs, large_enough, against, axes),
     )
     return series, against
 
