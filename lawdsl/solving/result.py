@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
 from lawdsl.core.presentation import Presented
+from lawdsl.fitting.result_parts import LowerEnd, UpperEnd
 from lawdsl.language.questions import Question
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ STATUSES = ("answered", "approached", "unbounded", "infeasible", "undecided")
 SAFE_LEVELS = (0.5, 0.9999)
 """The least and the largest probability of a safe answer."""
 
-Ends = tuple[float, float]
+Ends = tuple[LowerEnd, UpperEnd]
 
 
 @dataclass(frozen=True)

@@ -109,4 +109,23 @@ class Details:
     blocks: Sequence[Block] = field(default=())
 
 
-Block = Heading | Paragraph | Lines | Rows | Formula | Code | Findings | Details
+@dataclass(frozen=True)
+class Picture:
+    """A figure.
+
+    Attributes:
+        name: of its file, where it has one of its own: `fit.svg`.
+        title: what it shows, as a sentence.
+        description: for readers who do not see it.
+        svg: the figure, with its title.
+        notes: what was thinned or left out.
+    """
+
+    name: str
+    title: str
+    description: str
+    svg: bytes = field(repr=False)
+    notes: Sequence[str] = ()
+
+
+Block = Heading | Paragraph | Lines | Rows | Formula | Code | Findings | Details | Picture

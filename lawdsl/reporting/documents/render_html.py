@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from html import escape
 from typing import Any
@@ -15,6 +16,7 @@ from lawdsl.reporting.documents.blocks import (
     Heading,
     Lines,
     Paragraph,
+    Picture,
     Rows,
 )
 from lawdsl.reporting.documents.numbers import is_number
@@ -91,6 +93,17 @@ def _details(block: Details) -> str:
     return f"<details><summary>{escape(block.summary)}</summary>{html_of(block.blocks)}</details>"
 
 
+def _picture(block: Picture) -> str:
+    # as an image, not as elements of the page: figures share the names of their parts, and an image
+    # runs no script and loads nothing
+    source = b64encode(block.svg).decode()
+    notes = "".join(f"<br>{escape(note)}" for note in block.notes)
+    return (
+        f'<figure><img src="data:image/svg+xml;base64,{source}" alt="{escape(block.description)}">'
+        f"<figcaption>{escape(block.title)}{notes}</figcaption></figure>"
+    )
+
+
 RENDERERS: dict[type, Callable[[Any], str]] = {
     Heading: _heading,
     Paragraph: _paragraph,
@@ -100,5 +113,6 @@ RENDERERS: dict[type, Callable[[Any], str]] = {
     Code: _code,
     Findings: _findings,
     Details: _details,
+    Picture: _picture,
 }
 """Kind of block -> its renderer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import quote
 
 from lawdsl.reporting.documents.blocks import (
     Block,
@@ -15,6 +16,7 @@ from lawdsl.reporting.documents.blocks import (
     Heading,
     Lines,
     Paragraph,
+    Picture,
     Rows,
 )
 from lawdsl.reporting.documents.numbers import is_number
@@ -99,6 +101,12 @@ def _details(block: Details) -> str:
     return f"**{_plain(block.summary)}**\n\n{markdown_of(block.blocks)}"
 
 
+def _picture(block: Picture) -> str:
+    # the file lies beside the document
+    notes = "".join(f"\n\n{_plain(note)}" for note in block.notes)
+    return f"![{_plain(block.description)}](<{quote(block.name)}>)\n\n{_plain(block.title)}{notes}"
+
+
 RENDERERS: dict[type, Callable[[Any], str]] = {
     Heading: _heading,
     Paragraph: _paragraph,
@@ -108,5 +116,6 @@ RENDERERS: dict[type, Callable[[Any], str]] = {
     Code: _code,
     Findings: _findings,
     Details: _details,
+    Picture: _picture,
 }
 """Kind of block -> its renderer."""

@@ -17,6 +17,7 @@ from lawdsl.reporting.documents.blocks import (
     Heading,
     Lines,
     Paragraph,
+    Picture,
     Rows,
 )
 from lawdsl.reporting.terminal import rows_table
@@ -46,6 +47,8 @@ def _text(block: Block) -> str:
             return "\n".join(map(render, block.diagnostics))
         case Rows():
             return _table(block)
+        case Picture():
+            return block.description
         case Details():
             return ""
 

@@ -1,0 +1,1 @@
+"""Results -> one file that reports them: HTML without any request, or Markdown."""

@@ -1,0 +1,129 @@
+"""Results -> the commands that make them again, versions and digests."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits
+from lawdsl.language.symbols import Objective
+from lawdsl.law.law import Law
+from lawdsl.reporting.documents.blocks import Block, Code, Paragraph, Rows
+from lawdsl.reporting.report.entries import Entry
+from lawdsl.solving.result import Answer
+
+PACKAGES = ("lawdsl", "numpy", "scipy", "sympy", "altair", "vl-convert-python")
+
+
+def made_by(entries: Sequence[Entry], output: str) -> Iterator[Block]:
+    """How a report was made.
+
+    Args:
+        entries: its results.
+        output: the name of its file.
+    """
+    fits = [entry for entry in entries if entry.is_fit]
+    answers = [entry for entry in entries if isinstance(entry.result, Answer)]
+    lines = [fit_command(entry) for entry in fits]
+    lines += [solve_command(entry, fits) for entry in answers]
+    files = [file_of(entry) for entry in (*fits, *answers)]
+    lines.append(" ".join(["lawdsl report", *map(shlex.quote, files), "-o", shlex.quote(output)]))
+    yield Paragraph("These commands make the report again, from the tables and laws named in them:")
+    yield Code("\n".join(lines))
+    rows = []
+    for entry in fits:
+        data = dict.fromkeys(part.data.digest for part in entry.parts)
+        rows.append([f"law of {entry.name}", entry.result.law.digest])
+        rows += [[f"numbers fitted by {entry.name}", digest] for digest in data]
+    if rows:
+        yield Rows(["what", "SHA-256"], rows, "Digests of what was fitted")
+    versions = [["Python", platform.python_version()]]
+    versions += [[name, found] for name in PACKAGES if (found := _version(name))]
+    yield Rows(["package", "version"], versions, "Versions that made this page")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def file_of(entry: Entry) -> str:
+    """The file of a result, or the one that commands write it to."""
+    return entry.file or f"{entry.name.replace(' ', '_')}.json"
+
+
+def fit_command(entry: Entry) -> str:
+    """The command that makes a fit again.
+
+    Args:
+        entry: a fit.
+    """
+    part, changes = entry.parts[0], entry.result.law.changes
+    law = entry.law
+    arguments = ["fit", entry.result.law.name, part.data.name]
+    columns = entry.result.columns if isinstance(entry.result, Fits) else part.data.columns
+    arguments += [f"{name}={column}" for name, column in columns.items() if name != column]
+    options = [("--where", condition) for condition in part.data.where]
+    options += list(_objective_options(part, law))
+    options += [("--set", f"{name}={value!r}") for name, value in changes.settings.items()]
+    options += [("--without", bound) for bound in changes.dropped]
+    for statement in changes.determined:
+        kind, _, rest = statement.text.partition(" ")
+        options.append((f"--{kind}", rest.replace(" ", "")))
+    options += [("--prior", prior) for prior in changes.priors]
+    options += [("--weights", part.data.weights)] if part.data.weights else []
+    options += [("--run", column) for column in part.data.runs]
+    options += list(_interval_options(part))
+    options += [("--seed", str(part.seed))] if part.seed else []
+    arguments += [text for pair in options for text in pair]
+    arguments += ["--drop-bad"] if any(p.data.dropped for p in entry.parts) else []
+    arguments += ["--enforce"] if changes.added else []
+    return shlex.join(["lawdsl", *arguments, "-o", file_of(entry)])
+
+
+def _objective_options(part: Fit, law: Law) -> Iterator[tuple[str, str]]:
+    own, used = law.objective, part.objective
+    scale = "log" if used.of_logs else "raw"
+    if (own.loss, own.log) != (used.loss, used.of_logs):
+        yield "--objective", f"{used.loss}({scale})"
+    defaults = Objective(used.loss, used.of_logs)
+    for name, value in used.parameters.items():
+        declared = own if own.loss == used.loss else defaults
+        if f"{getattr(declared, name):.6g}" != f"{value:.6g}":
+            yield f"--{name}", f"{value:g}"
+
+
+def _interval_options(part: Fit) -> Iterator[tuple[str, str]]:
+    intervals = part.intervals
+    if intervals.method != "delta":
+        yield "--intervals", intervals.method
+    if intervals.level != 0.95:
+        yield "--level", f"{intervals.level:g}"
+    if intervals.resamples:
+        yield "--resamples", str(intervals.resamples)
+
+
+def solve_command(entry: Entry, fits: Sequence[Entry]) -> str:
+    """The command that answers a question again.
+
+    Args:
+        entry: the answer.
+        fits: those of the report, one of which is taken where its law is that of a use.
+    """
+    answer: Answer = entry.result
+    known = entry.fits or {}
+    arguments = ["solve", answer.question]
+    for use, law in answer.fits.items():
+        named = [f for f in fits if f.name == use] or [f for f in fits if f.result.law.name == law]
+        file = known.get(use) or (file_of(named[0]) if named else "FIT.json")
+        arguments.append(f"{use}={file}")
+    arguments += [f"{name}={value!r}" for name, value in answer.values.items() if "." not in name]
+    arguments += ["--level", f"{answer.level:g}"] if answer.level != 0.95 else []
+    if answer.safe is not None:
+        arguments += ["--safe", f"{answer.safe.level:g}"]
+    return f"{shlex.join(['lawdsl', *arguments])} --json > {shlex.quote(file_of(entry))}"

@@ -1,0 +1,87 @@
+"""Results -> the sections of their report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lawdsl.core.enumerations import conjunction
+from lawdsl.reporting.documents.blocks import Block, Heading, Paragraph
+from lawdsl.reporting.documents.document_of import document_of
+from lawdsl.reporting.report.commands import made_by
+from lawdsl.reporting.report.entries import Entry, with_question
+from lawdsl.reporting.report.of_answer import answer_blocks, answer_glance
+from lawdsl.reporting.report.of_fit import data_blocks, distrust_blocks, fit_blocks, glance, rows_of
+from lawdsl.reporting.report.of_law import law_blocks, source_note
+from lawdsl.reporting.report.pictures import pictures
+from lawdsl.reporting.report.sections import Report, Section
+from lawdsl.solving.result import Answer
+
+
+def report_of(entries: Sequence[Entry], output: str) -> Report:
+    """The report of results.
+
+    Args:
+        entries: fits, answers to questions about them, and other results; at least one.
+        output: the name of its file.
+    """
+    fits = [entry for entry in entries if entry.is_fit]
+    answers = [
+        Entry(e.name, with_question(e.result, e.file), e.file, e.fits)
+        for e in entries
+        if isinstance(e.result, Answer)
+    ]
+    others = [e for e in entries if not e.is_fit and not isinstance(e.result, Answer)]
+    return Report(
+        _title(fits, answers, others),
+        list(_summary(fits, answers)),
+        list(_sections(fits, answers, others, output)),
+    )
+
+
+def _title(fits: Sequence[Entry], answers: Sequence[Entry], others: Sequence[Entry]) -> str:
+    if answers:
+        return conjunction(list(dict.fromkeys(entry.result.title for entry in answers)))
+    if fits:
+        return conjunction(list(dict.fromkeys(entry.law.title for entry in fits)))
+    return conjunction([entry.name for entry in others])
+
+
+def _summary(fits: Sequence[Entry], answers: Sequence[Entry]) -> Iterator[Block]:
+    """What was asked, and what came out, before all else."""
+    for entry in fits:
+        what = f"{entry.result.law.name} was fitted to {rows_of(entry):,} rows"
+        yield Paragraph(f"{what} of {entry.parts[0].data.name} ({entry.name}).")
+    if answers:
+        yield from answer_glance(answers)
+    if fits:
+        yield from glance(fits)
+
+
+def _sections(
+    fits: Sequence[Entry], answers: Sequence[Entry], others: Sequence[Entry], output: str
+) -> Iterator[Section]:
+    if answers:
+        blocks = [block for entry in answers for block in answer_blocks(entry)]
+        yield Section("answers", "The answer" if len(answers) == 1 else "The answers", blocks)
+    if fits:
+        yield Section("law", "The law", [*law_blocks(fits), *source_note(fits)])
+        yield Section("data", "The data", list(data_blocks(fits)))
+        one = len(fits) == 1
+        blocks = [block for entry in fits for block in fit_blocks(entry)]
+        yield Section("fit", "The fit" if one else "The fits", blocks)
+        blocks = [block for entry in fits for block in distrust_blocks(entry)]
+        yield Section("distrust", "What to distrust", blocks)
+    if others:
+        blocks = [
+            block
+            for entry in others
+            for block in (
+                Heading(entry.name, 3),
+                *document_of(entry.result),
+                *pictures(entry.result, entry.name),
+            )
+        ]
+        yield Section("further", "Further results", blocks)
+    yield Section("made", "How this report was made", list(made_by([*fits, *answers], output)))
+
+

@@ -1,0 +1,134 @@
+"""Files of results -> the entries of a report: a name, a record, and the file that it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import read_json
+from lawdsl.core.records import read
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits, load_fit
+from lawdsl.fitting.storage import NO_FIT, READERS
+from lawdsl.language import library
+from lawdsl.law.law import Law
+from lawdsl.solving.result import ANSWER_SCHEMA, Answer
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A result in a report.
+
+    Attributes:
+        name: what the report calls it.
+        result: a fit, fits or an answer; any other record that has a document.
+        file: where it was read from; empty where it was not.
+        fits: use -> file, for an answer whose fits are known.
+    """
+
+    name: str
+    result: Any
+    file: str = ""
+    fits: Mapping[str, str] | None = None
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether it is a fit, or fits of a law with index sets."""
+        return isinstance(self.result, (Fit, Fits))
+
+    @property
+    def law(self) -> Law:
+        """The law of a fit."""
+        law: Law = self.result.read_law()
+        return law
+
+    @property
+    def parts(self) -> tuple[Fit, ...]:
+        """The fits of the labels; the fit itself where there are none."""
+        return self.result.parts if isinstance(self.result, Fits) else (self.result,)
+
+
+def read_entries(paths: Iterable[str]) -> list[Entry]:
+    """Read the files of a report.
+
+    Args:
+        paths: files of fits, and answers as `lawdsl solve … --json` prints them.
+
+    Raises:
+        LawdslError: a file that is neither (F0108, G0107).
+    """
+    return [_read(path) for path in paths]
+
+
+def entries_of(results: Iterable[Any]) -> list[Entry]:
+    """Name results that are in no file: fits by their laws, answers by their questions."""
+    entries: list[Entry] = []
+    for result in results:
+        if isinstance(result, (Fit, Fits)):
+            name = result.law.name
+        else:
+            name = getattr(result, "question", None) or type(result).__name__.lower()
+        names = {entry.name for entry in entries}
+        number = next(n for n in range(1, len(names) + 2) if _numbered(name, n) not in names)
+        entries.append(Entry(_numbered(name, number), result))
+    return entries
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name} {number}"
+
+
+def _read(path: str) -> Entry:
+    name = Path(path).stem
+    try:
+        content = read_json(Path(path))
+    except (OSError, ValueError):
+        return Entry(name, load_fit(path), path)  # which says what is wrong
+    if not isinstance(content, Mapping) or "schema" not in content:
+        return Entry(name, load_fit(path), path)
+    if content.get("command") == "solve":
+        content = content.get("result")
+    elif "question" not in content:
+        return Entry(name, load_fit(path), path)
+    return Entry(name, _answer(content, path), path)
+
+
+def _answer(content: Any, path: str) -> Answer:
+    """The answer in plain data, with its question."""
+    if isinstance(content, list):
+        message = f"the file has {len(content)} answers"
+        help = "ask with one value for each given, and report that answer"
+        raise LawdslError(Diagnostic("G0107", message, place=path, help=help))
+    try:
+        if content["schema"] != ANSWER_SCHEMA:
+            raise ValueError(f"schema {content['schema']!r:.40}")
+        answer = read(Answer, {**content, "declared": None}, READERS)
+    except NO_FIT as error:
+        message = f"the answer cannot be read: {str(error)[:160]}"
+        help = "make it again: `lawdsl solve QUESTION … --json > ANSWER.json`"
+        raise LawdslError(Diagnostic("G0107", message, place=path, help=help)) from None
+    return with_question(answer, path)
+
+
+def with_question(answer: Answer, path: str = "") -> Answer:
+    """An answer with its question as declared, which displays need.
+
+    Args:
+        answer: the answer.
+        path: of its file, for the error.
+
+    Raises:
+        LawdslError: its question is not one that ships (G0107).
+    """
+    if answer.declared is not None:
+        return answer
+    try:
+        question, _ = library.question(answer.question)
+    except LawdslError:
+        message = f"the question `{answer.question}` is not one that ships"
+        help = "name its file: `lawdsl report FIT.json --question FILE.law fit=FIT.json …`"
+        raise LawdslError(Diagnostic("G0107", message, place=path, help=help)) from None
+    return replace(answer, declared=question)

@@ -1,0 +1,65 @@
+"""Answers -> what a report says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from lawdsl.reporting.answers import show_answer
+from lawdsl.reporting.documents.blocks import Block, Details, Findings, Heading, Rows
+from lawdsl.reporting.documents.recorder import recorded
+from lawdsl.reporting.report.entries import Entry
+from lawdsl.reporting.report.of_fit import ends_text
+from lawdsl.reporting.report.pictures import pictures
+from lawdsl.reporting.terminal import number_text
+from lawdsl.solving.result import Answer
+
+MAX_ROWS = 10
+"""Rows of a table of an answer that is not folded."""
+
+
+def answer_blocks(entry: Entry) -> Iterator[Block]:
+    """An answer: the unknowns, why, and how it moves.
+
+    Args:
+        entry: an answer.
+    """
+    answer: Answer = entry.result
+    yield Heading(f"{answer.question}: {answer.title}", 3)
+    assert answer.declared is not None
+    first, *blocks = recorded(show_answer, answer.declared, answer)  # the first is the heading
+    captions = iter(["The answer", "How it moves"])
+    drawn = list(pictures(answer, entry.name))
+    for block in blocks:
+        if not isinstance(block, Rows):
+            yield block
+            continue
+        if block.headers[0].startswith("1 % more"):
+            yield replace(block, caption="How the answer moves with what is given")
+        elif len(block.cells) > MAX_ROWS:
+            caption = "The goal along the unknowns"
+            yield Details(caption, [replace(block, caption=caption)])
+        else:
+            yield replace(block, caption=next(captions, ""))
+    yield from drawn
+    if answer.diagnostics:
+        yield Findings(answer.diagnostics)
+
+
+def answer_glance(entries: Sequence[Entry]) -> Iterator[Block]:
+    """The answers of a report in one table.
+
+    Args:
+        entries: answers.
+    """
+    rows: list[list[str]] = []
+    levels = {entry.result.level for entry in entries}
+    for entry in entries:
+        answer: Answer = entry.result
+        if not answer.unknowns:
+            rows.append([answer.title, answer.status, "", "", ""])
+        for unknown in answer.unknowns[:MAX_ROWS]:
+            value, ends = number_text(unknown.value), ends_text(unknown.ends)
+            rows.append([answer.title, unknown.doc or unknown.name, value, ends, unknown.unit])
+    level = f"{100 * min(levels):g} % interval" if len(levels) == 1 else "interval"
+    yield Rows(["question", "answer", "value", level, "unit"], rows, "The answers")

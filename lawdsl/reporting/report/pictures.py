@@ -1,0 +1,38 @@
+"""Result -> the figures that a report has of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.optional_packages import missing
+from lawdsl.figures.draw import INSTALL, draw, kinds_of
+from lawdsl.reporting.documents.blocks import Block, Paragraph, Picture
+
+KINDS = ("fit", "residuals", "extrapolation", "answer", "comparison", "trends", "certificate")
+"""The kinds of figures in reports, of those that a result has."""
+DRAWING = ("altair", "vl_convert")
+
+
+def pictures(result: Any, name: str) -> Iterator[Block]:
+    """The figures of a result.
+
+    Args:
+        result: a public record.
+        name: what the report calls it, for the names of files.
+    """
+    kinds = [kind.name for kind in kinds_of(result) if kind.name in KINDS]
+    if kinds and missing(*DRAWING):
+        yield Paragraph(f"Figures are left out: {INSTALL}")
+        return
+    for kind in kinds:
+        try:
+            figure = draw(result, kind)
+            svg = figure.encoded("svg")
+        except LawdslError as error:
+            yield Paragraph(f"No figure of kind {kind}: {error.diagnostics[0].message}.")
+            continue
+        file = re.sub(r"[^\w.-]+", "_", f"{name}-{kind}") + ".svg"
+        yield Picture(file, figure.title, figure.description, svg, figure.notes)
