@@ -69,6 +69,7 @@ _PRESENTERS = {
     "frame": "lawdsl.reporting.documents.frames:to_frame",
     "html": "lawdsl.reporting.documents.document_of:html",
     "plot": "lawdsl.figures.draw:draw",
+    "report": "lawdsl.reporting.report.write:report",
     "text": "lawdsl.reporting.documents.document_of:text",
 }
 """Display of a public record -> its function."""

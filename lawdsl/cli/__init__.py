@@ -58,6 +58,7 @@ COMMANDS = (
     "fit",
     "predict",
     "plot",
+    "report",
     "compare",
     "solve",
     "pipeline",

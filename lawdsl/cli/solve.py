@@ -229,6 +229,25 @@ def _sorted(
     return fits, values
 
 
+def one_of_each(
+    question: Question, arguments: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """The fits and the values of one answer, `loss=fit.json C=1e22`.
+
+    Args:
+        question: the question.
+        arguments: NAME=VALUE.
+
+    Raises:
+        click.UsageError: a name with several values.
+    """
+    fits, values_of = _sorted(question, arguments)
+    several = [name for name, values in values_of.items() if len(values) > 1]
+    if several:
+        raise click.UsageError(f"{several[0]} has several values: give one")
+    return fits, {name: values[0] for name, values in values_of.items()}
+
+
 def _is_part(question: Question, use: str, name: str) -> bool:
     """Whether a name behind `use.` is a parameter; a setting has other values than the fit's."""
     symbol = question.uses[use].symbols.get(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 _homes: dict[str, str] = {}
@@ -74,3 +75,20 @@ class Presented:
                 (G0102), or options that do not suit (G0103, G0104).
         """
         return presenter("plot")(self, kind, **options)
+
+    def report(self, path: str | Path, /, *others: Any) -> Path:
+        """Write a report of this result: law, claims, data, fit, figures, answers, commands.
+
+        Args:
+            path: .html, one page that needs no network; .md, Markdown with its figures beside it.
+            others: further results of the report: `fit.report("report.html", answer)`.
+
+        Returns:
+            The path.
+
+        Raises:
+            LawdslError: another suffix (G0106), libraries that are not installed (R0101), or a file
+                that cannot be written (L0313).
+        """
+        written: Path = presenter("report")(self, path, *others)
+        return written

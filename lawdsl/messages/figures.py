@@ -45,4 +45,15 @@ FIGURES: dict[str, Message] = {
         "A claim is compared where rows differ in its variables alone. `lawdsl trends` says of each claim "
         "why there are no such rows.",
     ),
+    "G0121": Message(
+        "a report in a format that is not written",
+        "Reports are written as .html, one page that needs no network, or as .md, Markdown with its "
+        "figures as files beside it.",
+    ),
+    "G0122": Message(
+        "an answer that cannot be reported",
+        "A report takes one answer from a file as `lawdsl solve … --json` prints it, to a question "
+        "that ships. It answers other questions itself: `lawdsl report FIT.json --question FILE.law "
+        "loss=FIT.json C=1e22`.",
+    ),
 }

@@ -1,0 +1,78 @@
+"""`lawdsl report`: fits, answers -> one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lawdsl.cli.options import as_json, finish, print_message
+from lawdsl.core.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from lawdsl.reporting.report.entries import Entry
+
+
+@click.command("report")
+@click.argument("files", nargs=-1, required=True, metavar="FIT.json [ANSWER.json]... [NAME=VALUE]...")
+@click.option("--question", metavar="QUESTION", help="Answer this question; NAME=VALUE are its inputs.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default="report.html",
+    show_default=True,
+    help="Where it is written: .html, one page that needs no network, or .md.",
+)
+@as_json
+def report(files: tuple[str, ...], question: str | None, output: str, as_json: bool) -> int:
+    """Write a report of fits, and of answers that rest on them, as one file.
+
+    \b
+    lawdsl report fit.json                             report.html
+    lawdsl report fit.json answer.json -o page.html    what `lawdsl solve … --json` has printed
+    lawdsl report fit.json -o report.md                Markdown, its figures beside it
+    lawdsl report fit.json --question chinchilla.allocation loss=fit.json C=1e22
+
+    It has the law with its claims and proofs, the data, the fits with figures, what to distrust, the
+    answers, and the commands that make it again. The page is read without network and without
+    scripts, but for the sliders by which the law is evaluated. In Python: fit.report("report.html").
+    """
+    from lawdsl.core.output_files import check_writable
+    from lawdsl.reporting.report.entries import read_entries
+    from lawdsl.reporting.report.write import check_suffix, write_report
+
+    check_suffix(output)
+    check_writable(Path(output))  # before anything is computed
+    inputs = [text for text in files if "=" in text] if question else []
+    entries = read_entries(text for text in files if text not in inputs)
+    warned: list[Diagnostic] = []
+    if question:
+        entry, warned = _answered(question, inputs)
+        entries.append(entry)
+    written = [str(path) for path in write_report(entries, output)]
+
+    def printed() -> None:
+        for path in written:
+            print_message(f"wrote {path}")
+
+    result = {"file": written[0], "files": written}
+    return finish("report", result, warned, ok=True, as_json=as_json, show=printed)
+
+
+def _answered(name: str, inputs: list[str]) -> tuple[Entry, list[Diagnostic]]:
+    """The answer to a question, with its warnings."""
+    from lawdsl.cli.solve import one_of_each
+    from lawdsl.language.library import question
+    from lawdsl.reporting.report.entries import Entry
+    from lawdsl.solving.solve import Asked
+
+    parsed, warned = question(name)
+    fits, values = one_of_each(parsed, inputs)
+    answer = Asked(parsed, **fits).answer(values)
+    files = {use: fit for use, fit in fits.items() if isinstance(fit, str)}
+    return Entry(f"{parsed.name}-answer", answer, "", files), warned
+
+
+COMMANDS = (report,)

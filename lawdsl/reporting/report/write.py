@@ -1,0 +1,75 @@
+"""Results -> the file of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.files import write, write_bytes
+from lawdsl.core.output_files import writing
+from lawdsl.reporting.report.contents import report_of
+from lawdsl.reporting.report.entries import Entry, entries_of
+from lawdsl.reporting.report.page import html_page, markdown_page
+
+SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown"}
+
+
+def report(result: Any, path: str | Path, /, *others: Any) -> Path:
+    """Write a report of results that are in no file.
+
+    Args:
+        result: a fit, an answer, or another public record.
+        path: .html or .md.
+        others: more results: the fits that an answer is from, further answers.
+
+    Returns:
+        The path.
+
+    Raises:
+        LawdslError: as `write_report`.
+    """
+    return write_report(entries_of([result, *others]), path)[0]
+
+
+def check_suffix(path: str | Path) -> str:
+    """The form of a report, by the name of its file: html or markdown.
+
+    Raises:
+        LawdslError: another suffix (G0106).
+    """
+    form = SUFFIXES.get(Path(path).suffix.lower())
+    if form is None:
+        message = f"a report cannot be written as {Path(path).suffix or Path(path).name!r}"
+        help = "end the name of the file in .html or .md"
+        raise LawdslError(Diagnostic("G0106", message, help=help))
+    return form
+
+
+def write_report(entries: Sequence[Entry], path: str | Path) -> list[Path]:
+    """Write a report.
+
+    Args:
+        entries: the results.
+        path: .html, one page that requests nothing; .md, with the figures as files beside it.
+
+    Returns:
+        The files that were written, the report first.
+
+    Raises:
+        LawdslError: another suffix (G0106), an answer to a question that does not ship and was read
+            from a file (G0107), libraries that are not installed (R0101), or a file that cannot be
+            written (L0313).
+    """
+    path, form = Path(path), check_suffix(path)
+    content = report_of(entries, path.name)
+    if form == "html":
+        text, pictures = html_page(content), []
+    else:
+        text, pictures = markdown_page(content)
+    with writing(path):
+        for picture in pictures:
+            write_bytes(path.parent / picture.name, picture.svg)
+        write(path, text)
+    return [path, *(path.parent / picture.name for picture in pictures)]
