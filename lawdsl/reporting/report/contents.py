@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lawdsl.core.enumerations import conjunction
+from lawdsl.core.enumerations import abridged, conjunction
+from lawdsl.fitting.verdicts import NEEDS
+from lawdsl.language.printer import print_unit
 from lawdsl.reporting.documents.blocks import Block, Heading, Paragraph
 from lawdsl.reporting.documents.document_of import document_of
 from lawdsl.reporting.report.commands import made_by
 from lawdsl.reporting.report.entries import Entry, with_question
 from lawdsl.reporting.report.of_answer import answer_blocks, answer_glance
-from lawdsl.reporting.report.of_fit import data_blocks, distrust_blocks, fit_blocks, glance, rows_of
+from lawdsl.reporting.report.of_fit import USES, data_blocks, distrust_blocks, fit_blocks, glance
 from lawdsl.reporting.report.of_law import law_blocks, source_note
 from lawdsl.reporting.report.pictures import pictures
 from lawdsl.reporting.report.sections import Report, Section
+from lawdsl.reporting.terminal import number_text
 from lawdsl.solving.result import Answer
+
+MAX_GIVEN = 8  # givens that a summary names
 
 
 def report_of(entries: Sequence[Entry], output: str) -> Report:
@@ -48,13 +53,35 @@ def _title(fits: Sequence[Entry], answers: Sequence[Entry], others: Sequence[Ent
 
 def _summary(fits: Sequence[Entry], answers: Sequence[Entry]) -> Iterator[Block]:
     """What was asked, and what came out, before all else."""
-    for entry in fits:
-        what = f"{entry.result.law.name} was fitted to {rows_of(entry):,} rows"
-        yield Paragraph(f"{what} of {entry.parts[0].data.name} ({entry.name}).")
+    for entry in answers:
+        yield Paragraph(f"Asked: {_asked(entry.result)}.")
     if answers:
         yield from answer_glance(answers)
     if fits:
         yield from glance(fits)
+    for entry in fits:
+        if entry.result.verdict != "trusted":
+            yield Paragraph(f"{entry.name}: {_doubt(entry)}. See what to distrust.", is_strong=True)
+
+
+def _asked(answer: Answer) -> str:
+    """A question with what was given."""
+    units = answer.declared.units if answer.declared else {}
+    given = [
+        f"{name} = {number_text(value)}{f' {print_unit(unit)}' if unit else ''}"
+        for name, value in answer.values.items()
+        if "." not in name
+        for unit in (units.get(name.partition("[")[0]),)
+    ]
+    return f"{answer.title}, at {abridged(given, MAX_GIVEN)}" if given else answer.title
+
+
+def _doubt(entry: Entry) -> str:
+    """The verdict on a fit that is not trusted without doubt, and for what it is."""
+    result = entry.result
+    uses = [USES[use] for use in NEEDS if result.verdict_for(use) != "trusted"]
+    about = f" about {conjunction(uses)}" if uses else ""
+    return f"{result.verdict}{about}" if result.verdict == "caution" else result.verdict + about
 
 
 def _sections(

@@ -28,7 +28,7 @@ def answer_blocks(entry: Entry) -> Iterator[Block]:
     yield Heading(f"{answer.question}: {answer.title}", 3)
     assert answer.declared is not None
     first, *blocks = recorded(show_answer, answer.declared, answer)  # the first is the heading
-    captions = iter(["The answer", "How it moves"])
+    captions = iter(["The answer"])
     drawn = list(pictures(answer, entry.name))
     for block in blocks:
         if not isinstance(block, Rows):
@@ -40,10 +40,19 @@ def answer_blocks(entry: Entry) -> Iterator[Block]:
             caption = "The goal along the unknowns"
             yield Details(caption, [replace(block, caption=caption)])
         else:
-            yield replace(block, caption=next(captions, ""))
+            yield replace(block, headers=_named(block.headers), caption=next(captions, ""))
     yield from drawn
     if answer.diagnostics:
         yield Findings(answer.diagnostics)
+
+
+def _named(headers: Sequence[str]) -> list[str]:
+    """Headings of columns that need none on a terminal."""
+    first, *rest = ("" if header.strip() == "" else header for header in headers)
+    if first or not rest or rest[0]:
+        return [first, *rest]
+    names = ["name", "value", *rest[1:]]
+    return [*names[:-1], names[-1] or "meaning"]
 
 
 def answer_glance(entries: Sequence[Entry]) -> Iterator[Block]:

@@ -70,7 +70,10 @@ def _ranges(entry: Entry) -> list[list[str]]:
             ranges[name] = (min(low, least), max(high, most))
     if isinstance(entry.result, Fits):
         columns |= entry.result.columns
-    units = {q.name: unit_text(q.unit) for q in entry.law.variables if q.unit}
+    law = entry.law
+    units = {q.name: unit_text(q.unit) for q in law.variables if q.unit}
+    output = law.declarations.output
+    units |= {output.name: unit_text(output.unit.factors)} if output.unit else {}
     return [
         [
             name,
@@ -92,16 +95,14 @@ def fit_blocks(entry: Entry) -> Iterator[Block]:
     yield Heading(entry.name, 3)
     if isinstance(entry.result, Fits):
         blocks = [b for b in recorded(show_fits, entry.result) if isinstance(b, Rows)]
-        yield from (
-            replace(_folded_caption(b, entry.name, number)) for number, b in enumerate(blocks)
-        )
+        yield from (_captioned(b, entry.name, number) for number, b in enumerate(blocks))
     else:
         yield _parameters(entry.result)
         yield Rows(["measure", "value"], list(_quality(entry.result)), "How it describes its rows")
     yield from pictures(entry.result, entry.name)
 
 
-def _folded_caption(block: Rows, name: str, number: int) -> Rows:
+def _captioned(block: Rows, name: str, number: int) -> Rows:
     caption = f"The fit of each label of {name}" if number == 0 else f"Parameters of {name}"
     return replace(block, caption=caption)
 

@@ -2,13 +2,11 @@
 
 The texts of laws, tables and questions are not trusted: each is escaped, by the renderers of blocks
 or by the template. The page states a content security policy, by which a browser loads nothing and
-runs the scripts of the page alone, which it knows by their digests.
+runs no script.
 """
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from importlib.resources import files
@@ -19,10 +17,14 @@ from lawdsl.reporting.documents import render_html
 from lawdsl.reporting.documents.blocks import Block, Details, Formula, Heading, Picture, Rows
 from lawdsl.reporting.documents.numbers import is_number
 from lawdsl.reporting.documents.render_markdown import markdown_of
-from lawdsl.reporting.report.explorer import explorer_html, explorer_scripts
 from lawdsl.reporting.report.sections import Report
 from lawdsl.reporting.terminal import cell_text
 
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'none'; "
+    "base-uri 'none'; form-action 'none'"
+)
+"""The content security policy of a page: nothing is loaded, and no script runs."""
 VERDICTS = {
     "trusted": "good",
     "proved": "good",
@@ -50,24 +52,11 @@ def html_page(report: Report) -> str:
     folder = files(__package__)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((folder / "page.html.jinja").read_text(encoding="utf-8"))
-    scripts = list(explorer_scripts(report))
     return template.render(
         report=report,
         style=(folder / "page.css").read_text(encoding="utf-8"),
-        scripts=[{"text": text, "type": kind} for kind, text in scripts],
-        policy=_policy(text for _, text in scripts),
+        policy=POLICY,
         body=_html,
-        explorer=explorer_html,
-    )
-
-
-def _policy(scripts: Iterable[str]) -> str:
-    """The content security policy of a page: nothing is loaded, and no other script runs."""
-    digests = [b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
-    return (
-        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}; "
-        "base-uri 'none'; form-action 'none'"
     )
 
 
@@ -116,11 +105,11 @@ def _formula(block: Formula) -> str:
 
 def _rows(block: Rows) -> str:
     caption = f"<caption>{escape(block.caption)}</caption>" if block.caption else ""
-    heads = "".join(map(_head, block.headers))
     numeric = [_is_numeric(block, k) for k in range(len(block.headers))]
+    heads = "".join(map(_head, block.headers, numeric))
     body = "".join(
         "<tr>"
-        + "".join(_cell(cell, k, right) for k, (cell, right) in enumerate(zip(cells, numeric)))
+        + "".join(_cell(cell, k, numeric[k]) for k, cell in enumerate(cells))
         + "</tr>"
         for cells in block.cells
     )
@@ -132,8 +121,13 @@ def _rows(block: Rows) -> str:
     )
 
 
-def _head(header: str) -> str:
-    return f'<th scope="col">{escape(header)}</th>' if header.strip() else "<td></td>"
+def _head(header: str, right: bool) -> str:
+    if not header.strip():
+        return "<td></td>"
+    return f'<th scope="col"{CELL_OF_NUMBERS if right else ""}>{escape(header)}</th>'
+
+
+CELL_OF_NUMBERS = ' class="num"'
 
 
 def _is_numeric(block: Rows, k: int) -> bool:
