@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@click.argument("files", nargs=-1, required=True, metavar="FIT.json [ANSWER.json]... [NAME=VALUE]...")
-@click.option("--question", metavar="QUESTION", help="Answer this question; NAME=VALUE are its inputs.")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FIT.json [ANSWER.json]... [NAME=VALUE]..."
+)
+@click.option(
+    "--question", metavar="QUESTION", help="Answer this question; NAME=VALUE are its inputs."
+)
 @click.option(
     "-o",
     "--output",

@@ -87,7 +87,7 @@ class Presented:
             The path.
 
         Raises:
-            LawdslError: another suffix (G0106), libraries that are not installed (R0101), or a file
+            LawdslError: another suffix (G0121), libraries that are not installed (R0101), or a file
                 that cannot be written (L0313).
         """
         written: Path = presenter("report")(self, path, *others)

@@ -401,7 +401,8 @@ class Answer(Presented):
     safe: SafeAnswer | None = None
     without_bounds: WithoutBounds | None = None
     declared: Question | None = field(default=None, repr=False, compare=False)
-    curves_of: Callable[[Answer, Sequence[str]], tuple[Curve, ...]] | None = field(
+    # Any stands for Curve: annotations are read at run time, to rebuild an answer from a file
+    curves_of: Callable[[Answer, Sequence[str]], tuple[Any, ...]] | None = field(
         default=None, repr=False, compare=False
     )
 

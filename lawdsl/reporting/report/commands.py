@@ -12,7 +12,7 @@ from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 from lawdsl.reporting.documents.blocks import Block, Code, Paragraph, Rows
-from lawdsl.reporting.report.entries import Entry
+from lawdsl.reporting.report.entries import Entry, fit_of_use
 from lawdsl.solving.result import Answer
 
 PACKAGES = ("lawdsl", "numpy", "scipy", "sympy", "altair", "vl-convert-python")
@@ -119,9 +119,8 @@ def solve_command(entry: Entry, fits: Sequence[Entry]) -> str:
     known = entry.fits or {}
     arguments = ["solve", answer.question]
     for use, law in answer.fits.items():
-        named = [f for f in fits if f.name == use] or [f for f in fits if f.result.law.name == law]
-        file = known.get(use) or (file_of(named[0]) if named else "FIT.json")
-        arguments.append(f"{use}={file}")
+        fit = fit_of_use(use, law, fits)
+        arguments.append(f"{use}={known.get(use) or (file_of(fit) if fit else 'FIT.json')}")
     arguments += [f"{name}={value!r}" for name, value in answer.values.items() if "." not in name]
     arguments += ["--level", f"{answer.level:g}"] if answer.level != 0.95 else []
     if answer.safe is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lawdsl.core.enumerations import abridged, conjunction
 from lawdsl.fitting.verdicts import NEEDS
@@ -10,7 +11,7 @@ from lawdsl.language.printer import print_unit
 from lawdsl.reporting.documents.blocks import Block, Heading, Paragraph
 from lawdsl.reporting.documents.document_of import document_of
 from lawdsl.reporting.report.commands import made_by
-from lawdsl.reporting.report.entries import Entry, with_question
+from lawdsl.reporting.report.entries import Entry, with_curves, with_question
 from lawdsl.reporting.report.of_answer import answer_blocks, answer_glance
 from lawdsl.reporting.report.of_fit import USES, data_blocks, distrust_blocks, fit_blocks, glance
 from lawdsl.reporting.report.of_law import law_blocks, source_note
@@ -31,7 +32,7 @@ def report_of(entries: Sequence[Entry], output: str) -> Report:
     """
     fits = [entry for entry in entries if entry.is_fit]
     answers = [
-        Entry(e.name, with_question(e.result, e.file), e.file, e.fits)
+        with_curves(replace(e, result=with_question(e.result, e.file)), fits)
         for e in entries
         if isinstance(e.result, Answer)
     ]
@@ -110,5 +111,3 @@ def _sections(
         ]
         yield Section("further", "Further results", blocks)
     yield Section("made", "How this report was made", list(made_by([*fits, *answers], output)))
-
-

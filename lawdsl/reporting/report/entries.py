@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from lawdsl.fitting.storage import NO_FIT, READERS
 from lawdsl.language import library
 from lawdsl.law.law import Law
 from lawdsl.solving.result import ANSWER_SCHEMA, Answer
+from lawdsl.solving.solve import Asked
+
+SAME = 1e-6
+"""Relative: values of an answer and of the same question asked again, which differ by rounding."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ def read_entries(paths: Iterable[str]) -> list[Entry]:
         paths: files of fits, and answers as `lawdsl solve … --json` prints them.
 
     Raises:
-        LawdslError: a file that is neither (F0108, G0107).
+        LawdslError: a file that is neither (F0108, G0122).
     """
     return [_read(path) for path in paths]
 
@@ -101,15 +106,15 @@ def _answer(content: Any, path: str) -> Answer:
     if isinstance(content, list):
         message = f"the file has {len(content)} answers"
         help = "ask with one value for each given, and report that answer"
-        raise LawdslError(Diagnostic("G0107", message, place=path, help=help))
+        raise LawdslError(Diagnostic("G0122", message, place=path, help=help))
     try:
         if content["schema"] != ANSWER_SCHEMA:
             raise ValueError(f"schema {content['schema']!r:.40}")
-        answer = read(Answer, {**content, "declared": None}, READERS)
+        answer = read(Answer, {**content, "declared": None, "curves_of": None}, READERS)
     except NO_FIT as error:
         message = f"the answer cannot be read: {str(error)[:160]}"
         help = "make it again: `lawdsl solve QUESTION … --json > ANSWER.json`"
-        raise LawdslError(Diagnostic("G0107", message, place=path, help=help)) from None
+        raise LawdslError(Diagnostic("G0122", message, place=path, help=help)) from None
     return with_question(answer, path)
 
 
@@ -121,7 +126,7 @@ def with_question(answer: Answer, path: str = "") -> Answer:
         path: of its file, for the error.
 
     Raises:
-        LawdslError: its question is not one that ships (G0107).
+        LawdslError: its question is not one that ships (G0122).
     """
     if answer.declared is not None:
         return answer
@@ -130,5 +135,43 @@ def with_question(answer: Answer, path: str = "") -> Answer:
     except LawdslError:
         message = f"the question `{answer.question}` is not one that ships"
         help = "name its file: `lawdsl report FIT.json --question FILE.law fit=FIT.json …`"
-        raise LawdslError(Diagnostic("G0107", message, place=path, help=help)) from None
+        raise LawdslError(Diagnostic("G0122", message, place=path, help=help)) from None
     return replace(answer, declared=question)
+
+
+def with_curves(entry: Entry, fits: Sequence[Entry]) -> Entry:
+    """An answer from a file with the curves that figures draw, where its fits are in the report.
+
+    The question is asked again; where that gives other values, these are other fits.
+
+    Args:
+        entry: an answer with its question.
+        fits: those of the report.
+    """
+    answer: Answer = entry.result
+    if answer.curves_of is not None or answer.declared is None or not answer.ok:
+        return entry
+    chosen = {use: fit_of_use(use, law, fits) for use, law in answer.fits.items()}
+    if None in chosen.values():
+        return entry
+    asked = Asked(answer.declared, **{use: fit.result for use, fit in chosen.items() if fit})
+    given = {name: value for name, value in answer.values.items() if "." not in name}
+    again = asked.answer(given, level=answer.level, proofs=False, discrepancy=0)
+    same = again.ok and all(
+        math.isclose(a.value, b.value, rel_tol=SAME, abs_tol=SAME)
+        for a, b in zip(answer.unknowns, again.unknowns, strict=True)
+    )
+    return replace(entry, result=replace(answer, curves_of=again.curves_of)) if same else entry
+
+
+def fit_of_use(use: str, law: str, fits: Sequence[Entry]) -> Entry | None:
+    """The fit of a report that a question uses: the one of that name, or the only one of that law.
+
+    Args:
+        use: the name in the question.
+        law: that of the law.
+        fits: those of the report.
+    """
+    named = [fit for fit in fits if fit.name == use and fit.result.law.name == law]
+    alike = named or [fit for fit in fits if fit.result.law.name == law]
+    return alike[0] if len(alike) == 1 else None

@@ -110,7 +110,9 @@ def _captioned(block: Rows, name: str, number: int) -> Rows:
 def _parameters(fit: Fit) -> Block:
     headers, rows = parameter_rows(fit)
     # the second column has the errors, the last one remarks, which need no heading on a terminal
-    headers = ["standard error" if k == 2 else h.strip() or "remarks" for k, h in enumerate(headers)]
+    headers = [
+        "standard error" if k == 2 else h.strip() or "remarks" for k, h in enumerate(headers)
+    ]
     declared = fit.read_law().declarations.symbols
     units: dict[str, str] = {}
     for name, symbol in declared.items():

@@ -7,6 +7,7 @@ runs no script.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from importlib.resources import files
@@ -28,6 +29,8 @@ POLICY = (
 VERDICTS = {
     "trusted": "good",
     "proved": "good",
+    "proved inside": "good",
+    "conditional": "doubtful",
     "certified": "good",
     "caution": "doubtful",
     "undecided": "doubtful",
@@ -35,6 +38,8 @@ VERDICTS = {
     "not trusted": "bad",
 }
 """Verdict in a cell -> its class; the word itself is always there."""
+VERDICT_END = re.compile(r",| exactly | where | at | \(")
+"""What stands behind a verdict."""
 
 
 def html_page(report: Report) -> str:
@@ -108,9 +113,7 @@ def _rows(block: Rows) -> str:
     numeric = [_is_numeric(block, k) for k in range(len(block.headers))]
     heads = "".join(map(_head, block.headers, numeric))
     body = "".join(
-        "<tr>"
-        + "".join(_cell(cell, k, numeric[k]) for k, cell in enumerate(cells))
-        + "</tr>"
+        "<tr>" + "".join(_cell(cell, k, numeric[k]) for k, cell in enumerate(cells)) + "</tr>"
         for cells in block.cells
     )
     label = escape(block.caption or " ".join(filter(None, block.headers)) or "table")
@@ -137,7 +140,7 @@ def _is_numeric(block: Rows, k: int) -> bool:
 
 def _cell(value: Any, k: int, right: bool) -> str:
     text = cell_text(value)
-    kind = "num" if right else VERDICTS.get(text.partition(",")[0].strip().lower(), "")
+    kind = "num" if right else VERDICTS.get(VERDICT_END.split(text)[0].strip(), "")
     marked = f' class="{kind}"' if kind else ""
     if k == 0 and text.strip() and not right:
         return f'<th scope="row"{marked}>{escape(text)}</th>'

@@ -9,6 +9,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import write, write_bytes
 from lawdsl.core.output_files import writing
+from lawdsl.reporting.documents.blocks import Picture
 from lawdsl.reporting.report.contents import report_of
 from lawdsl.reporting.report.entries import Entry, entries_of
 from lawdsl.reporting.report.page import html_page, markdown_page
@@ -37,13 +38,13 @@ def check_suffix(path: str | Path) -> str:
     """The form of a report, by the name of its file: html or markdown.
 
     Raises:
-        LawdslError: another suffix (G0106).
+        LawdslError: another suffix (G0121).
     """
     form = SUFFIXES.get(Path(path).suffix.lower())
     if form is None:
         message = f"a report cannot be written as {Path(path).suffix or Path(path).name!r}"
         help = "end the name of the file in .html or .md"
-        raise LawdslError(Diagnostic("G0106", message, help=help))
+        raise LawdslError(Diagnostic("G0121", message, help=help))
     return form
 
 
@@ -58,14 +59,15 @@ def write_report(entries: Sequence[Entry], path: str | Path) -> list[Path]:
         The files that were written, the report first.
 
     Raises:
-        LawdslError: another suffix (G0106), an answer to a question that does not ship and was read
-            from a file (G0107), libraries that are not installed (R0101), or a file that cannot be
+        LawdslError: another suffix (G0121), an answer to a question that does not ship and was read
+            from a file (G0122), libraries that are not installed (R0101), or a file that cannot be
             written (L0313).
     """
     path, form = Path(path), check_suffix(path)
     content = report_of(entries, path.name)
+    pictures: list[Picture] = []
     if form == "html":
-        text, pictures = html_page(content), []
+        text = html_page(content)
     else:
         text, pictures = markdown_page(content)
     with writing(path):
