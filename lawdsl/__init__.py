@@ -66,6 +66,7 @@ _HOMES = {
 }
 
 _PRESENTERS = {
+    "export": "lawdsl.exporting.export:export",
     "frame": "lawdsl.reporting.documents.frames:to_frame",
     "html": "lawdsl.reporting.documents.document_of:html",
     "plot": "lawdsl.figures.draw:draw",

@@ -26,6 +26,7 @@ ORDER = (
     "designing",
     "regressor",
     "figures",
+    "exporting",
     "reporting",
     "runners",  # beside this package; only commands import it, and only where they run
     "cli",

@@ -59,6 +59,7 @@ COMMANDS = (
     "predict",
     "plot",
     "report",
+    "export",
     "compare",
     "solve",
     "pipeline",

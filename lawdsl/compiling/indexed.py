@@ -35,11 +35,15 @@ EXTREMUM_UFUNCS = {"min": np.minimum, "max": np.maximum}
 
 @dataclass
 class StepBuilder:
-    """Formulas with index sets -> steps; equal parts share one step."""
+    """Formulas with index sets -> steps; equal parts share one step.
+
+    `named` has the positions of definitions: position -> name of a let.
+    """
 
     leaves: Leaves
     steps: list[Step] = field(default_factory=list)
     numbers: dict[Step, int] = field(default_factory=dict)
+    named: dict[int, str] = field(default_factory=dict)
 
     def add(self, op: str, arguments: tuple[int, ...] = (), parameter: object = None) -> int:
         """The position of a step, which is appended unless an equal one exists.
@@ -105,7 +109,9 @@ class StepBuilder:
         if symbol.formula is None or self.leaves.is_leaf(name):
             return self.add("leaf", (), (name, tuple(labels)))
         subscripts = dict(zip(symbol.indices, labels, strict=True))
-        return self.formula(symbol.formula, {**self.leaves.rows, **subscripts})
+        position = self.formula(symbol.formula, {**self.leaves.rows, **subscripts})
+        self.named.setdefault(position, name)
+        return position
 
     def _signed(self, sign: str, term: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
         return self.formula(term if sign == "+" else tree.Negative(term), bindings)

@@ -92,3 +92,51 @@ class Presented:
         """
         written: Path = presenter("report")(self, path, *others)
         return written
+
+
+class Exportable:
+    """What fits and laws can do: write their formula for use elsewhere.
+
+    Modules in Python, NumPy, PyTorch, JAX and JavaScript need nothing else but that library. They
+    check domains, and compute predictions, intervals and derivatives.
+    """
+
+    __slots__ = ()
+
+    def export(self, to: str, /, **options: Any) -> str:
+        """The formula with its values in another language, as text.
+
+        Args:
+            to: latex, python, numpy, torch, jax, javascript or json.
+            options: `level` of the intervals, 0.95 for 95 %.
+
+        Raises:
+            LawdslError: another target (E0101), a law with a parameter that has no value (E0102), or
+                a level outside 0.5 to 0.999 (F0120).
+        """
+        text: str = presenter("export")(self, to, **options)
+        return text
+
+    def to_latex(self) -> str:
+        """The formula, its definitions and the values of the parameters, for a paper."""
+        return self.export("latex")
+
+    def to_python(self, **options: Any) -> str:
+        """A Python module that computes with floats and needs no library."""
+        return self.export("python", **options)
+
+    def to_numpy(self, **options: Any) -> str:
+        """A Python module on NumPy arrays."""
+        return self.export("numpy", **options)
+
+    def to_torch(self, **options: Any) -> str:
+        """A Python module on PyTorch tensors, which passes gradients on."""
+        return self.export("torch", **options)
+
+    def to_jax(self, **options: Any) -> str:
+        """A Python module on JAX arrays, for `jit`, `grad` and `vmap` too."""
+        return self.export("jax", **options)
+
+    def to_javascript(self, **options: Any) -> str:
+        """A JavaScript module without dependencies."""
+        return self.export("javascript", **options)

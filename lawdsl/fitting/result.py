@@ -11,7 +11,7 @@ import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.presentation import Presented
+from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.core.records import read, to_plain
 from lawdsl.core.warning_categories import ExtrapolationWarning, NotTrustedWarning, warn
 from lawdsl.data.binding import bind
@@ -70,7 +70,7 @@ NOT_TRUSTED, OUTSIDE_FITTED_RANGE = "F0110", "F0109"
 
 
 @dataclass(frozen=True)
-class Fit(FitRecord, Presented):
+class Fit(FitRecord, Presented, Exportable):
     """A law fitted to a table: its record, with predictions.
 
     The attributes are those of `FitRecord`.

@@ -13,7 +13,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.core.presentation import Presented
+from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.core.records import read, to_plain
 from lawdsl.core.warning_categories import ExtrapolationWarning, NotTrustedWarning, warn
 from lawdsl.data.label_columns import binding_name
@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Fits(FitsRecord, Presented):
+class Fits(FitsRecord, Presented, Exportable):
     """A law with index sets, fitted to a table: its record, with predictions.
 
     The attributes are those of `FitsRecord`.

@@ -16,7 +16,7 @@ from pathlib import Path
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.presentation import Presented
+from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.language import library, tree
 from lawdsl.language.added_bounds import add_bound
 from lawdsl.language.fix_and_tie import check_bounds_kept, with_fixed_and_tied
@@ -39,7 +39,7 @@ from lawdsl.law.quantities import unit_text as unit_text
 
 
 @dataclass(frozen=True, repr=False)
-class Law(Presented):
+class Law(Presented, Exportable):
     """A law as mathematics.
 
     Attributes:
@@ -258,7 +258,7 @@ class Law(Presented):
         with bounded(self.declarations):
             return build(formula)
 
-    def with_settings(self, **values: float) -> Law:
+    def with_settings(self, /, **values: float) -> Law:
         """The law with other values of its settings.
 
         Args:
@@ -277,7 +277,7 @@ class Law(Presented):
         # implied bounds of fixed and tied parameters depend on the values of settings
         return changed._changed() if self.held else changed
 
-    def at(self, **values: float) -> Law:
+    def at(self, /, **values: float) -> Law:
         """The law with some or all of its parameters fixed: they become settings.
 
         For values from a fit or a certificate: they are not checked against their domains, and the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lawdsl.messages import (
     corpora,
+    exports,
     figures,
     fits,
     indices,
@@ -38,6 +39,7 @@ DATA: dict[str, Message] = (
     | questions.ANSWERS
     | fits.COMMANDS
     | figures.FIGURES
+    | exports.EXPORTS
 )
 RUNNER: dict[str, Message] = (
     runs.RUNS

@@ -1,0 +1,102 @@
+"""`lawdsl export`: fit, or law with values -> the formula in another language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lawdsl.cli.options import as_json, finish, numbers, print_message, write
+from lawdsl.exporting import TARGETS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lawdsl.fitting.result import Fit
+    from lawdsl.fitting.result_by_label import Fits
+    from lawdsl.law.law import Law
+
+
+@click.command("export")
+@click.argument("fit")
+@click.option("--to", "target", type=click.Choice(TARGETS), required=True, help="The language.")
+@click.option("-o", "--output", metavar="FILE", help="Where to write it; otherwise it is printed.")
+@click.option("--level", type=float, help="Of the intervals of predictions.  [default: 0.95]")
+@click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of a law without a fit: the value of a parameter or setting.",
+)
+@as_json
+def export(
+    fit: str,
+    target: str,
+    output: str | None,
+    level: float | None,
+    values: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Write the formula of a fit for use elsewhere.
+
+    \b
+    lawdsl export fit.json --to python -o loss.py     floats, without dependencies
+    lawdsl export fit.json --to numpy                 arrays; also torch and jax
+    lawdsl export fit.json --to javascript -o loss.mjs
+    lawdsl export fit.json --to latex                 for a paper
+    lawdsl export fit.json --to json                  the steps of the formula as data
+    lawdsl export chinchilla --to python --set E=1.8172 --set A=482.01 --set alpha=0.3478 \\
+           --set B=2085.43 --set beta=0.3658          a law with given values
+
+    Modules have a function predict, which checks the domain, predict_with_interval, and the
+    derivatives. Intervals have the noise of the fitted rows in them, not the error of the law.
+    """
+    from lawdsl.core.diagnostics import Diagnostic
+    from lawdsl.exporting.export import export as exported
+    from lawdsl.fitting.result import Fit
+    from lawdsl.fitting.result_by_label import Fits
+
+    given = numbers(values, "--set")
+    what = _with_values(fit, given)
+    text = exported(what, target) if level is None else exported(what, target, level=level)
+    warnings: dict[Diagnostic, None] = {}
+    if isinstance(what, Fit | Fits):
+        parts = what.parts if isinstance(what, Fits) else (what,)
+        warnings = dict.fromkeys(warning for part in parts for warning in part.distrust())
+    if output:
+        write(Path(output), text)
+
+    def printed() -> None:
+        if output:
+            print_message(f"wrote {output}")
+        else:
+            click.echo(text, nl=False)
+
+    result = {"target": target, "file": output, "text": None if output else text}
+    return finish("export", result, warnings, ok=True, as_json=as_json, show=printed)
+
+
+def _with_values(path: str, values: Mapping[str, float]) -> Fit | Fits | Law:
+    """A fit, or a law with values for its parameters and settings.
+
+    Raises:
+        LawdslError: neither can be read, or a value is not one of the law.
+        click.UsageError: values beside a fit.
+    """
+    from lawdsl.fitting.result_by_label import load_fit
+    from lawdsl.law.law import load
+
+    if path.endswith(".json"):
+        if values:
+            raise click.UsageError("a fit has its values: --set is for laws")
+        return load_fit(path)
+    law = load(path)
+    settings = {s.name for s in law.settings}
+    fixed = {name: x for name, x in values.items() if name not in settings}
+    given = {name: x for name, x in values.items() if name in settings}
+    return law.with_settings(**given).with_held(fixed, {})
+
+
+COMMANDS = (export,)

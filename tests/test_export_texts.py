@@ -1,0 +1,322 @@
+"""What exported modules say, for which labels they compute, and what cannot be exported."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import run
+from exports import (
+    DOMAINS,
+    INTERVAL_RTOL,
+    OUTPUTS,
+    VALUE_RTOL,
+    close,
+    fitted,
+    mixture,
+    module,
+    points,
+)
+from planted import PLANTED, law_of
+
+import lawdsl
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.exporting import TARGETS
+from lawdsl.exporting.export import WRITERS
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits
+
+LAWS = sorted(PLANTED)
+
+
+# ---- labels
+
+
+@pytest.mark.parametrize("target", ["python", "numpy", "torch"])
+def test_each_label_has_its_own_parameters_and_errors(target: str):
+    made = module(mixture().export(target))
+    shares = dict(zip(DOMAINS, (0.4, 0.1, 0.2, 0.3), strict=True))
+    table = {f"r[{name}]": [x] for name, x in shares.items()}
+    band = mixture().predict_with_errors(table, discrepancy=0)
+    for number, label in enumerate(OUTPUTS):
+        found = [float(x) for x in made.predict_with_interval(shares, label)]
+        assert found == pytest.approx([b[0, number] for b in (band.values, band.low, band.high)])
+        assert float(made.predict(list(shares.values()), validation=label)) == pytest.approx(
+            found[0]
+        )
+
+
+def test_a_part_alone_is_exported_with_its_label():
+    text = mixture().part("books").to_numpy()
+    shares = [0.4, 0.1, 0.2, 0.3]
+    assert module(text).predict(shares) == pytest.approx(mixture()(r=shares, validation="books"))
+    assert text.startswith('"""mixing.m4')
+
+
+def test_wrong_labels_and_shares_are_refused():
+    for target in ("python", "numpy", "torch"):
+        predict = module(mixture().export(target)).predict
+        good = dict(zip(DOMAINS, (0.4, 0.1, 0.2, 0.3), strict=True))
+        with pytest.raises(ValueError, match="none of github, books, wiki"):
+            predict(good, "poems")
+        for bad in (
+            {**good, "web": 0.9},
+            {**good, "web": -0.1, "code": 0.6},
+            {"web": 1.0},
+            [0.5, 0.5],
+        ):
+            with pytest.raises(ValueError, match="r"):
+                predict(bad, "books")
+
+
+def labelled_table() -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    x, label = rng.uniform(1, 9, 60), np.tile(["u", "v", "w"], 20)
+    k = {"u": 1.0, "v": 2.0, "w": 3.5}
+    y = 1 + np.array([k[each] for each in label]) / x**0.5
+    return {"x": x, "task": label, "L": y * np.exp(0.01 * rng.normal(size=60))}
+
+
+SHARED = "index i over task\nvariable x > 0\nparameter E > 0\nparameter k[i] > 0\nparameter a > 0\n"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "L[i] = E + k[i]/x^a",  # one fit, in which rows differ in their label
+        "parameter b[i]\nL[i] = E + k[i]*x^b[i]/x^a\ntie b[i] = 2*a - 1",
+        "parameter b[i]\nL[i] = E + k[i]*b[i]/x^a\nfix b[i] = 1.5",
+        "let s = sum(k[j] for j)\nL[i] = E + s*k[i]/x^a\nidentify sum(k[j] for j) = 3",
+    ],
+)
+def test_labels_that_share_parameters(more: str):
+    text = SHARED.replace("index i", "index i, j") if "[j]" in more else SHARED
+    fits = lawdsl.fit(law_of(text + more), labelled_table(), starts=2, claims=False)
+    assert isinstance(fits, Fits)
+    made = module(fits.to_numpy())
+    x = np.linspace(1, 9, 7)
+    for label in ("u", "v", "w"):
+        band = fits.predict_with_errors({"x": x, "task": [label] * 7}, discrepancy=0)
+        found = made.predict_with_interval(x, label)
+        for ends, expected in zip(found, (band.values, band.low, band.high), strict=True):
+            close(ends, expected, INTERVAL_RTOL)
+
+
+# ---- what a module says
+
+
+def test_a_module_says_what_it_is():
+    fit = fitted("repeated")
+    assert isinstance(fit, Fit)
+    for target in ("python", "numpy", "torch", "jax", "javascript", "latex"):
+        text = fit.export(target)
+        assert "Muennighoff et al. 2023, arXiv:2305.16264" in text
+        assert fit.law.digest in text and fit.data.digest in text
+        assert "D_eff = U_D*(1 + R_D*(1 - exp(-seen/R_D)))" in text
+        assert f"verdict: {fit.verdict}" in text
+    made = module(fit.to_python())
+    assert made.PARAMETERS == pytest.approx(fit.values, rel=0, abs=0)
+    assert fit.law.digest in made.__doc__ and "N > 0" in made.predict.__doc__
+
+
+def test_formulas_read_as_the_law_is_written():
+    text = fitted("repeated").to_numpy()
+    assert "    seen = np.maximum(D / U - 1.0, 0.0)\n" in text
+    assert "    D_eff = U_D * (1.0 + R_D * (1.0 - np.exp(-seen / R_D)))\n" in text
+    assert "    return E + A / N_eff ** alpha + B / D_eff ** beta\n" in text
+    assert (
+        "c[i] + k[i] * np.exp(sum(t[i][j] * r[j] for j in range(3)))"
+        in fitted("mixing.m4").to_numpy()
+    )
+
+
+def test_latex_is_the_law_with_its_definitions():
+    text = fitted("repeated").to_latex()
+    assert (
+        r"L &= E + \frac{A}{N_{\mathrm{eff}}^{\alpha}} + \frac{B}{D_{\mathrm{eff}}^{\beta}} \\"
+        in text
+    )
+    assert r"\mathrm{seen} &= \max\left(\frac{D}{U} - 1, 0\right) \\" in text
+    values = {n: float(x) for n, x in re.findall(r"\$([^$]+)\$ & \$([\d.]+)", text)}
+    assert values["R_{D}"] == pytest.approx(fitted("repeated").values["R_D"], rel=1e-2)
+    assert r"\sum_{j} t_{i,j} \, r_{j}" in fitted("mixing.m4").to_latex()
+    assert r"$t_{\mathrm{i},\mathrm{a}}$" in fitted("mixing.m4").to_latex()
+
+
+def test_values_in_latex_have_two_digits_of_their_error():
+    from lawdsl.exporting.latex_document import number_latex, value_latex
+
+    assert value_latex(1.81723, 0.0312) == r"1.817 \pm 0.031"
+    assert value_latex(482.01, 124.58) == r"480 \pm 120"
+    assert value_latex(6.4123e13, 2.5e11) == r"(6.412 \pm 0.025) \cdot 10^{13}"
+    assert value_latex(0.35, math.nan) == "0.35"
+    assert number_latex("1e-3") == "10^{-3}" and number_latex("2.5e9") == r"2.5 \cdot 10^{9}"
+
+
+# ---- JSON
+
+
+def evaluated(document: dict[str, Any], inputs: dict[str, Any], row: dict[str, int]) -> list[Any]:
+    """The steps of a document, by an interpreter that knows its schema alone."""
+    import itertools
+
+    values = {p["name"]: np.array(p["values"]) for p in document["parameters"]} | inputs
+    sets = {index: of["set"] for index, of in document["rows"].items()}
+    indices = sorted(
+        {
+            s["index"]
+            for step in document["program"]["steps"]
+            for s in step.get("subscripts", ())
+            if "index" in s
+        }
+    )
+    over = {}
+    for step in document["program"]["steps"]:
+        if step["op"] == "leaf":
+            declared = next(
+                (p["sets"] for p in document["parameters"] if p["name"] == step["name"]), None
+            )
+            declared = declared or [
+                v["set"] for v in document["variables"] if v["name"] == step["name"]
+            ]
+            over |= {
+                s["index"]: each
+                for s, each in zip(step["subscripts"], declared, strict=False)
+                if "index" in s
+            }
+    assert not sets.keys() - row.keys()
+    tables: list[dict[tuple[int, ...], float]] = []
+    binary = {
+        "add": np.add,
+        "multiply": np.multiply,
+        "power": np.power,
+        "max": np.maximum,
+        "min": np.minimum,
+    }
+    spaces = [range(len(document["labels"][over[index]])) for index in indices]
+    for step in document["program"]["steps"]:
+        table = {}
+        for at in itertools.product(*spaces):
+            place = dict(zip(indices, at, strict=True))
+            x = [tables[k][at] for k in step["arguments"]]
+            match step["op"]:
+                case "number":
+                    y = step["value"]
+                case "leaf":
+                    y = values[step["name"]]
+                    for s in step["subscripts"]:
+                        if np.ndim(y):
+                            y = y[place[s["index"]] if "index" in s else row[s["row"]]]
+                case "sum" | "prod" | "contract":
+                    around = [
+                        spaces[k] if index in step["over"] else [at[k]]
+                        for k, index in enumerate(indices)
+                    ]
+                    parts = [
+                        math.prod(tables[k][p] for k in step["arguments"])
+                        for p in itertools.product(*around)
+                    ]
+                    y = math.prod(parts) if step["op"] == "prod" else math.fsum(parts)
+                case op if op in binary:
+                    y = binary[op](*x)
+                case op:
+                    y = getattr(np, op)(*x) if hasattr(np, op) else math.nan
+            table[at] = y
+        tables.append(table)
+        if len(tables) > document["program"]["value"]:
+            break
+    return tables[document["program"]["value"]][(0,) * len(indices)]
+
+
+@pytest.mark.parametrize(
+    "name", ["chinchilla", "repeated", "mixing.m4", "mixing.explicit", "mixing.m3"]
+)
+def test_the_json_document_is_enough_to_compute_the_law(name: str):
+    fit = fitted(name)
+    document = json.loads(fit.export("json"))
+    assert document["schema"] == "lawdsl formula 1"
+    assert document["law"]["digest"] == fit.law.digest
+    at = points(fit, count=20)
+    expected = fit.predict(at.table)
+    for k in range(20):
+        inputs = {n: x[k] for n, x in at.values.items()}
+        assert evaluated(document, inputs, {"i": 0}) == pytest.approx(expected[k], rel=VALUE_RTOL)
+
+
+def test_the_json_document_has_the_covariance():
+    fit = fitted("dcpt.l3")
+    assert isinstance(fit, Fit) and fit.spread is not None
+    (interval,) = json.loads(fit.export("json"))["intervals"]
+    np.testing.assert_allclose(interval["covariance"], fit.spread.covariance, rtol=1e-9, atol=0)
+    assert interval["parameters"] == list(fit.spread.names)
+
+
+# ---- laws without a fit, and what cannot be exported
+
+
+PUBLISHED = {"E": 1.8172, "A": 482.01, "alpha": 0.3478, "B": 2085.43, "beta": 0.3658}
+
+
+def test_published_values_are_exported_without_a_fit():
+    law = lawdsl.load("chinchilla")
+    made = module(law.at(**PUBLISHED).to_python())
+    expected = PLANTED["chinchilla"].formula(7e9, 1.4e12, **PUBLISHED)
+    assert made.predict(7e9, 1.4e12) == pytest.approx(expected, rel=1e-14)
+    assert not hasattr(made, "predict_with_interval")
+    assert made.parameter_gradient(7e9, 1.4e12)["E"] == 1.0
+
+
+def code_of(action: Callable[[], Any]) -> str:
+    with pytest.raises(LawdslError) as caught:
+        action()
+    return caught.value.diagnostics[0].code
+
+
+def test_what_cannot_be_exported_is_explained():
+    law = lawdsl.load("chinchilla")
+    assert code_of(lambda: law.to_python()) == "E0102"
+    assert code_of(lambda: law.at(**PUBLISHED).export("cobol")) == "E0101"
+    assert code_of(lambda: lawdsl.load("mixing.m4").to_python()) == "E0102"
+    assert code_of(lambda: fitted("chinchilla").to_python(level=1.0)) == "F0120"
+
+
+def test_a_fit_without_errors_is_exported_without_intervals():
+    fit = fitted("chinchilla")
+    assert isinstance(fit, Fit)
+    made = replace(fit, spread=None)
+    text = made.to_numpy()
+    assert "# no intervals: " in text and "predict_with_interval" not in text
+    assert module(text).predict(1e9, 1e10) == pytest.approx(fit(N=1e9, D=1e10))
+
+
+# ---- the command
+
+
+def test_the_command_writes_a_module(tmp_path: Path):
+    fit = fitted("chinchilla")
+    fit.save(tmp_path / "fit.json")
+    done = run("export", "fit.json", "--to", "python", "-o", "loss.py", cwd=tmp_path)
+    assert done.returncode == 0 and "wrote loss.py" in done.stderr
+    assert (tmp_path / "loss.py").read_text(encoding="utf-8") == fit.to_python()
+    shown = run("export", "fit.json", "--to", "latex", cwd=tmp_path)
+    assert shown.stdout == fit.to_latex()
+
+
+def test_the_command_takes_published_values():
+    values = [text for name, x in PUBLISHED.items() for text in ("--set", f"{name}={x}")]
+    done = run("export", "chinchilla", "--to", "numpy", *values)
+    assert done.returncode == 0
+    assert float(module(done.stdout).predict(7e9, 1.4e12)) == pytest.approx(1.9, abs=0.2)
+    missing = run("export", "chinchilla", "--to", "numpy", *values[:-2])
+    assert missing.returncode == 3 and "E0102" in missing.stderr and "beta" in missing.stderr
+
+
+def test_the_command_knows_every_target():
+    assert tuple(WRITERS) == TARGETS

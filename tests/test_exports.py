@@ -1,0 +1,334 @@
+"""Exported formulas compute what the fit does: values, derivatives, intervals."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from exports import (
+    INTERVAL_RTOL,
+    POINTS,
+    SLOPE_RTOL,
+    VALUE_RTOL,
+    close,
+    fitted,
+    module,
+    one_by_one,
+    points,
+)
+from planted import PLANTED, law_of
+
+import lawdsl
+from lawdsl.compiling.autodiff import Slopes
+from lawdsl.compiling.tape import compile_tape
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits
+
+LAWS = sorted(PLANTED)
+
+
+def numpy_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy in the place of JAX, which is not installed everywhere."""
+    jax = ModuleType("jax")
+    jax.core = ModuleType("jax.core")  # type: ignore[attr-defined]
+    jax.core.Tracer = type("Tracer", (), {})
+    jax.numpy = np  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(sys.modules, "jax.numpy", np)
+
+
+# ---- values
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("name", LAWS)
+def test_an_array_module_predicts_what_the_fit_does(
+    name: str, target: str, monkeypatch: pytest.MonkeyPatch
+):
+    if target == "jax":
+        numpy_of_jax(monkeypatch)
+    fit = fitted(name)
+    at = points(fit)
+    with np.errstate(all="ignore"):
+        predicted = module(fit.export(target)).predict(**at.values, **at.labels)
+    close(predicted, fit.predict(at.table), VALUE_RTOL)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_python_module_predicts_what_the_fit_does(name: str):
+    fit = fitted(name)
+    at = points(fit)
+    made = module(fit.to_python())
+    assert not re.search(r"^(import|from) (?!math\b)", fit.to_python(), re.MULTILINE)
+    close(one_by_one(made.predict, at, POINTS), fit.predict(at.table), VALUE_RTOL)
+
+
+def test_arrays_broadcast_and_scalars_give_a_scalar():
+    fit = fitted("chinchilla")
+    for target in ("numpy", "torch"):
+        made = module(fit.export(target))
+        N, D = np.array([1e8, 1e9, 1e10]), np.array([[1e10], [1e11]])
+        close(made.predict(N, D), fit(N=N, D=D), VALUE_RTOL)
+        assert float(made.predict(7e9, 1.4e12)) == pytest.approx(fit(N=7e9, D=1.4e12), rel=1e-12)
+
+
+def test_tensors_keep_their_type_and_gradient():
+    made = module(fitted("chinchilla").to_torch())
+    N = torch.tensor([1e8, 1e9], dtype=torch.float32, requires_grad=True)
+    loss = made.predict(N, 1e10)
+    assert loss.dtype == torch.float32
+    loss.sum().backward()
+    assert N.grad is not None and bool((N.grad < 0).all())
+
+
+# ---- intervals
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("name", LAWS)
+def test_intervals_are_those_of_the_fit(name: str, target: str, monkeypatch: pytest.MonkeyPatch):
+    if target == "jax":
+        numpy_of_jax(monkeypatch)
+    fit = fitted(name)
+    at = points(fit)
+    band = fit.predict_with_errors(at.table, discrepancy=0, level=0.9)
+    made = module(fit.export(target, level=0.9))
+    with np.errstate(all="ignore"):
+        value, low, high = map(np.asarray, made.predict_with_interval(**at.values, **at.labels))
+    close(value, band.values, VALUE_RTOL)
+    same = (np.isfinite(low) == np.isfinite(band.low)) & (
+        np.isfinite(high) == np.isfinite(band.high)
+    )
+    assert same.all()
+    known = np.isfinite(band.high) & np.isfinite(band.low)
+    close((high - low)[known], (band.high - band.low)[known], INTERVAL_RTOL)
+    close((high - value)[known], (band.high - band.values)[known], INTERVAL_RTOL)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_intervals_of_the_python_module_are_those_of_the_fit(name: str):
+    fit = fitted(name)
+    at = points(fit)
+    band = fit.predict_with_errors(at.table, discrepancy=0)
+    found = np.array(one_by_one(module(fit.to_python()).predict_with_interval, at, 200)).T
+    for ends, expected in zip(found, (band.values, band.low, band.high), strict=True):
+        close(ends, expected[:200], INTERVAL_RTOL)
+
+
+def test_what_the_rows_do_not_determine_has_an_infinite_interval():
+    """Of mixing.m3 only a product is known: where a share is 0, the loss is; elsewhere it is not
+    when the rows lie at one share."""
+    fit = lawdsl.fit(
+        law_of("variable x > 0\nparameter a, b, c\nL = a + b*x + c*x^2"),
+        {"x": np.repeat([1.0, 2.0], 6), "L": np.linspace(3, 4, 12)},
+        starts=2,
+        objective="squared(raw)",
+        claims=False,
+    )
+    made = module(fit.to_python())
+    assert made.predict_with_interval(3.0)[2] == math.inf
+    assert made.predict_with_interval(1.0)[2] < math.inf
+    band = fit.predict_with_errors({"x": [1.0]}, discrepancy=0)
+    assert made.predict_with_interval(1.0)[2] == pytest.approx(band.high[0], rel=1e-9)
+
+
+# ---- derivatives
+
+
+def exact_slopes(fit: Fit, table: Any) -> dict[str, np.ndarray]:
+    """The derivatives by the parameters of lawdsl's own compiled law."""
+    law = fit.law_of_spread()
+    columns = {f"{name}[d]": name for name in table if name.startswith("k")}
+    problem, theta = fit._posed(law, replace(law.objective, log=False), table, columns)
+    slopes = problem.model.slopes(theta[None])[1][0]
+    return {q.name: x for q, x in zip(law.parameters, slopes, strict=True)}
+
+
+def exact_variable_slopes(fit: Fit, table: Any) -> dict[str, np.ndarray]:
+    """The derivatives by the variables of the compiled law."""
+    law = fit.read_law()
+    values = fit.values | {q.name: q.value for q in law.settings}
+    quantities = [*law.variables, *law.parameters, *law.settings]
+    tape = compile_tape([law.expression], [q.symbol for q in quantities])
+    rows = len(next(iter(table.values())))
+    inputs = [table[q.name] if q in law.variables else [values[q.name]] * rows for q in quantities]
+    slopes = Slopes(tape).values_and_gradients(np.array(inputs, float))[1][0]
+    return {q.name: x for q, x in zip(law.variables, slopes, strict=False)}
+
+
+WITHOUT_LABELS = [name for name in LAWS if not lawdsl.load(name).indexed]
+WITH_LABELS = [name for name in LAWS if name not in WITHOUT_LABELS]
+
+
+@pytest.mark.parametrize("name", WITHOUT_LABELS)
+def test_gradients_are_the_exact_derivatives(name: str):
+    fit = fitted(name)
+    assert isinstance(fit, Fit)
+    at = points(fit)
+    made = module(fit.to_numpy())
+    for found, expected in (
+        (made.parameter_gradient(**at.values), exact_slopes(fit, at.table)),
+        (made.gradient(**at.values), exact_variable_slopes(fit, at.table)),
+    ):
+        assert set(found) == set(expected)
+        for parameter, slopes in expected.items():
+            close(np.broadcast_to(found[parameter], slopes.shape), slopes, SLOPE_RTOL)
+
+
+@pytest.mark.parametrize("name", WITHOUT_LABELS)
+def test_gradients_of_the_python_module_and_of_torch_are_the_exact_derivatives(name: str):
+    fit = fitted(name)
+    assert isinstance(fit, Fit)
+    at = points(fit)
+    expected, by_variable = exact_slopes(fit, at.table), exact_variable_slopes(fit, at.table)
+    made = module(fit.to_python())
+    for k, found in enumerate(one_by_one(made.parameter_gradient, at, 100)):
+        assert found == pytest.approx({n: x[k] for n, x in expected.items()}, rel=SLOPE_RTOL)
+    for k, found in enumerate(one_by_one(made.gradient, at, 100)):
+        assert found == pytest.approx({n: x[k] for n, x in by_variable.items()}, rel=SLOPE_RTOL)
+    tensors = {n: torch.tensor(x, requires_grad=True) for n, x in at.values.items()}
+    made = module(fit.to_torch())
+    parameters = {
+        n: torch.tensor(x, dtype=torch.float64, requires_grad=True)
+        for n, x in made.PARAMETERS.items()
+    }
+    spread_out = {n: x + torch.zeros(POINTS, dtype=torch.float64) for n, x in parameters.items()}
+    loss = made.predict(**tensors, parameters=spread_out)
+    loss.sum().backward()
+    for variable, tensor in tensors.items():
+        close(tensor.grad, by_variable[variable], SLOPE_RTOL)
+    for parameter, slopes in expected.items():
+        assert float(parameters[parameter].grad) == pytest.approx(slopes.sum(), rel=SLOPE_RTOL)
+
+
+def free_slopes(made: ModuleType, slopes: Any, number: int) -> list[np.ndarray]:
+    """The derivatives by the free parameters of one part, which may move several elements."""
+    if not hasattr(made, "PARTS"):
+        return [slopes[name] for name in made.FREE]
+    return made._free_slopes(slopes, made.PARTS[number]["terms"])
+
+
+@pytest.mark.parametrize("name", WITH_LABELS)
+def test_gradients_of_laws_with_index_sets_are_the_exact_derivatives(name: str):
+    fits = fitted(name)
+    assert isinstance(fits, Fits)
+    made = module(fits.to_numpy())
+    for number, part in enumerate(fits.parts):
+        at = points(fits, label=number)
+        expected = list(exact_slopes(part, at.table).values())
+        found = free_slopes(made, made.parameter_gradient(**at.values, **at.labels), number)
+        for one, other in zip(found, expected, strict=True):
+            close(np.broadcast_to(one, other.shape), other, SLOPE_RTOL)
+
+
+@pytest.mark.parametrize("name", ["mixing.m3", "mixing.m4", "mixing.joint", "mixing.explicit"])
+def test_gradients_by_shares_are_those_of_shares_that_change_alone(name: str):
+    fits = fitted(name)
+    assert isinstance(fits, Fits)
+    at = points(fits)
+    found = module(fits.to_numpy()).gradient(**at.values, **at.labels)
+    texts = fits.elements_of_variables(fits.read_law())
+    for variable, slopes in exact_variable_slopes(fits.parts[0], at.table).items():
+        base, _, label = variable.rstrip("]").partition("[")
+        if not label:
+            close(found[base], slopes, SLOPE_RTOL)
+            continue
+        # the law of a part writes the last share as 1 minus the others
+        k = list(texts[base]).index(label)
+        close(found[base][k] - found[base][-1], slopes, SLOPE_RTOL)
+
+
+# ---- every function of the language
+
+
+FUNCTIONS = {
+    "exp(-a*x)": (0.1, 5.0),
+    "log(x) + log10(x)": (0.1, 5.0),
+    "sqrt(x)*sin(a*x) + cos(x)": (0.1, 5.0),
+    "tan(x/9) + atan(a*x) + tanh(x - 2)": (0.1, 5.0),
+    "abs(x - 2)*a + max(x, 2, a*x)": (0.1, 5.0),
+    "min(x, a, 3)^2 - -x + (-x)*(-(-a))": (0.1, 5.0),
+    "(x - 1)^3/(x + 1) - 2*(a - x - (1 - a))": (0.1, 5.0),
+    "2^x + x^a^2 + pi*log(10) + 1/3": (0.1, 5.0),
+    "max(min(a*x, exp(x)), 0)": (-2.0, 2.0),
+}
+
+
+@pytest.mark.parametrize("target", ["python", "numpy", "torch", "jax"])
+@pytest.mark.parametrize("formula", FUNCTIONS)
+def test_functions_and_their_derivatives(
+    formula: str, target: str, monkeypatch: pytest.MonkeyPatch
+):
+    if target == "jax":
+        numpy_of_jax(monkeypatch)
+    law = law_of(f"variable x\nparameter a\nL = {formula}").at(a=0.7)
+    made = module(law.export(target))
+    x = np.linspace(*FUNCTIONS[formula], 57)
+    tape = compile_tape([law.expression], [q.symbol for q in (*law.variables, *law.settings)])
+    inputs = np.array([x, np.full_like(x, 0.7)])
+    values, slopes = Slopes(tape).values_and_gradients(inputs)
+    with np.errstate(all="ignore"):
+        found = [made.predict(t) for t in x] if target == "python" else made.predict(x)
+        close(found, values[0], VALUE_RTOL)
+        by_a = [
+            made.parameter_gradient(t)["a"] for t in (x.tolist() if target == "python" else [x])
+        ]
+    close(
+        np.broadcast_to(np.hstack([np.asarray(b) for b in by_a]), x.shape), slopes[0, 1], SLOPE_RTOL
+    )
+
+
+def test_outside_its_domain_a_function_is_nan_or_infinite_and_never_complex():
+    law = law_of("variable x\nparameter a\nL = a*sqrt(x) + log(x) + x^-1 + exp(x) + (-x)^0.5").at(
+        a=2
+    )
+    python, arrays = module(law.to_python()), module(law.to_numpy())
+    for x in (-2.0, 0.0, 2.0, 1e4, -1e4):
+        found, expected = python.predict(x), float(arrays.predict(x))
+        assert type(found) is float
+        assert found == expected or (math.isnan(found) and math.isnan(expected))
+
+
+# ---- domains
+
+
+@pytest.mark.parametrize("target", ["python", "numpy", "torch", "jax"])
+def test_values_outside_the_domain_are_refused(target: str, monkeypatch: pytest.MonkeyPatch):
+    if target == "jax":
+        numpy_of_jax(monkeypatch)
+    made = module(fitted("dcpt.l3").export(target))
+    good = {"N": 1.0, "D": 2.0, "r": 0.5}
+    for bad in ({"N": -1.0}, {"N": 0.0}, {"D": 0.01}, {"r": 1.5}, {"r": math.nan}, {"N": math.inf}):
+        for function in (made.predict, made.predict_with_interval, made.parameter_gradient):
+            with pytest.raises(ValueError, match=next(iter(bad))):
+                function(**good | bad)
+    if target != "python":
+        with pytest.raises(ValueError, match="r = 1.5 is outside its domain: r <= 1"):
+            made.predict(1.0, 2.0, np.array([0.2, 1.5]))
+
+
+# ---- JAX itself
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
+def test_the_module_of_jax_computes_with_jax(name: str):
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    fit = fitted(name)
+    at = points(fit)
+    made = module(fit.to_jax())
+    close(made.predict(**at.values, **at.labels), fit.predict(at.table), VALUE_RTOL)
+    function = jax.jit(lambda values: made.predict(**values, **at.labels))
+    close(function(dict(at.values)), fit.predict(at.table), VALUE_RTOL)
+    slopes = jax.grad(lambda values: made.predict(**values, **at.labels).sum())(dict(at.values))
+    exact = module(fit.to_numpy()).gradient(**at.values, **at.labels)
+    for variable in (name for name, x in at.values.items() if x.ndim == 1):
+        close(slopes[variable], np.broadcast_to(exact[variable], POINTS), SLOPE_RTOL)
