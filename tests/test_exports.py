@@ -28,6 +28,8 @@ from planted import PLANTED, law_of
 import lawdsl
 from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.tape import compile_tape
+from lawdsl.core import functions as lawdsl_functions
+from lawdsl.exporting.targets import JAX, NUMPY, PYTHON, TORCH
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 
@@ -283,6 +285,15 @@ def test_functions_and_their_derivatives(
     close(
         np.broadcast_to(np.hstack([np.asarray(b) for b in by_a]), x.shape), slopes[0, 1], SLOPE_RTOL
     )
+
+
+@pytest.mark.parametrize("name", lawdsl_functions.FUNCTIONS)
+def test_every_function_is_one_of_each_library(name: str):
+    for target, library in ((NUMPY, np), (TORCH, torch), (PYTHON, math)):
+        spelled = re.match(r"(\w+)\.(\w+)\(", target.call(name))
+        if spelled is not None:
+            assert spelled[1] == target.library and hasattr(library, spelled[2])
+    assert JAX.call(name) == NUMPY.call(name).replace("np.", "jnp.")
 
 
 def test_outside_its_domain_a_function_is_nan_or_infinite_and_never_complex():

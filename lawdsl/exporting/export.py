@@ -37,8 +37,8 @@ def export(what: Fit | Fits | Law, to: str, /, *, level: float = 0.95) -> str:
         level: of the intervals of predictions.
 
     Raises:
-        LawdslError: another target (E0101), a law without values (E0102), a function that the
-            target lacks (E0103), or a level outside 0.5 to 0.999 (F0120).
+        LawdslError: another target (E0101), a law without values (E0102), or a level outside 0.5
+            to 0.999 (F0120).
     """
     if to not in WRITERS:
         message = f"there is no export to {to!r}"

@@ -8,8 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.functions import DERIVED, EXTREMA, FUNCTIONS
+from lawdsl.core.functions import EXTREMA
 from lawdsl.exporting.names import javascript_string, python_string
 from lawdsl.exporting.program import FINITE_LOG, REACHED
 
@@ -65,18 +64,8 @@ class Target:
         return repr(x)
 
     def call(self, op: str) -> str:
-        """The spelling of an operation; a further function of the language is called by its name.
-
-        Raises:
-            LawdslError: the operation has no name here (E0103).
-        """
-        spelled = self.spellings.get(op)
-        if spelled is None and op in FUNCTIONS | DERIVED and op.isidentifier():
-            spelled = f"{self.library}.{op}({{0}})"
-        if spelled is None:
-            message = f"{self.name} has no spelling of `{op}`"
-            raise LawdslError(Diagnostic("E0103", message, help="export to JSON"))
-        return spelled
+        """The spelling of an operation; a further function of the language is called by its name."""
+        return self.spellings.get(op) or f"{self.library}.{op}({{0}})"
 
 
 def _of_library(library: str, arctan: str, where: str = "where") -> dict[str, str]:

@@ -16,9 +16,4 @@ EXPORTS: dict[str, Message] = {
         "fit, or give all values: `lawdsl export chinchilla --to python --set E=1.69 …`, in Python "
         '`law.at(E=1.69, …).export("python")`. Index sets get their labels from a fit.',
     ),
-    "E0103": Message(
-        "a function that another language lacks",
-        "The formula has a function with no spelling in that language. The JSON export names the "
-        "function, and a program of your own can compute it.",
-    ),
 }
