@@ -226,3 +226,66 @@ def test_a_fit_without_a_horizon_has_no_extrapolation():
     with pytest.raises(lawdsl.LawdslError) as caught:
         fit_of(table).plot("extrapolation")
     assert caught.value.diagnostics[0].code == "G0106"
+
+
+def mixtures(labels: int) -> dict[str, Any]:
+    """Losses on some labels of mixtures of two domains, the later ones with more noise."""
+    rng = np.random.default_rng(9)
+    a = rng.uniform(0, 1, 30)
+    table: dict[str, Any] = {"r_a": a, "r_b": 1 - a}
+    for i in range(labels):
+        noise = rng.normal(0, 0.001 * (1 + i), 30)
+        table[f"L_v{i}"] = (2 + 0.1 * i + 0.5 * np.exp(-(1 + 0.1 * i) * a)) * np.exp(noise)
+    return table
+
+
+@pytest.mark.parametrize("labels", [3, 9])
+def test_each_label_has_its_rows_against_what_the_law_says_of_them(labels: int):
+    table = mixtures(labels)
+    fits = lawdsl.fit("mixing.m4", table, r="r_*", L="L_*", starts=2, claims=False)
+    assert isinstance(fits, lawdsl.Fits)
+    for data in (None, table):
+        figure = fits.plot(data=data) if data is not None else fits.plot()
+        predicted = fits.predict(table)
+        columns = {k: np.array(v) for k, v in figure.columns.items()}
+        for i, label in enumerate(fits.outputs):
+            chosen = columns["label"] == label
+            order = np.argsort(columns["L"][chosen])
+            expected = np.argsort(table[f"L_{label}"])
+            assert columns["L"][chosen][order] == pytest.approx(table[f"L_{label}"][expected])
+            assert columns["fitted"][chosen][order] == pytest.approx(predicted[expected, i])
+    off = {
+        label: 100 * np.median(np.abs(table[f"L_{label}"] / predicted[:, i] - 1))
+        for i, label in enumerate(fits.outputs)
+    }
+    worst = max(off, key=lambda label: off[label])
+    assert f"on {worst} by {off[worst]:.2g} %" in figure.title
+    # labels beyond those that colours tell apart have a panel each
+    panels = figure.chart.to_dict().get("concat", [])
+    assert len(panels) == (labels if labels > 7 else 0)
+
+
+def test_labels_that_share_their_parameters_are_told_apart():
+    rng = np.random.default_rng(10)
+    D = np.tile(10 ** rng.uniform(0, 2, 20), 2)
+    domain = np.repeat(["code", "law"], 20)
+    L = np.where(domain == "law", 2.5, 2.0) + 1.5 / D**0.4
+    law = law_of(
+        """
+index     d over domain
+variable  D > 0  "tokens"
+parameter E[d] > 0
+parameter B, beta > 0
+L[d] = E[d] + B/D^beta  "loss"
+""",
+        "shared",
+    )
+    table = {"D": D, "domain": domain, "L": L * np.exp(rng.normal(0, 0.001, 40))}
+    fits = lawdsl.fit(law, table, starts=4, claims=False)
+    assert isinstance(fits, lawdsl.Fits)
+    columns = fits.plot().columns
+    said = {
+        (label, round(value, 9))
+        for label, value in zip(columns["label"], columns["L"], strict=True)
+    }
+    assert said == {(d, round(value, 9)) for d, value in zip(domain, table["L"], strict=True)}

@@ -33,6 +33,13 @@ KINDS = (
         "measured and fitted against a variable",
     ),
     Kind(
+        "fit",
+        ("Fits",),
+        "lawdsl.figures.kinds.fitted_by_label",
+        "fits_figure",
+        "measured against fitted for each label",
+    ),
+    Kind(
         "residuals",
         ("Fit",),
         "lawdsl.figures.kinds.residuals",

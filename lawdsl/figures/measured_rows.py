@@ -6,6 +6,7 @@ long one: rows at even steps of their order, and those furthest from the law.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,8 +80,19 @@ def measured_rows(fit: Fit, law: Law, data: Any = None) -> MeasuredRows:
 
 def law_values(fit: Fit, names: tuple[str, ...], columns: Array) -> Array:
     """The fitted law at points, shape (variables, points): shape (points,)."""
-    points = dict(zip(names, columns, strict=True))
-    return fit.predict_with_warnings(points, **{name: name for name in names})[0]
+    table, bound = table_of(names, columns)
+    return fit.predict(table, **bound)
+
+
+def table_of(names: Sequence[str], columns: Array) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Points as a table, and variable -> column: a header such as `r[s]` would have a unit in it.
+
+    Args:
+        names: the variables.
+        columns: their values, shape (variables, points).
+    """
+    headers = [f"column {k}" for k in range(len(names))]
+    return dict(zip(headers, columns, strict=True)), dict(zip(names, headers, strict=True))
 
 
 def thinned(residual: Array, most: int = MAX_DRAWN) -> tuple[NDArray[np.int64], str]:

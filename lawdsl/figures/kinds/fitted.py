@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of
 from lawdsl.figures.fitted_variables import Roles, axis_title, roles_of
-from lawdsl.figures.measured_rows import MeasuredRows, law_values, measured_rows
+from lawdsl.figures.measured_rows import MeasuredRows, law_values, measured_rows, table_of
 from lawdsl.fitting.result import Fit
 from lawdsl.law.law import Law
 
@@ -110,12 +110,12 @@ def _curves(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, l
     columns[roles.x] = np.tile(at, len(levels))
     if roles.group:
         columns[roles.group] = np.repeat(levels, len(at))
-    bound: dict[str, Any] = {name: name for name in rows.names}
+    points, bound = table_of(rows.names, np.stack([columns[name] for name in rows.names]))
     table: dict[str, Any] = {name: columns[name] for name in rows.names}
     if fit.spread is None:
-        table[law.output] = fit.predict_with_warnings(columns, **bound)[0]
+        table[law.output] = fit.predict_with_warnings(points, **bound)[0]
     else:
-        band = fit.predict_with_errors(columns, discrepancy=0, **bound)
+        band = fit.predict_with_errors(points, discrepancy=0, **bound)
         # an end may be infinite, where the rows determine nothing: then no band is drawn
         table |= {law.output: band.values, "low": band.low, "high": band.high}
     if roles.group and roles.are_exact:

@@ -1,0 +1,145 @@
+"""`fit` of a law with index sets: measured against fitted output, for each label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from lawdsl.figures import theme
+from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.fitted_variables import MAX_GROUPS, axis_title
+from lawdsl.figures.labelled_rows import LabelledRows, labelled_rows
+from lawdsl.fitting.result_by_label import Fits
+from lawdsl.law.law import Law
+
+MAX_PANELS = 24
+PANEL, COLUMNS = 105, 6  # pixels of a panel for one of many labels, and panels in a row
+
+
+def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
+    """Draw the measured output against the fitted one, for each label.
+
+    Up to seven labels share a panel; more have one each, the worst first.
+
+    Args:
+        fits: the fits.
+        data: the table that was fitted; by default the rows that the fits keep.
+
+    Raises:
+        LawdslError: fits without rows (G0103), a table that does not suit.
+    """
+    groups = labelled_rows(fits, data)
+    law = fits.parts[0].read_law()
+    points = _points(law, groups)
+    off = 100 * np.abs(np.array(points[law.output]) / np.array(points["fitted"]) - 1)
+    worst = groups[0]
+    rows = sum(group.rows.total for group in groups)
+    title = f"{fits.law.name} and {rows:,} rows: off by {float(np.median(off)):.2g} % in the median"
+    if len(groups) > 1:
+        title += f", on {worst.label} by {100 * worst.off:.2g} %"
+    count = len(points["fitted"])
+    notes = [] if count == rows else [f"{count:,} of {rows:,} rows are drawn"]
+    drawn = groups if len(groups) <= MAX_GROUPS else groups[:MAX_PANELS]
+    if len(drawn) < len(groups):
+        notes.append(f"the {len(drawn)} labels furthest from the law, of {len(groups)}")
+    if len(groups) <= MAX_GROUPS:
+        chart, width = _one_panel(law, groups, points), float(theme.WIDTH)
+        legend = "points: measured against fitted; line: where both are equal"
+    else:
+        chart = _panels(law, drawn, points)
+        width = min(len(drawn), COLUMNS) * (PANEL + 40.0)
+        legend = (
+            "points: measured (upwards) against fitted; line: where both are equal; percent: the median "
+            "distance; the worst first"
+        )
+    listed = "; ".join(f"{group.label} {100 * group.off:.2g} %" for group in groups)
+    description = f"Measured against fitted {law.output} for each label. Median distance: {listed}."
+    return Figure(
+        "fit",
+        title,
+        points,
+        theme.titled(chart, title, [legend, *notes], description, width),
+        description,
+        tuple(notes),
+    )
+
+
+def _points(law: Law, groups: Sequence[LabelledRows]) -> dict[str, list[Any]]:
+    """The tidy table of the measured rows."""
+    table: dict[str, list[Any]] = {"label": [], law.output: [], "fitted": []}
+    for group in groups:
+        rows = group.rows
+        table["label"] += [group.label] * len(rows.target)
+        table[law.output] += rows.target.tolist()
+        table["fitted"] += rows.fitted.tolist()
+    return table
+
+
+def _layers(law: Law, points: Any, ends: Sequence[float], ticks: int, **group: Any) -> list[Any]:
+    """The line of equality and the points."""
+    scale = alt.Scale(domain=list(ends), nice=False)
+
+    def channel(kind: Any, field: str, title: str | None) -> Any:
+        axis = alt.Axis(title=title, tickCount=ticks, labelExpr=theme.LABELS)
+        return kind(f"{theme.escaped(field)}:Q", scale=scale, axis=axis)
+
+    titles = [f"{what} {axis_title(law, law.output)}" for what in ("fitted", "measured")]
+    x = channel(alt.X, "fitted", titles[0] if group else None)
+    y = channel(alt.Y, law.output, titles[1] if group else None)
+    line = chart_of({"fitted": ends, law.output: ends})
+    tooltip = [
+        alt.Tooltip("label:N"),
+        *(alt.Tooltip(f"{theme.escaped(c)}:Q", format=".5~g") for c in (law.output, "fitted")),
+    ]
+    encoding = group or {"color": alt.value(theme.BLUE)}
+    size = 36 if group else 12
+    return [
+        line.mark_line(color=theme.GREY, strokeWidth=1).encode(x=x, y=y),
+        points.mark_point(size=size, filled=True, opacity=0.7, clip=True).encode(
+            x=x, y=y, tooltip=tooltip, **encoding
+        ),
+    ]
+
+
+def _ends(*values: Sequence[float]) -> list[float]:
+    """The ends of both axes: a little beyond the values."""
+    every = np.concatenate([np.asarray(v, dtype=np.float64) for v in values])
+    low, high = float(np.min(every)), float(np.max(every))
+    margin = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
+    return [low - margin, high + margin]
+
+
+def _one_panel(law: Law, groups: Sequence[LabelledRows], points: dict[str, Any]) -> Any:
+    """All labels together, by colour and mark."""
+    labels = [group.label for group in groups]
+    layers = _layers(
+        law,
+        chart_of(points),
+        _ends(points["fitted"], points[law.output]),
+        6,
+        color=theme.color("label", "label", labels),
+        shape=theme.shape("label", "label", labels),
+    )
+    return alt.layer(*layers).properties(width=theme.HEIGHT, height=theme.HEIGHT)
+
+
+def _panels(law: Law, groups: Sequence[LabelledRows], points: dict[str, Any]) -> Any:
+    """A panel for each label."""
+    panels = []
+    for group in groups:
+        chosen = [i for i, label in enumerate(points["label"]) if label == group.label]
+        table = {name: [values[i] for i in chosen] for name, values in points.items()}
+        ends = _ends(table["fitted"], table[law.output])
+        heading = alt.TitleParams(
+            [group.label, f"{100 * group.off:.2g} %"],
+            fontSize=10,
+            fontWeight="normal",
+            offset=4,
+            frame="group",
+        )
+        layers = _layers(law, chart_of(table), ends, 3)
+        panels.append(alt.layer(*layers).properties(width=PANEL, height=PANEL, title=heading))
+    return alt.concat(*panels, columns=COLUMNS, spacing=14)

@@ -1,0 +1,107 @@
+"""Fits of a law with index sets -> the measured rows of each label, with what the law says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.binding import chosen_rows
+from lawdsl.data.melt import labelled
+from lawdsl.data.read import read_table
+from lawdsl.figures.measured_rows import MAX_DRAWN, MeasuredRows, measured_rows, thinned
+from lawdsl.fitting.findings_by_label import label_of
+from lawdsl.fitting.result import Fit
+from lawdsl.fitting.result_by_label import Fits
+
+Array = NDArray[np.float64]
+
+MARK = "["  # with which names of columns begin that say the label of a row: `[d = code]`
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """The measured rows of a label.
+
+    Attributes:
+        label: of the rows.
+        rows: those that are drawn.
+        off: the median distance from the law, relative to it, of all rows of the label.
+    """
+
+    label: str
+    rows: MeasuredRows
+    off: float
+
+
+def labelled_rows(fits: Fits, data: Any = None) -> list[LabelledRows]:
+    """The measured rows of each label, those furthest from the law first.
+
+    Args:
+        fits: the fits.
+        data: the table that was fitted; by default the rows that the fits keep.
+
+    Raises:
+        LawdslError: fits that keep no rows, without their table (G0103); a table that does not suit;
+            a law whose variables are measured for each domain, with a table (G0104).
+    """
+    groups: list[LabelledRows] = []
+    for part, table in _parts(fits, data):
+        for label, rows in _by_label(part, measured_rows(part, part.read_law(), table)):
+            off = np.abs(rows.target / rows.fitted - 1)
+            kept, _ = thinned(rows.target - rows.fitted, max(100, MAX_DRAWN // len(fits.parts)))
+            drawn = MeasuredRows(
+                rows.names,
+                rows.columns[:, kept],
+                rows.target[kept],
+                rows.fitted[kept],
+                rows.total,
+            )
+            groups.append(LabelledRows(label, drawn, float(np.median(off))))
+    return sorted(groups, key=lambda group: -group.off)
+
+
+def _parts(fits: Fits, data: Any) -> Iterator[tuple[Fit, Any]]:
+    """Each part, and the rows of the table that were fitted by it; None without a table."""
+    if data is None:
+        yield from ((part, None) for part in fits.parts)
+        return
+    if fits.measured is not None:
+        message = "variables that are measured for each domain are not read from a table again"
+        help = "leave the table out: the rows that the fit keeps are drawn"
+        raise LawdslError(Diagnostic("G0104", message, help=help))
+    declared = fits.read_law().declarations
+    first = fits.parts[0]
+    # conditions are on the table as it is; those of the parts are met already
+    rows, _ = chosen_rows(read_table(data), first.data.where, drop_bad=True)
+    table = labelled(declared, rows, fits.columns, fit_labels=fits.labels, drop_bad=True)
+    for part in fits.parts:
+        assert part.law.instance is not None
+        yield part, table.keep(part.law.instance.at)
+
+
+def _by_label(part: Fit, rows: MeasuredRows) -> Iterator[tuple[str, MeasuredRows]]:
+    """The rows of a part by label, where several share its parameters."""
+    marks = [name for name in rows.names if name.startswith(MARK)]
+    if not marks:
+        yield label_of(part) or "all rows", rows
+        return
+    for name in marks:
+        mask = rows.values(name) > 0
+        if mask.any():
+            label = name.strip("[]").partition(" = ")[2]
+            yield (
+                label,
+                MeasuredRows(
+                    rows.names,
+                    rows.columns[:, mask],
+                    rows.target[mask],
+                    rows.fitted[mask],
+                    int(np.sum(mask)),
+                    rows.note,
+                ),
+            )
