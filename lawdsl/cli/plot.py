@@ -11,6 +11,7 @@ from lawdsl.cli.options import as_json, bindings, finish, print_message
 from lawdsl.figures.kind_table import KINDS
 
 OF_FITS = [kind for kind in KINDS if {"Fit", "Fits"} & set(kind.results)]
+NAMES = list(dict.fromkeys(kind.name for kind in OF_FITS))
 
 
 def _kinds_text() -> str:
@@ -38,7 +39,7 @@ HELP = f"""Draw a figure of a fit.
 @click.command("plot", help=HELP)
 @click.argument("fit")
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
-@click.option("--kind", type=click.Choice([kind.name for kind in OF_FITS]), help="What is drawn.")
+@click.option("--kind", type=click.Choice(NAMES), help="What is drawn.")
 @click.option("--data", metavar="TABLE", help="The table that was fitted, to draw all its rows.")
 @click.option(
     "-o", "--output", metavar="FILE", help="Where it is written.  [default: FIT-KIND.svg]"

@@ -37,7 +37,7 @@ KINDS = (
         ("Fits",),
         "lawdsl.figures.kinds.fitted_by_label",
         "fits_figure",
-        "measured against fitted for each label",
+        "measured against fitted for each label of a law with index sets",
     ),
     Kind(
         "residuals",
