@@ -105,7 +105,7 @@ def test_mistakes_that_are_not_expected_are_reported(
 ):
     for code, is_expected in (("D0110", True), ("L0404", False)):
         error = LawdslError(Diagnostic(code, "no fit"))
-        monkeypatch.setattr(without_bounds, "fit_law", Mock(side_effect=error))
+        monkeypatch.setattr(without_bounds, "fit_with", Mock(side_effect=error))
         if is_expected:
             assert relaxed("domain", on_bound) is None
         else:
