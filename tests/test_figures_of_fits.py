@@ -12,6 +12,7 @@ import pytest
 from planted import law_of
 
 import lawdsl
+from lawdsl.figures.contours import level_lines, rectangle
 from lawdsl.figures.figure import Figure
 from lawdsl.fitting.result import Fit
 
@@ -289,3 +290,53 @@ L[d] = E[d] + B/D^beta  "loss"
         for label, value in zip(columns["label"], columns["L"], strict=True)
     }
     assert said == {(d, round(value, 9)) for d, value in zip(domain, table["L"], strict=True)}
+
+
+def test_lines_of_equal_value_are_where_the_value_is():
+    mesh = rectangle(np.linspace(-2, 2, 61), np.linspace(-2, 2, 61))
+    lines = level_lines(mesh, mesh.x**2 + mesh.y**2, [1.0, 2.25, 6.0])
+    for line in lines:
+        assert np.hypot(line.x, line.y) == pytest.approx(np.sqrt(line.level), abs=2e-3)
+    closed = [line for line in lines if line.level < 4]
+    assert len(closed) == 2  # circles; the third leaves the square at its corners
+    assert all((line.x[0], line.y[0]) == (line.x[-1], line.y[-1]) for line in closed)
+    length = sum(np.hypot(np.diff(closed[0].x), np.diff(closed[0].y)))
+    assert length == pytest.approx(2 * np.pi, rel=1e-2)
+    assert len([line for line in lines if line.level == 6.0]) == 4
+
+
+def test_a_landscape_has_the_law_at_its_lines_and_the_optimum_on_its_path():
+    rng = np.random.default_rng(11)
+    N, D = 10 ** rng.uniform(7.5, 9.5, 80), 10 ** rng.uniform(9, 11, 80)
+    table = {"N": N, "D": D}
+    table["L"] = (1.8 + 480 / N**0.35 + 2100 / D**0.37) * np.exp(rng.normal(0, 0.001, 80))
+    fit = lawdsl.fit("chinchilla", table, starts=4, claims=False, rolled_check=False)
+    assert isinstance(fit, Fit)
+    figure = fit.plot("landscape")
+    (lines,) = layers_with(figure, "line")
+    there = {name: [row[name] for row in lines] for name in ("N", "D")}
+    assert fit.predict(there, N="N", D="D") == pytest.approx(
+        [row["level"] for row in lines], rel=1e-3
+    )
+    (path,) = layers_with(figure, "C")
+    v = fit.values
+    G = (v["alpha"] * v["A"] / v["beta"] / v["B"]) ** (1 / (v["alpha"] + v["beta"]))
+    C = np.array([row["C"] for row in path])
+    optimum = G * (C / 6) ** (v["beta"] / (v["alpha"] + v["beta"]))
+    assert np.log10([row["N"] for row in path]) == pytest.approx(np.log10(optimum), abs=1e-3)
+    said = float(re.findall(r"N grows as C\^([\d.]+)", figure.title)[0])
+    assert said == pytest.approx(v["beta"] / (v["alpha"] + v["beta"]), abs=0.006)
+    (compute,) = [rows for rows in layers_with(figure, "compute") if len(rows) > 20]
+    assert [6 * row["N"] * row["D"] for row in compute] == pytest.approx(
+        [float(row["compute"]) for row in compute]
+    )
+
+
+def test_the_axes_of_a_landscape_can_be_chosen():
+    table = planted(12, 0.001)
+    figure = fit_of(table).plot("landscape", x="r", y="D")
+    (lines,) = layers_with(figure, "line")
+    assert max(row["r"] for row in lines) <= 1.0
+    with pytest.raises(lawdsl.LawdslError) as caught:
+        fit_of(table).plot("landscape", x="D", y="D")
+    assert caught.value.diagnostics[0].code == "G0104"

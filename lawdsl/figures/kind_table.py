@@ -54,6 +54,13 @@ KINDS = (
         "prediction beyond the data, its interval and the trust horizon",
     ),
     Kind(
+        "landscape",
+        ("Fit",),
+        "lawdsl.figures.kinds.landscape",
+        "landscape_figure",
+        "lines of equal output over two variables, the compute-optimal path",
+    ),
+    Kind(
         "answer",
         ("Answer",),
         "lawdsl.figures.kinds.answer",
