@@ -97,10 +97,9 @@ def _picture(block: Picture) -> str:
     # as an image, not as elements of the page: figures share the names of their parts, and an image
     # runs no script and loads nothing
     source = b64encode(block.svg).decode()
-    notes = "".join(f"<br>{escape(note)}" for note in block.notes)
     return (
         f'<figure><img src="data:image/svg+xml;base64,{source}" alt="{escape(block.description)}">'
-        f"<figcaption>{escape(block.title)}{notes}</figcaption></figure>"
+        f"<figcaption>{escape(block.title)}</figcaption></figure>"
     )
 
 

@@ -12,6 +12,7 @@ from lawdsl.reporting.documents.blocks import Block, Heading, Paragraph
 from lawdsl.reporting.documents.document_of import document_of
 from lawdsl.reporting.report.commands import made_by
 from lawdsl.reporting.report.entries import Entry, with_curves, with_question
+from lawdsl.reporting.report.explorer import explorer_of
 from lawdsl.reporting.report.of_answer import answer_blocks, answer_glance
 from lawdsl.reporting.report.of_fit import USES, data_blocks, distrust_blocks, fit_blocks, glance
 from lawdsl.reporting.report.of_law import law_blocks, source_note
@@ -20,6 +21,10 @@ from lawdsl.reporting.report.sections import Report, Section
 from lawdsl.reporting.terminal import number_text
 from lawdsl.solving.result import Answer
 
+EXPLORER = (
+    "Move a variable, or type a value. The interval is that of the fitted law by the noise of its rows: "
+    "the error of the law is not in it."
+)
 MAX_GIVEN = 8  # givens that a summary names
 
 
@@ -99,6 +104,9 @@ def _sections(
         yield Section("fit", "The fit" if one else "The fits", blocks)
         blocks = [block for entry in fits for block in distrust_blocks(entry)]
         yield Section("distrust", "What to distrust", blocks)
+        explorers = [made for entry in fits if (made := explorer_of(entry)) is not None]
+        if explorers:
+            yield Section("explorer", "Try values", [Paragraph(EXPLORER)], explorers)
     if others:
         blocks = [
             block

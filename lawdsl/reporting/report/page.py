@@ -2,12 +2,14 @@
 
 The texts of laws, tables and questions are not trusted: each is escaped, by the renderers of blocks
 or by the template. The page states a content security policy, by which a browser loads nothing and
-runs no script.
+runs the scripts of the page alone, which it knows by their digests.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from importlib.resources import files
@@ -18,14 +20,10 @@ from lawdsl.reporting.documents import render_html
 from lawdsl.reporting.documents.blocks import Block, Details, Formula, Heading, Picture, Rows
 from lawdsl.reporting.documents.numbers import is_number
 from lawdsl.reporting.documents.render_markdown import markdown_of
+from lawdsl.reporting.report.explorer import scripts
 from lawdsl.reporting.report.sections import Report
-from lawdsl.reporting.terminal import cell_text
+from lawdsl.reporting.terminal import cell_text, number_text
 
-POLICY = (
-    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'none'; "
-    "base-uri 'none'; form-action 'none'"
-)
-"""The content security policy of a page: nothing is loaded, and no script runs."""
 VERDICTS = {
     "trusted": "good",
     "proved": "good",
@@ -53,15 +51,29 @@ def html_page(report: Report) -> str:
     """
     needs("jinja2", "latex2mathml", extra="figures")
     from jinja2 import Environment
+    from markupsafe import Markup
 
     folder = files(__package__)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((folder / "page.html.jinja").read_text(encoding="utf-8"))
+    runs = scripts([each for section in report.sections for each in section.explorers])
     return template.render(
         report=report,
         style=(folder / "page.css").read_text(encoding="utf-8"),
-        policy=POLICY,
+        scripts=[{"type": kind, "text": Markup(text)} for kind, text in runs],
+        policy=_policy(text for _, text in runs),
         body=_html,
+        written=number_text,
+    )
+
+
+def _policy(texts: Iterable[str]) -> str:
+    """The content security policy of a page: nothing is loaded, and no other script runs."""
+    digests = [b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+    return (
+        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
@@ -76,7 +88,7 @@ def markdown_page(report: Report) -> tuple[str, list[Picture]]:
     """
     blocks: list[Block] = [Heading(report.title, 1), *report.summary]
     for section in report.sections:
-        if section.blocks:
+        if not section.explorers:  # sliders are of pages alone
             blocks += [Heading(section.title, 2), *section.blocks]
     return markdown_of(blocks) + "\n", list(_pictures(blocks))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lawdsl.reporting.documents.blocks import Block
+from lawdsl.reporting.report.explorer import Explorer
 
 
 @dataclass(frozen=True)
@@ -16,11 +17,13 @@ class Section:
         anchor: its name in links within the page.
         title: its heading.
         blocks: what it says.
+        explorers: laws that the reader evaluates; in HTML alone.
     """
 
     anchor: str
     title: str
     blocks: Sequence[Block]
+    explorers: Sequence[Explorer] = ()
 
 
 @dataclass(frozen=True)

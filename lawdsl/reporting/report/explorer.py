@@ -1,0 +1,190 @@
+"""Fits -> sliders by which the reader of a page evaluates their laws.
+
+The law is the JavaScript module that `lawdsl export --to javascript` writes, so that the page predicts
+what `fit.predict` does, with the interval that the noise of the fitted rows gives.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+
+from lawdsl.exporting.build import exported
+from lawdsl.exporting.content import Exported, Variable
+from lawdsl.exporting.javascript_module import javascript_module
+from lawdsl.fitting.extrapolation.horizon import Horizon
+from lawdsl.reporting.report.entries import Entry
+
+LEVEL = 0.95
+LOG_SPAN = 30.0
+"""A slider of values whose largest is so many times the smallest has equal ratios for its steps."""
+WIDEST = 0.05
+"""Predictions at the end of a slider are known within 5 %, where the fit has a trust horizon."""
+MOST_TIMES = 1e4
+"""How far beyond the largest fitted value a slider goes at most."""
+MAX_SLIDERS = 40
+"""Sliders of a law; one of more variables has no explorer."""
+END_OF_SCRIPT = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A variable that the reader moves.
+
+    Attributes:
+        variable: of the law.
+        label: where the variable has a value for each label; else empty.
+        unit: as text.
+        doc: what it is.
+        low, high: the ends.
+        fitted: the range of the fitted rows.
+        start: its value at first.
+        logarithmic: whether equal steps are equal ratios.
+        simplex: whether it is one of shares that sum to 1.
+    """
+
+    variable: str
+    label: str
+    unit: str
+    doc: str
+    low: float
+    high: float
+    fitted: tuple[float, float]
+    start: float
+    logarithmic: bool
+    simplex: bool
+
+    @property
+    def name(self) -> str:
+        """What the reader calls it: `N`, `r[code]`."""
+        return f"{self.variable}[{self.label}]" if self.label else self.variable
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """A law that the reader evaluates.
+
+    Attributes:
+        name: what the fit is called.
+        output: what is predicted.
+        unit: of it, as text.
+        module: the law in JavaScript.
+        sliders: its variables.
+        rows: name of an index set -> the labels, of each of which there is a prediction.
+        level: of the interval; None where the fit has none.
+    """
+
+    name: str
+    output: str
+    unit: str
+    module: str
+    sliders: tuple[Slider, ...]
+    rows: Mapping[str, Sequence[str]]
+    level: float | None
+
+    @property
+    def settings(self) -> str:
+        """What the script of the page needs to know, as JSON that may stand in a page."""
+        content = {
+            "output": self.output,
+            "unit": self.unit,
+            "rows": {name: list(labels) for name, labels in self.rows.items()},
+            "level": self.level,
+            "sliders": [
+                {
+                    **{"variable": s.variable, "label": s.label, "name": s.name},
+                    **{"low": s.low, "high": s.high, "fitted": list(s.fitted), "start": s.start},
+                    **{"logarithmic": s.logarithmic, "simplex": s.simplex},
+                }
+                for s in self.sliders
+            ],
+        }
+        return json.dumps(content).replace("<", "\\u003c")
+
+
+def explorer_of(entry: Entry) -> Explorer | None:
+    """The explorer of a fit; None where its law has too many variables for sliders.
+
+    Args:
+        entry: a fit.
+    """
+    made = exported(entry.result, LEVEL)
+    sliders = tuple(_sliders(made, entry.parts[0].horizon))
+    if not 0 < len(sliders) <= MAX_SLIDERS:
+        return None
+    return Explorer(
+        entry.name,
+        made.output.partition("[")[0] if made.rows else made.output,
+        made.unit,
+        javascript_module(made),
+        sliders,
+        {name: made.labels[made.index_sets[index]] for index, name in made.rows.items()},
+        made.level if made.errors else None,
+    )
+
+
+def _sliders(made: Exported, horizon: Horizon | None) -> Iterator[Slider]:
+    for variable in made.variables:
+        labels: Sequence[str] = made.labels[variable.over] if variable.over else ("",)
+        for label in labels:
+            yield _slider(made, variable, label, len(labels), horizon)
+
+
+def _slider(
+    made: Exported, variable: Variable, label: str, count: int, horizon: Horizon | None
+) -> Slider:
+    ranges = made.fit.ranges if made.fit else {}
+    name = f"{variable.name}[{label}]" if label else variable.name
+    simplex = variable.left_out is not None
+    fitted = ranges.get(name, (0.0, 1.0))  # the share that is 1 minus the others has none
+    low, high = fitted
+    if simplex:
+        low, high = 0.0, 1.0
+    elif horizon is not None and variable.name in horizon.variables:
+        high = max(high, horizon.variables[variable.name] * _times(horizon, variable.name))
+    for bound in variable.bounds:
+        if bound.relation in ("<", "<="):
+            high = min(high, bound.limit)
+    if not low < high:  # one fitted value
+        low, high = (low / 2, low * 2) if low > 0 else (low - 1.0, high + 1.0)
+    logarithmic = low > 0 and high > LOG_SPAN * low
+    middle = [math.sqrt(x * y) if logarithmic else (x + y) / 2 for x, y in (fitted,)]
+    start = 1 / count if simplex else min(max(middle[0], low), high)
+    return Slider(
+        *(variable.name, label, variable.unit, variable.doc),
+        *(float(low), float(high), fitted, start, logarithmic, simplex),
+    )
+
+
+def _times(horizon: Horizon, name: str) -> float:
+    """How far one variable leads before predictions are wrong by more than 5 %, as a multiple."""
+    reaches = horizon.by_variable.get(name, horizon.path)
+    times = {reach.within: reach.times for reach in reaches}[WIDEST]
+    return float(np.clip(times, 1.0, MOST_TIMES))
+
+
+def scripts(explorers: Sequence[Explorer]) -> list[tuple[str, str]]:
+    """The scripts of a page: type and text.
+
+    Args:
+        explorers: in the order in which they stand in the page.
+    """
+    if not explorers:
+        return []
+    code = (files(__package__) / "explorer.js").read_text(encoding="utf-8")
+    modules = [
+        f"{explorer.module}\nglobalThis.lawdslExplore({number}, predict, "
+        f"{'predictWithInterval' if explorer.level else 'null'});\n"
+        for number, explorer in enumerate(explorers)
+    ]
+    # no comment or text of a module may end its script
+    return [
+        ("text/javascript", code),
+        *(("module", END_OF_SCRIPT.sub(r"<\\", text)) for text in modules),
+    ]

@@ -1,0 +1,172 @@
+"""Pages of reports in a browser: nothing is requested, sliders predict, everyone can read them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import CHROMIUM, Browser, browser
+
+import lawdsl
+
+ROOT = Path(lawdsl.__file__).resolve().parent.parent
+DATA = ROOT / "laws" / "data"
+MAX_PRINTED_PAGES = 6
+MOVES = (0, 137, 500, 863, 1000)  # of the 1,000 steps of a slider
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM, reason="no Chromium: apt-get install chromium"),
+]
+
+
+def tradeoff() -> tuple[Any, ...]:
+    """D-CPT fits to both losses, and the most code that keeps the general loss."""
+    fits = {
+        loss: lawdsl.fit(
+            lawdsl.load("dcpt.l3").with_settings(D_min=409_600e-9),
+            DATA / "code_and_english.csv",
+            where=("phase = end", "step >= 400"),
+            columns={"L": f"L_{loss}", "r": f"r_{loss}"},
+            fix={"E": 0.5},
+        )
+        for loss in ("code", "general")
+    }
+    inputs = {"N": 4.3e-4, "D": 1e-3, "L0": 3.9, "T": 0.02}
+    answer = lawdsl.solve("dcpt.tradeoff", general=fits["general"], domain=fits["code"], **inputs)
+    return fits["code"], fits["general"], answer
+
+
+def mixture() -> tuple[Any, ...]:
+    fits = lawdsl.fit(
+        "mixing.m4",
+        DATA / "four_domains.csv",
+        where=("phase = end", "step = 400", "model = 0.08M"),
+        columns={"r": "r_*", "L": "L_*"},
+    )
+    return (fits,)
+
+
+def allocation() -> tuple[Any, ...]:
+    rng = np.random.default_rng(3)
+    N, D = 10 ** rng.uniform(7, 9.5, 60), 10 ** rng.uniform(9, 11.5, 60)
+    L = (1.7 + 400 / N**0.34 + 400 / D**0.28) * np.exp(0.002 * rng.normal(size=60))
+    fit = lawdsl.fit("chinchilla", {"N": N, "D": D, "L": L})
+    return fit, lawdsl.solve("chinchilla.allocation", loss=fit, C=1e22)
+
+
+@pytest.fixture(scope="module", params=[tradeoff, mixture, allocation], ids=lambda f: f.__name__)
+def report(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[tuple[Any, ...], Path]:
+    """Results, and the page about them."""
+    results = request.param()
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    return results, results[0].report(path, *results[1:])
+
+
+@pytest.fixture
+def page(report: tuple[Any, Path], tmp_path: Path) -> Iterator[Browser]:
+    with browser(tmp_path / "profile") as shown:
+        shown.open(report[1])
+        yield shown
+
+
+def test_a_page_requests_nothing_and_complains_of_nothing(page: Browser, report: Any):
+    assert page.requests() == [report[1].resolve().as_uri()]
+    assert page.complaints() == []
+
+
+def predicted(fit: Any, values: dict[str, Any]) -> list[float]:
+    made = fit(**values)
+    return [float(x) for x in made.values()] if isinstance(made, dict) else [float(made)]
+
+
+def test_sliders_predict_what_the_fit_predicts(page: Browser, report: Any):
+    fits = [result for result in report[0] if hasattr(result, "predict")]
+    for number, fit in enumerate(fits):
+        assert page.value(f"document.getElementById('explorer-{number}').hidden") is False
+        count = page.value(f"document.querySelectorAll('#explorer-{number} [type=range]').length")
+        seen = set()
+        for k in range(count):
+            for step in MOVES:
+                shown = page.value(
+                    f"(() => {{ const range = document.getElementById('range-{number}-{k}');"
+                    f"range.value = '{step}'; range.dispatchEvent(new Event('input'));"
+                    f"return {{ ...document.getElementById('output-{number}').dataset,"
+                    f" text: document.getElementById('output-{number}').textContent }}; }})()"
+                )
+                inputs, values = json.loads(shown["inputs"]), json.loads(shown["values"])
+                assert values == pytest.approx(predicted(fit, inputs), rel=1e-9)
+                assert f"{values[0]:.4g}"[:4] in shown["text"] and "95 % interval" in shown["text"]
+                seen.add(values[0])
+        assert len(seen) > len(MOVES)
+
+
+def test_intervals_of_sliders_are_those_of_the_fit_without_an_error_of_the_law(
+    page: Browser, report: Any
+):
+    fit = report[0][0]
+    text, inputs = page.value(
+        "(o => [o.children[0].textContent, o.dataset.inputs])(document.getElementById('output-0'))"
+    )
+    low, high = (float(x) for x in re.findall(r"interval (\S+) to (\S+)$", text)[0])
+    table: dict[str, list[float]] = {}
+    for name, value in json.loads(inputs).items():
+        elements = value if isinstance(value, dict) else {"": value}
+        table |= {f"{name}[{x}]" if x else name: [v] for x, v in elements.items()}
+    own_names = {name: name for name in table} if "r[c]" not in table else {}
+    band = fit.predict_with_errors(table, discrepancy=0, **own_names)
+    assert low == pytest.approx(float(np.ravel(band.low)[0]), rel=1e-5)
+    assert high == pytest.approx(float(np.ravel(band.high)[0]), rel=1e-5)
+
+
+def test_a_typed_value_is_taken_as_it_is(page: Browser, report: Any):
+    page.value(
+        "(() => { const box = document.getElementById('text-0-0'); box.value = '0.31';"
+        "box.dispatchEvent(new Event('change')); })()"
+    )
+    inputs = json.loads(page.value("document.getElementById('output-0').dataset.inputs"))
+    first = next(iter(inputs.values()))
+    assert 0.31 in ((first,) if isinstance(first, float) else first.values())
+    assert "fitted range" in page.value("document.getElementById('where-0').textContent") or (
+        "largest fitted" in page.value("document.getElementById('where-0').textContent")
+    )
+
+
+def test_a_page_prints_to_few_pages(page: Browser, tmp_path: Path):
+    printed = base64.b64decode(page.call("Page.printToPDF")["data"])
+    counted = [int(n) for n in re.findall(rb"/Type /Pages\s*/Count (\d+)", printed)]
+    assert counted and 0 < max(counted) <= MAX_PRINTED_PAGES
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core, from the npm registry."""
+    if shutil.which("npm") is None:
+        pytest.skip("no npm, which brings axe-core: apt-get install npm")
+    folder = tmp_path_factory.mktemp("axe")
+    subprocess.run(["npm", "pack", "--silent", "axe-core@4"], cwd=folder, check=True, timeout=300)
+    subprocess.run(["tar", "xzf", next(folder.glob("*.tgz")).name], cwd=folder, check=True)
+    return (folder / "package" / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everyone_can_read_a_page(page: Browser, axe: str, scheme: str):
+    page.call(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
+    )
+    page.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.value(f"{axe};0")
+    found = page.value(
+        "axe.run().then((r) => r.violations.map((v) => [v.id, v.impact, v.nodes[0].html]))"
+    )
+    assert [each for each in found if each[1] in ("serious", "critical")] == []
