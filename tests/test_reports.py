@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import Counter
 from html.parser import HTMLParser
@@ -19,6 +20,7 @@ from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.result import Fit
 from lawdsl.reporting.report.commands import fit_command
 from lawdsl.reporting.report.entries import entries_of
+from lawdsl.reporting.report.explorer import explorer_of
 
 ROOT = Path(lawdsl.__file__).resolve().parent.parent
 DATA = ROOT / "laws" / "data"
@@ -94,6 +96,7 @@ def test_a_report_has_its_sections_in_the_order_of_a_reader(page: Page):
         "The data",
         "The fit",
         "What to distrust",
+        "Try values",
         "How this report was made",
     ]
 
@@ -121,6 +124,9 @@ def test_a_page_requests_nothing(page: Page, folder: Path):
     policy = page.all("meta")[1]
     assert policy["http-equiv"] == "Content-Security-Policy"
     assert str(policy["content"]).startswith("default-src 'none';")
+    # scripts are known by their digests, and none is allowed by its place
+    sources = re.findall(r"script-src ([^;]*);", str(policy["content"]))[0].split()
+    assert sources and all(source.startswith("'sha256-") for source in sources)
     text = (folder / "report.html").read_text(encoding="utf-8")
     assert "url(" not in text and "@import" not in text and "http://" not in text
 
@@ -204,8 +210,8 @@ def test_markdown_has_the_same_content_and_figures_beside_it(folder: Path, page:
     files = json.loads(made.stdout)["result"]["files"]
     assert files[0] == "report.md" and len(files) == 1 + len(page.all("img"))
     text = (folder / "report.md").read_text(encoding="utf-8")
-    for title in (data for tag, data in page.texts if tag == "h2"):
-        assert f"\n## {title}\n" in text
+    titles = [data for tag, data in page.texts if tag == "h2" and data != "Try values"]
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == titles  # but for the sliders
     assert text.count("| --- |") + text.count("|---|") >= 1 and "$$L = " in text
     for file in files[1:]:
         assert f"](<{file}>)" in text
@@ -226,10 +232,28 @@ def test_texts_of_laws_tables_and_questions_do_not_become_markup(tmp_path: Path)
     path = fit.report(tmp_path / "evil.html")
     text = path.read_text(encoding="utf-8")
     page = Page(text)
-    assert not page.all("script") and "<script" not in text
+    # the sliders' settings, their script, and the law: none of the text that was attacked with
+    kinds = ["application/json", "text/javascript", "module"]
+    assert [a["type"] for a in page.all("script")] == kinds and text.count("<script") == 3
+    assert text.lower().count("</script") == 3
     assert len(page.all("style")) == 1
     assert all("onerror" not in attributes for _, attributes in page.elements)
     assert "alert(1)" in page.text and "{{ 7 * 7 }}" in page.text and "49" not in page.text.split()
+
+
+def test_sliders_reach_from_the_fitted_rows_to_the_trust_horizon(folder: Path):
+    fit = lawdsl.load_fit(folder / "fit.json")
+    assert isinstance(fit, Fit) and fit.horizon is not None
+    made = explorer_of(entries_of([fit])[0])
+    assert made is not None and [s.name for s in made.sliders] == ["N", "D"]
+    for slider in made.sliders:
+        low, high = fit.data.ranges[slider.name]
+        assert slider.low == low and slider.fitted == (low, high)
+        assert slider.logarithmic and low < slider.start < high <= slider.high
+        times = {r.within: r.times for r in fit.horizon.by_variable[slider.name]}[0.05]
+        end = fit.horizon.variables[slider.name] * min(max(times, 1), 1e4)
+        assert slider.high == pytest.approx(max(high, end))
+    assert json.loads(made.settings)["level"] == 0.95
 
 
 def test_fits_of_labels_are_reported(tmp_path: Path):
@@ -321,3 +345,15 @@ def test_options_of_a_fit_are_in_its_command(options: dict[str, Any], tmp_path: 
     assert again.values == pytest.approx(fit.values, rel=1e-6)
     assert again.intervals.level == fit.intervals.level
     assert again.law.digest == fit.law.digest
+
+
+def test_the_demonstration_ends_with_how_to_get_its_report(tmp_path: Path):
+    said = run("demo", cwd=tmp_path)
+    assert said.returncode == 0 and "lawdsl demo --report demo.html" in said.stderr
+    assert list(tmp_path.iterdir()) == []
+    made = run("demo", "--report", "demo.html", "--json", cwd=tmp_path)
+    assert json.loads(made.stdout)["result"]["report"] == "demo.html"
+    page = Page((tmp_path / "demo.html").read_text(encoding="utf-8"))
+    assert "share of domain data" in page.text and len(page.all("img")) > 4
+    refused = run("demo", "--report", "demo.pdf", cwd=tmp_path)
+    assert refused.returncode == 3 and "G0121" in refused.stderr and not refused.stdout

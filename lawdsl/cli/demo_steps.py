@@ -21,6 +21,7 @@ from lawdsl.language.library import question, shipped_folder
 from lawdsl.law.law import Law, load
 from lawdsl.proof.check import check
 from lawdsl.reporting.answers import show_answer
+from lawdsl.reporting.report.entries import Entry
 from lawdsl.reporting.terminal import show_check, show_fit, show_law, show_rows
 from lawdsl.reporting.trends import show_trends
 from lawdsl.solving.solve import Asked
@@ -76,15 +77,15 @@ class Tradeoff:
     between: tuple[float, float]
 
 
-def run(out: Console | None) -> tuple[dict[str, Any], bool]:
+def run(out: Console | None) -> tuple[dict[str, Any], bool, list[Entry]]:
     """Fit the D-CPT Law to both losses of runs that ship, and predict those of other shares.
 
     Args:
         out: the console to print to; None prints nothing.
 
     Returns:
-        The results as plain data, and whether every prediction is within MAX_PREDICTION_ERROR of the
-        measured loss.
+        The results as plain data, whether every prediction is within MAX_PREDICTION_ERROR of the
+        measured loss, and what a report of them has: the fits and the answer.
     """
     data = read_table(shipped_folder() / "data" / TABLE)
     law = load(LAW).with_settings(**D_MIN)
@@ -130,7 +131,10 @@ def run(out: Console | None) -> tuple[dict[str, Any], bool]:
         "measured": {"r_d": tradeoff.measured, "between": list(tradeoff.between)},
     }
     accurate = all(abs(row.relative_error) < MAX_PREDICTION_ERROR for row in rows)
-    return result, accurate and tradeoff.answer.ok
+    entries = [Entry(name, fits[name]) for name in LOSSES]
+    files = {"general": "general.json", "domain": "code.json"}
+    entries.append(Entry("answer", tradeoff.answer, "", files))
+    return result, accurate and tradeoff.answer.ok, entries
 
 
 def _columns(loss: str) -> dict[str, str]:

@@ -157,8 +157,16 @@ def _slider(
     middle = [math.sqrt(x * y) if logarithmic else (x + y) / 2 for x, y in (fitted,)]
     start = 1 / count if simplex else min(max(middle[0], low), high)
     return Slider(
-        *(variable.name, label, variable.unit, variable.doc),
-        *(float(low), float(high), fitted, start, logarithmic, simplex),
+        variable=variable.name,
+        label=label,
+        unit=variable.unit,
+        doc=variable.doc,
+        low=float(low),
+        high=float(high),
+        fitted=fitted,
+        start=start,
+        logarithmic=logarithmic,
+        simplex=simplex,
     )
 
 
