@@ -30,7 +30,8 @@ MOST_TIMES = 1e4
 """How far beyond the largest fitted value a slider goes at most."""
 MAX_SLIDERS = 40
 """Sliders of a law; one of more variables has no explorer."""
-END_OF_SCRIPT = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+END_OF_SCRIPT = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
+"""What could end the script of a module, in whose comments are texts of laws."""
 
 
 @dataclass(frozen=True)
