@@ -43,7 +43,8 @@ def show_law_error(answer: Answer, out: Console) -> None:
         one = len(wrong.each) == 1
         what = "the constraint with a fitted law holds" if one else "the constraints hold"
         lines.append(
-            f"under {under} {what} at the answer {_with_probability(wrong.kept, wrong.each)}"
+            f"under {under} {what} at the answer "
+            f"{_with_probability(wrong.kept, wrong.each, bound=wrong.bound)}"
         )
     elif wrong.widening:
         lines.append(under)
@@ -71,14 +72,13 @@ def _under(wrong: UnderLawError | SafeAnswer) -> str:
     return f"noise and laws wrong by {100 * wrong.discrepancy:g} % per decade{_widened(wrong.widening)}"
 
 
-def _with_probability(value: float, each: Mapping[str, float]) -> str:
+def _with_probability(value: float, each: Mapping[str, float], *, bound: bool) -> str:
     """The probability of constraints, of several with that which is the least probable."""
+    text = f"with probability {_probability(value)}" + (" at least" if bound else "")
     if len(each) <= 1:
-        return f"with probability {_probability(value)}"
+        return text
     least = min(each, key=lambda text: each[text])
-    return (
-        f"with probability {_probability(value)} at least; {least} with {_probability(each[least])}"
-    )
+    return f"{text}; {least} with {_probability(each[least])}"
 
 
 def _widened(widening: Mapping[str, float]) -> str:
@@ -100,7 +100,8 @@ def show_safe(answer: Answer, out: Console) -> None:
             verb = "costs" if safe.cost >= 0 else "gains"
             lines[0] += f"; {verb} {number_text(abs(safe.cost))} of {answer.goal.text}"
         lines.append(
-            f"  {' and '.join(safe.constraints)}: {_with_probability(safe.probability, safe.each)}, "
+            f"  {' and '.join(safe.constraints)}: "
+            f"{_with_probability(safe.probability, safe.each, bound=safe.bound)}, "
             f"under {_under(safe)}"
         )
     else:
@@ -109,7 +110,8 @@ def show_safe(answer: Answer, out: Console) -> None:
         line = f"  the largest probability{found} is {_probability(safe.probability)}"
         lines.append(line + (f", at {choice}" if choice else ""))
     if safe.point_probability is not None:
-        lines.append(f"  the answer above: with probability {_probability(safe.point_probability)}")
+        text = f"  the answer above: with probability {_probability(safe.point_probability)}"
+        lines.append(text + (" at least" if safe.bound else ""))
     if safe.ok:
         of = f"{safe.searches} local searches" if safe.searches else f"{safe.evaluations:,} choices"
         lines.append(f"  the best of {of}, verified; not certified")

@@ -222,10 +222,11 @@ class UnderLawError:
         widening: use -> what its rolled check multiplies that by, 1 or more; empty where the error
             was not learned.
         goal: the interval of the true goal at the answer; None where no law is in the goal.
-        kept: at least so large is the probability that all constraints with fitted laws hold at the
-            answer, and where there is one such constraint it is the probability; None where there
-            is none, or one of them is an equation.
-        each: constraint -> the probability that it holds at the answer.
+        kept: the probability that all constraints with fitted laws hold at the answer; None where
+            there is none, or one of them is an equation.
+        each: constraint -> the probability that it holds at the answer, or a lower bound.
+        bound: whether `kept` is a lower bound: it is that of several constraints, or of one with
+            several values of laws.
         seed: of the draws.
         draws: of the true laws, by which the rest is known; 0 where the question has several
             unknowns, or an equation does not leave one: the rest is not known then.
@@ -243,6 +244,7 @@ class UnderLawError:
     goal: Ends | None
     kept: float | None
     each: Mapping[str, float] = field(default_factory=dict)
+    bound: bool = False
     draws: int = 0
     ends: Mapping[str, Ends] = field(default_factory=dict)
     answered: float | None = None
@@ -267,12 +269,13 @@ class SafeAnswer:
         constraints: those with fitted laws, as they are written.
         probability: at least so large is the probability that all of them hold; where no choice is
             safe, the largest that any choice has.
+        bound: whether that and `point_probability` are lower bounds, as in `UnderLawError`.
         point_probability: that at the answer of the fitted laws, `UnderLawError.kept`; None where
             there is none.
         unknowns: name -> value; where no choice is safe, those of the largest probability.
         goal: by the fitted laws; None where no choice is safe.
         cost: how much worse in the goal than the answer of the fitted laws.
-        each: constraint -> the probability that it holds at these unknowns.
+        each: constraint -> the probability that it holds at these unknowns, or a lower bound.
         evaluations: how many choices were looked at.
         searches: in how many local searches; 0 where they are those of a grid of one unknown.
     """
@@ -290,6 +293,7 @@ class SafeAnswer:
     each: Mapping[str, float] = field(default_factory=dict)
     widening: Mapping[str, float] = field(default_factory=dict)
     searches: int = 0
+    bound: bool = False
 
     @property
     def ok(self) -> bool:

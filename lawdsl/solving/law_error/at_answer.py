@@ -45,6 +45,7 @@ def at_answer(outcomes: Outcomes, answer: Answer, seed: int) -> UnderLawError:
         goal=goal_interval(outcomes, inputs, answer.level, seed),
         kept=kept,
         each=each,
+        bound=kept is not None and outcomes.has_bound,
     )
 
 

@@ -16,6 +16,7 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.proof.decide import RELATIONS
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
 from lawdsl.solving.inputs import evaluated
+from lawdsl.solving.law_error.branches import Node, split
 from lawdsl.solving.law_error.law_values import LawValues, PointValues
 
 Array = NDArray[np.float64]
@@ -52,6 +53,64 @@ class Outcome:
         with np.errstate(invalid="ignore"):
             kept = np.all(self.margins >= 0, axis=0) & self.allowed & np.isfinite(self.goal)
         return np.asarray(kept)
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The margin of a constraint as a function of the laws' values.
+
+    Attributes:
+        expression: the margin.
+        calls: the numbers of the laws at values on which it depends.
+        laws: all of them.
+        others: the other symbols in it.
+    """
+
+    expression: sp.Expr
+    calls: tuple[int, ...]
+    laws: LawValues
+    others: tuple[sp.Symbol, ...]
+    _slopes: Slopes = field(repr=False)
+
+    @classmethod
+    def of(cls, expression: sp.Expr, laws: LawValues) -> Margin:
+        """Prepare a margin in the symbols of the laws' values and of all else."""
+        symbols = [call.symbol for call in laws.calls]
+        calls = tuple(i for i, s in enumerate(symbols) if s in expression.free_symbols)
+        others = tuple(sorted(expression.free_symbols - set(symbols), key=str))
+        tape = compile_tape([expression], [*(symbols[i] for i in calls), *others])
+        return cls(expression, calls, laws, others, Slopes(tape, range(len(calls))))
+
+    def values(self, inputs: Inputs, true: Array) -> Array:
+        """The margin, shape (…, points); -inf where it has no value.
+
+        Args:
+            inputs: the unknowns and all other symbols, at the points.
+            true: the values of the laws on which it depends, shape (calls, …, points).
+        """
+        shape = true.shape[1:]
+        result = self._slopes.values(self._columns(inputs, true))[0].reshape(shape)
+        return np.where(np.isnan(result), -np.inf, result)
+
+    def slopes(self, inputs: Inputs, true: Array) -> Array:
+        """Its derivatives by the errors of the laws on which it depends, shape (calls, points).
+
+        Args:
+            inputs: the unknowns and all other symbols, at the points.
+            true: the values of these laws, shape (calls, points).
+        """
+        _, gradients = self._slopes.values_and_gradients(self._columns(inputs, true))
+        of_logs = {i for fit in self.laws.fits if fit.of_logs for i in fit.calls}
+        unit = [
+            true[k] if i in of_logs else np.ones_like(true[k]) for k, i in enumerate(self.calls)
+        ]
+        return np.asarray(gradients[0] * np.array(unit))
+
+    def _columns(self, inputs: Inputs, true: Array) -> Array:
+        shape = true.shape[1:]
+        rows = [row.ravel() for row in true]
+        rows += [np.broadcast_to(inputs[s], shape).ravel() for s in self.others]
+        return np.array(rows, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -102,6 +161,35 @@ class Outcomes:
         calls = [call.symbol for call in self.laws.calls]
         others = sorted(set().union(*(e.free_symbols for e in outputs)) - set(calls), key=str)
         return Slopes(compile_tape(outputs, [*calls, *others])), tuple(others)
+
+    @cached_property
+    def _split(self) -> tuple[tuple[Node, ...], tuple[Margin, ...]]:
+        symbols = [call.symbol for call in self.laws.calls]
+        positive = [symbols[i] for fit in self.laws.fits if fit.of_logs for i in fit.calls]
+        found: list[sp.Expr] = []
+        nodes = tuple(split(c.margin, symbols, positive, found) for c in self.uncertain)
+        return nodes, tuple(Margin.of(expression, self.laws) for expression in found)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """How each uncertain constraint follows from `margins`."""
+        return self._split[0]
+
+    @property
+    def margins(self) -> tuple[Margin, ...]:
+        """The margins of the uncertain constraints, those with max, min or abs of laws split."""
+        return self._split[1]
+
+    @cached_property
+    def whole_margins(self) -> tuple[Margin, ...]:
+        """The margins of the uncertain constraints as they are."""
+        return tuple(Margin.of(c.margin, self.laws) for c in self.uncertain)
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether the probability that all uncertain constraints hold is a lower bound: of several,
+        or of one that depends on several values of laws."""
+        return len(self.uncertain) > 1 or any(len(m.calls) > 1 for m in self.whole_margins)
 
     def inputs_at(self, unknowns: Mapping[str, float]) -> dict[sp.Symbol, Array | float]:
         """Symbol -> value at one choice, of which each unknown has shape (1,).
@@ -217,29 +305,6 @@ class Outcomes:
                     allowed &= margin >= -FEASIBILITY_RTOL * size
             others = of_certain / np.where(sizes > 0, sizes, 1.0)
         return Outcome(outputs[0], margins, allowed, others)
-
-    def slopes_of_margins(self, inputs: Inputs, true: Array) -> Array:
-        """The derivatives of the uncertain margins by the errors of the laws.
-
-        Args:
-            inputs: the unknowns and all other symbols, at the points.
-            true: the values of the laws, shape (calls, points).
-
-        Returns:
-            Shape (constraints, calls, points).
-        """
-        slopes, others = self._outputs
-        rows = [*true, *(np.broadcast_to(inputs[s], true.shape[1]) for s in others)]
-        with np.errstate(all="ignore"):
-            columns = np.array(rows, dtype=np.float64).reshape(len(rows), -1)
-            _, gradients = slopes.values_and_gradients(columns)
-        count = len(self.laws.calls)
-        by_value = gradients[1 : len(self.uncertain) + 1, :count]
-        unit = np.empty_like(true)
-        for fit in self.laws.fits:
-            for i in fit.calls:
-                unit[i] = true[i] if fit.of_logs else 1.0
-        return np.asarray(by_value * unit)
 
     def _domains(self, inputs: Inputs, shape: tuple[int, ...]) -> NDArray[np.bool_]:
         """Whether all unknowns are in their domains, of the given shape."""

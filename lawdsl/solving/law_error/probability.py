@@ -1,34 +1,30 @@
 """The probability with which the constraints of a question hold at a choice.
 
 A chance constraint (Charnes and Cooper 1959, Management Science 6) for each constraint with a fitted
-law: with the mean m and the covariance Σ of the errors of its laws at the choice x, and the slope a of
-the margin by these errors, the margin is taken at the errors
+law: the probability that its margin is not negative, given the joint distribution of the errors of its
+laws (`margin_probability`). Constraints with max, min or abs of laws are made of others first
+(`branches`). Several constraints hold together with the probability that Bonferroni's inequality
+gives: 1 minus the sum of those with which each does not. What is stated is no higher than the truth.
 
-    e = m - z·Σa/sqrt(aᵀΣa),
+Searches keep a margin at the errors that are the worst of those z standard deviations from the mean,
+to first order: with their mean m and covariance Σ and the slope a of the margin by them,
 
-the worst of those that are z standard deviations from the mean, to first order. The largest z at
-which the margin is not negative is a quantile of Student's t, which gives the probability that the
-constraint holds. Several constraints hold together with the probability that Bonferroni's inequality
-gives: 1 minus the sum of those with which each does not.
+    e = m - z·Σa/sqrt(aᵀΣa).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from lawdsl.solving.law_error import branches
 from lawdsl.solving.law_error.law_values import PointValues
-from lawdsl.solving.law_error.outcomes import Inputs, Outcomes
+from lawdsl.solving.law_error.margin_probability import of_one_law, of_several_laws
+from lawdsl.solving.law_error.outcomes import Inputs, Margin, Outcomes
 
 Array = NDArray[np.float64]
-
-MAX_DEVIATIONS = 40.0  # standard deviations: further out probabilities are 0 or 1 to rounding
-BISECTIONS = 48  # of these: 40 standard deviations to 1e-13
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,8 @@ class Safety:
     Attributes:
         goal: what is minimised, by the fitted laws, shape (points,).
         allowed: whether the constraints without a fitted law are kept, shape (points,).
-        each: the probability of each constraint with one, shape (constraints, points).
+        each: at least so large is the probability of each constraint with one, shape (constraints,
+            points).
         probability: at least so large is the probability that all of them hold, shape (points,).
         others: the margins of the other constraints, relative to their terms, shape (constraints,
             points).
@@ -61,29 +58,63 @@ def safety(outcomes: Outcomes, inputs: Inputs, count: int) -> Safety:
     """
     at = outcomes.laws_at(inputs, count)
     fitted = outcomes.outcome(inputs, at.values)
-    directions, variances = worst_directions(outcomes, inputs, at)
-    each = np.empty((len(outcomes.uncertain), count))
-    for k, constraint in enumerate(outcomes.uncertain):
-        variance = variances[k]
-
-        def margin(z: Array, k: int = k) -> Array:
-            true = at.with_errors(at.means - z * directions[k])
-            return np.asarray(outcomes.outcome(inputs, true).margins[k])
-
-        z = _largest(margin, count)
-        # without any error the constraint holds, or it does not
-        z = np.where(variance > 0, z, np.where(z > 0, np.inf, -np.inf))
-        # not (>=): a slope that is not a number says nothing
-        z = np.where(np.isfinite(variance), z, -np.inf)
-        dof = outcomes.laws.dof_of(constraint.margin)
-        each[k] = special.stdtr(dof, z) if math.isfinite(dof) else special.ndtr(z)
+    each = np.array([_of_constraint(outcomes, k, inputs, at) for k in range(len(outcomes.nodes))])
+    each = each.reshape(len(outcomes.nodes), count)
     probability = np.maximum(0.0, 1.0 - np.sum(1.0 - each, axis=0))
     allowed = fitted.allowed & np.isfinite(fitted.goal)
     return Safety(fitted.goal, allowed, each, probability, fitted.others)
 
 
+def _of_constraint(outcomes: Outcomes, k: int, inputs: Inputs, at: PointValues) -> Array:
+    """The probability of the uncertain constraint of this number, or a lower bound; (points,)."""
+    whole, node = outcomes.whole_margins[k], outcomes.nodes[k]
+    result = _of_margin(whole, inputs, at)
+    parts = {i: outcomes.margins[i] for i in branches.numbers(node)}
+    if len(whole.calls) == 1 or any(len(part.calls) > 1 for part in parts.values()):
+        return result
+    # each branch has one law: its probability is exact, and no draws are needed
+    of_parts = np.zeros((len(outcomes.margins), len(result)))
+    for i, part in parts.items():
+        of_parts[i] = _of_margin(part, inputs, at)
+    return np.maximum(result, branches.probability(node, of_parts))
+
+
+def _of_margin(margin: Margin, inputs: Inputs, at: PointValues) -> Array:
+    """The probability that a margin is not negative, or a lower bound of it; shape (points,)."""
+    calls = list(margin.calls)
+    laws = at.laws
+    fits = {i: fit for fit in laws.fits for i in fit.calls}
+    count = at.values.shape[1]
+    columns = {s: np.broadcast_to(inputs[s], count) for s in margin.others}
+
+    def given(errors: Array, numbers: NDArray[np.intp]) -> tuple[Inputs, Array]:
+        true = [
+            fits[i].shifted(at.values[i, numbers], e) for i, e in zip(calls, errors, strict=True)
+        ]
+        return {s: x[numbers] for s, x in columns.items()}, np.array(true)
+
+    def value(errors: Array, numbers: NDArray[np.intp]) -> Array:
+        return margin.values(*given(errors, numbers))
+
+    def slope(errors: Array, numbers: NDArray[np.intp]) -> Array:
+        return margin.slopes(*given(errors, numbers))
+
+    if len(calls) == 1:
+        (i,) = calls
+        return of_one_law(value, at.means[i], at.deviations[i], fits[i].dof)
+    used = tuple(dict.fromkeys(laws.fits.index(fits[i]) for i in calls))
+    return of_several_laws(
+        value,
+        slope,
+        at.means[calls],
+        at.covariances[:, calls][:, :, calls],
+        tuple(used.index(laws.fits.index(fits[i])) for i in calls),
+        tuple(laws.fits[k].dof for k in used),
+    )
+
+
 def worst_directions(outcomes: Outcomes, inputs: Inputs, at: PointValues) -> tuple[Array, Array]:
-    """The errors of the laws by which each constraint loses the most, to first order.
+    """The errors of the laws by which each margin loses the most, to first order.
 
     Args:
         outcomes: the question.
@@ -91,22 +122,15 @@ def worst_directions(outcomes: Outcomes, inputs: Inputs, at: PointValues) -> tup
         at: the laws there.
 
     Returns:
-        Σa/sqrt(aᵀΣa) of each constraint with a fitted law, shape (constraints, calls, points), and
-        the variance aᵀΣa of its margin, shape (constraints, points).
+        Σa/sqrt(aᵀΣa) of each of the question's `margins`, shape (margins, calls, points), and the
+        variance aᵀΣa of each, shape (margins, points).
     """
-    slopes = outcomes.slopes_of_margins(inputs, at.with_errors(at.means))
+    true = at.with_errors(at.means)
+    slopes = np.zeros((len(outcomes.margins), *true.shape))
+    for k, margin in enumerate(outcomes.margins):
+        slopes[k, list(margin.calls)] = margin.slopes(inputs, true[list(margin.calls)])
     with np.errstate(all="ignore"):
         moved = np.einsum("pij,kjp->kip", at.covariances, slopes)
         variances = np.einsum("kip,kip->kp", slopes, moved)
         directions = moved / np.sqrt(np.where(variances > 0, variances, 1.0))[:, None]
     return directions, variances
-
-
-def _largest(margin: Callable[[Array], Array], count: int) -> Array:
-    """The largest number of standard deviations at which a margin is not negative, by bisection."""
-    low, high = np.full(count, -MAX_DEVIATIONS), np.full(count, MAX_DEVIATIONS)
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        holds = margin(middle) >= 0
-        low, high = np.where(holds, middle, low), np.where(holds, high, middle)
-    return low

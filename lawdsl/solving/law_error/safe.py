@@ -91,6 +91,7 @@ def verified_answer(
         point_probability=None if at_point is None else float(at_point.probability[0]),
         evaluations=evaluations,
         searches=searches,
+        bound=outcomes.has_bound,
     )
     if chosen is None:
         return result

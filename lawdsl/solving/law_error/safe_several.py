@@ -20,13 +20,10 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import student_quantile
+from lawdsl.solving.law_error.branches import combined, conjuncts
+from lawdsl.solving.law_error.margin_probability import MAX_DEVIATIONS
 from lawdsl.solving.law_error.outcomes import Outcomes
-from lawdsl.solving.law_error.probability import (
-    MAX_DEVIATIONS,
-    Safety,
-    safety,
-    worst_directions,
-)
+from lawdsl.solving.law_error.probability import Safety, safety, worst_directions
 from lawdsl.solving.law_error.safe import ROUNDING, verified_answer
 from lawdsl.solving.law_error.search_variables import SearchVariables
 from lawdsl.solving.result import Answer, SafeAnswer
@@ -45,6 +42,7 @@ EVALUATIONS = 120  # of rows and slopes in one search: line searches may end now
 FTOL = 1e-10  # of the goal, relative to that at the start
 STEP = 1e-6  # of central differences
 NO_VALUE = 1e6  # in place of a number that is not finite
+FIRST_ORDER = 0.8  # of what a margin with several laws may fail by, in the first searches
 RARE = 1e-12  # added to a probability before its logarithm
 
 
@@ -73,7 +71,7 @@ class Searches:
         """Goal, other constraints, and the margins at the worst errors.
 
         Args:
-            z: how many standard deviations these are from the mean, shape (constraints,).
+            z: how many standard deviations these are from the mean, shape (margins,).
         """
 
         def rows(y: Array) -> Array:
@@ -85,24 +83,27 @@ class Searches:
     def farthest(self, y: Array) -> Array:
         """The rows of a search for the most probable choice: its last variable is the number of
         standard deviations at which all margins are 0 or more, to be made as large as can be."""
-        count = len(self.outcomes.uncertain)
+        count = len(self.outcomes.margins)
         deviations = y[:, -1]
         _, others, margins = self._at_worst(y[:, :-1], np.broadcast_to(deviations, (count, len(y))))
         return np.array([-deviations, *others, *margins, *self.reach(y[:, :-1])])
 
     def _at_worst(self, y: Array, z: Array) -> tuple[Array, Array, Array]:
         """The goal of the fitted laws, the other constraints, and the margins at errors z standard
-        deviations from the mean, in standard deviations; z has shape (constraints, points)."""
+        deviations from the mean, in standard deviations; z has shape (margins, points). Of margins
+        of which one is enough the largest counts."""
         self.evaluations += len(y)
         outcomes, inputs = self.outcomes, self.variables.inputs(y)
         at = outcomes.laws_at(inputs, len(y))
         fitted = outcomes.outcome(inputs, at.values)
         directions, variances = worst_directions(outcomes, inputs, at)
         margins = np.empty_like(variances)
-        for k in range(len(margins)):
+        for k, margin in enumerate(outcomes.margins):
             true = at.with_errors(at.means - z[k] * directions[k])
-            margins[k] = outcomes.outcome(inputs, true).margins[k]
-        return fitted.goal, fitted.others, margins / np.sqrt(np.where(variances > 0, variances, 1))
+            margins[k] = margin.values(inputs, true[list(margin.calls)])
+        margins /= np.sqrt(np.where(variances > 0, variances, 1))
+        needed = [combined(node, margins) for node in conjuncts(outcomes.nodes)]
+        return fitted.goal, fitted.others, np.array(needed)
 
     def failing(self, y: Array) -> Array:
         """The logarithm of what fails, to be made as small as can be, and other constraints."""
@@ -225,12 +226,17 @@ def safe_answer_of_several(
     starts = variables.starts(AROUND, ANYWHERE, np.random.default_rng([seed, 0x5AFE]))
     # a little more than the level, so that rounding does not undercut it
     least = level + ROUNDING * (1 - level)
-    part = 1 - (1 - least) / len(outcomes.uncertain)
+    # of a margin with several laws the worst errors are known to first order only
+    failing = np.array([FIRST_ORDER if len(m.calls) > 1 else 1.0 for m in outcomes.margins])
+    failing *= (1 - least) / len(failing)
     z = np.array(
-        [student_quantile(part, outcomes.laws.dof_of(c.margin)) for c in outcomes.uncertain]
+        [
+            student_quantile(1 - part, outcomes.laws.dof_of(margin.expression))
+            for part, margin in zip(failing, outcomes.margins, strict=True)
+        ]
     )
     chosen, count = _safe_choice(searches, starts, z, level)
-    if chosen is not None and len(z) > 1:
+    if chosen is not None and len(outcomes.margins) + outcomes.has_bound > 1:
         # what the constraints may fail by need not be equal parts
         count += 1
         end = searches.minimised(searches.jointly(least), chosen, low, high)
@@ -280,7 +286,7 @@ def _most_probable(searches: Searches, starts: Array) -> tuple[Array | None, int
         for begin in starts[::FARTHEST_STEP]
     ]
     best = _best(searches, np.array([*ends, *starts]), None)
-    if best is None or len(searches.outcomes.uncertain) == 1:
+    if best is None or len(searches.outcomes.margins) + searches.outcomes.has_bound == 1:
         return best, len(ends)
     last = searches.minimised(searches.failing, best, low, high)
     return _best(searches, np.array([best, last]), None), len(ends) + 1
