@@ -17,9 +17,9 @@ subject to loss(r) <= (1 + T)*L0  "loss"
 """
 
 
-def planted_fit(name: str) -> Fit:
+def planted_fit(name: str, seed: int = 0) -> Fit:
     """A law fitted to its planted table, with noise of 0.3 %."""
-    fit = lawdsl.fit(name, PLANTED[name].table(0.003), starts=6, claims=False)
+    fit = lawdsl.fit(name, PLANTED[name].table(0.003, seed), starts=6, claims=False)
     assert isinstance(fit, Fit)
     return fit
 

@@ -110,7 +110,7 @@ class Margin:
         shape = true.shape[1:]
         rows = [row.ravel() for row in true]
         rows += [np.broadcast_to(inputs[s], shape).ravel() for s in self.others]
-        return np.array(rows, dtype=np.float64)
+        return np.array(rows, dtype=np.float64).reshape(len(rows), math.prod(shape))
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,8 @@ def _of_margin(margin: Margin, inputs: Inputs, at: PointValues) -> Array:
     def slope(errors: Array, numbers: NDArray[np.intp]) -> Array:
         return margin.slopes(*given(errors, numbers))
 
+    if not calls:  # a branch of numbers, as 2 in max(loss, 2)
+        return np.asarray(margin.values(inputs, np.empty((0, count))) >= 0, dtype=np.float64)
     if len(calls) == 1:
         (i,) = calls
         return of_one_law(value, at.means[i], at.deviations[i], fits[i].dof)
@@ -128,6 +130,8 @@ def worst_directions(outcomes: Outcomes, inputs: Inputs, at: PointValues) -> tup
     true = at.with_errors(at.means)
     slopes = np.zeros((len(outcomes.margins), *true.shape))
     for k, margin in enumerate(outcomes.margins):
+        if not margin.calls:
+            continue
         slopes[k, list(margin.calls)] = margin.slopes(inputs, true[list(margin.calls)])
     with np.errstate(all="ignore"):
         moved = np.einsum("pij,kjp->kip", at.covariances, slopes)
