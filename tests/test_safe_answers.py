@@ -151,6 +151,64 @@ subject to loss(N = 4, D = 5, r) <= loss(N = 4, D = 5, r = 0.5) + rise
     assert answer.safe["r"] - answer["r"] < 0.5 * (0.5 - answer["r"])
 
 
+FIXED = """question fixed "Tokens for a budget, if the loss is low enough"
+uses      loss : chinchilla
+given     C > 0       unit FLOP
+given     target > 0  unit nat/token
+choose    D > 0       unit token
+minimize  D
+subject to 6*(1e9)*D = C
+subject to loss(N = 1e9, D) <= target
+"""
+
+
+@pytest.mark.parametrize("level", [0.6, 0.99])
+@pytest.mark.parametrize("above", [1.005, 0.995])
+def test_an_unknown_that_an_equation_fixes_has_a_probability(
+    fits: dict[str, Any], tmp_path: Path, level: float, above: float
+):
+    """There is no other choice, whether the fitted law keeps the constraint or not."""
+    fit = fits["chinchilla"]
+    path = tmp_path / "fixed.law"
+    path.write_text(FIXED.replace("unit FLOP", ""), encoding="utf-8")
+    at = {"N": [1e9], "D": [2e10]}
+    given = {"C": 1.2e20, "target": above * float(fit.predict(at)[0])}
+    answer = lawdsl.Asked(path, loss=fit).answer(given, safe=level, discrepancy=0.02)
+    band = fit.predict_with_errors(at)
+    deviation = math.log(band.high[0] / band.values[0]) / fit.spread.quantile(0.95)
+    z = math.log(given["target"] / band.values[0]) / deviation
+    expected = student.cdf(z, fit.spread.dof)
+
+    assert answer.ok == (above > 1) and answer.safe is not None and answer.safe.only
+    assert answer.safe.probability == pytest.approx(expected, rel=1e-6)
+    assert answer.safe.ok == (expected >= level)
+    assert answer.safe["D"] == pytest.approx(2e10)
+    if answer.law_error is not None:
+        assert answer.law_error.missing == "an equation leaves no other choice"
+        assert answer.law_error.kept == answer.safe.point_probability
+    fit.save(tmp_path / "fit.json")
+    values = (f"{n}={v!r}" for n, v in given.items())
+    command = ("solve", "fixed.law", "loss=fit.json", *values, "--safe", f"{100 * level:g}%")
+    shown = run(*command, cwd=tmp_path)
+    assert "  an equation leaves no other choice\n" in shown.stdout
+    assert "F0516" not in shown.stderr and "verified" not in shown.stdout
+
+
+def test_an_equation_with_two_roots_leaves_the_safe_one(share: Fit, tmp_path: Path):
+    path = tmp_path / "roots.law"
+    path.write_text(
+        "question roots\nuses loss : dcpt.share\ngiven c > 0  unit nat/token\n"
+        "choose r in [0, 1]\nminimize r\nsubject to (r - 0.3)*(r - 0.8) = 0\n"
+        "subject to loss(r) <= c\n",
+        encoding="utf-8",
+    )
+    bound = 1.0002 * float(share.predict({"r": [0.3]})[0])
+    answer = lawdsl.Asked(path, loss=share).answer(c=bound, safe=0.99, discrepancy=0.02)
+    assert answer["r"] == pytest.approx(0.3) and answer.safe is not None
+    assert answer.safe.ok and not answer.safe.only
+    assert answer.safe["r"] == pytest.approx(0.8, abs=1e-8)
+
+
 # ---- the questions of the catalogue
 
 CPT_GIVEN = {"N": 8.0, "D": 10.0, "r": 0.5}

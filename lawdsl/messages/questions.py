@@ -120,14 +120,11 @@ ANSWERS: dict[str, Message] = {
         "from 0.5 to 0.9999.",
     ),
     "F0518": Message(
-        "an answer without the error of its laws, or a part of it",
+        "an answer without the error of its laws",
         "Where an answer leaves the fitted rows, the interval of its goal and the probability that its "
         "constraints hold have the error of the laws in them. That needs fits that keep their rows, and "
         "rows that determine the laws at the answer; without, the answer takes its laws as right, and "
-        "its intervals are too narrow. The interval of the choice and the regret are computed on draws "
-        "of the true laws, for questions with one unknown, or whose equations, which have no fitted "
-        "law, leave one. In other questions these two are missing: the interval of the choice there is "
-        "that of noise alone.",
+        "its intervals are too narrow.",
     ),
     "F0570": Message(
         "several choices that are equally good",

@@ -16,6 +16,7 @@ from lawdsl.language.printer import print_unit
 from lawdsl.reporting.answer_tables import goal_of
 from lawdsl.reporting.answers_if_laws_are_wrong import (
     law_error_heading,
+    missing_text,
     rounded_ends,
     show_law_error,
     show_safe,
@@ -333,6 +334,9 @@ def show_answers(
         for answer in answers
     ]
     _show_table(headers, rows, out)
+    for line in {missing_text(a.law_error): None for a in answers if a.law_error}:
+        if line:
+            out.print(Text(line), soft_wrap=True)
 
 
 def _answer_row(

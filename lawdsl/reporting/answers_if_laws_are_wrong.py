@@ -59,10 +59,19 @@ def show_law_error(answer: Answer, out: Console) -> None:
         )
     if wrong.answered is not None and wrong.answered < 1:
         parts.append(f"some choice keeps the constraints in {100 * wrong.answered:.3g} %")
+    if wrong.missing:
+        lines.append(missing_text(wrong))
     if parts:
         lines.append(f"in {wrong.draws} draws of the true laws {'; '.join(parts)}")
     for line in lines:
         out.print(Text(line), soft_wrap=True)
+
+
+def missing_text(wrong: UnderLawError) -> str:
+    """Why the choice has no interval with the error of the laws; empty where it has one."""
+    if not wrong.missing:
+        return ""
+    return "the choice has no interval with the error of the laws, and no regret: " + wrong.missing
 
 
 def _under(wrong: UnderLawError | SafeAnswer) -> str:
@@ -96,7 +105,7 @@ def show_safe(answer: Answer, out: Console) -> None:
     level = f"{100 * safe.level:g} %"
     if safe.ok:
         lines = [f"safe at {level}: {choice}"]
-        if safe.cost is not None and answer.goal is not None:
+        if safe.cost is not None and not safe.only and answer.goal is not None:
             verb = "costs" if safe.cost >= 0 else "gains"
             lines[0] += f"; {verb} {number_text(abs(safe.cost))} of {answer.goal.text}"
         lines.append(
@@ -112,10 +121,12 @@ def show_safe(answer: Answer, out: Console) -> None:
     if safe.point_probability is not None:
         text = f"  the answer above: with probability {_probability(safe.point_probability)}"
         lines.append(text + (" at least" if safe.bound else ""))
-    if safe.ok:
+    if safe.only:
+        lines.append("  an equation leaves no other choice")
+    elif safe.ok:
         of = f"{safe.searches} local searches" if safe.searches else f"{safe.evaluations:,} choices"
         lines.append(f"  the best of {of}, verified; not certified")
-    else:
+    if not safe.ok:
         lines += _next_steps(safe)
     out.print()
     for line in lines:

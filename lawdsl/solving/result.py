@@ -237,6 +237,7 @@ class UnderLawError:
         regret: how much worse in the goal than the best choice of a draw the answer is, in the mean
             of the draws in which it keeps the constraints; None where these are too few.
         regret_high: what it exceeds in a share of 1 minus the level of these draws.
+        missing: why there are no draws; empty where there are.
     """
 
     discrepancy: float
@@ -250,6 +251,7 @@ class UnderLawError:
     answered: float | None = None
     regret: float | None = None
     regret_high: float | None = None
+    missing: str = ""
     widening: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -278,6 +280,7 @@ class SafeAnswer:
         each: constraint -> the probability that it holds at these unknowns, or a lower bound.
         evaluations: how many choices were looked at.
         searches: in how many local searches; 0 where they are those of a grid of one unknown.
+        only: whether an equation leaves no other choice than this.
     """
 
     level: float
@@ -294,6 +297,7 @@ class SafeAnswer:
     widening: Mapping[str, float] = field(default_factory=dict)
     searches: int = 0
     bound: bool = False
+    only: bool = False
 
     @property
     def ok(self) -> bool:

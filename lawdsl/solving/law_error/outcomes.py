@@ -155,9 +155,7 @@ class Outcomes:
         laws' values, the unknowns and all other values."""
         outputs = [self.formulated.goal]
         outputs += [c.margin for c in (*self.uncertain, *self.certain)]
-        outputs += [
-            sp.Add(*(sp.Abs(term) for term in sp.Add.make_args(c.margin))) for c in self.certain
-        ]
+        outputs += [_size(c.margin) for c in self.certain]
         calls = [call.symbol for call in self.laws.calls]
         others = sorted(set().union(*(e.free_symbols for e in outputs)) - set(calls), key=str)
         return Slopes(compile_tape(outputs, [*calls, *others])), tuple(others)
@@ -322,3 +320,9 @@ class Outcomes:
             for unknown in self.formulated.unknowns
             for relation, limit in unknown.bounds
         )
+
+
+def _size(margin: sp.Expr) -> sp.Expr:
+    """The sum of the sizes of the terms of a margin; a product is written out first."""
+    terms = sp.Add.make_args(margin if margin.is_Add else sp.expand(margin))
+    return sp.Add(*(sp.Abs(term) for term in terms))

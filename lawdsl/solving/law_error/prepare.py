@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -19,15 +20,17 @@ from lawdsl.fitting.prediction_bands import missing_rolled_check_warning
 from lawdsl.fitting.result import Fit
 from lawdsl.language.questions import Question
 from lawdsl.law.law import Law
+from lawdsl.solving.formulate.closed_form import unique_root
 from lawdsl.solving.formulate.elimination import ReducedProblem
 from lawdsl.solving.formulate.formulate import formulate
 from lawdsl.solving.formulate.problem import FormulatedQuestion
+from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.law_error.at_answer import at_answer
 from lawdsl.solving.law_error.choices import Choices
 from lawdsl.solving.law_error.draws import over_draws
 from lawdsl.solving.law_error.law_values import LawValues, NoLawError
 from lawdsl.solving.law_error.outcomes import Outcomes
-from lawdsl.solving.law_error.safe import safe_answer
+from lawdsl.solving.law_error.safe import safe_answer, verified_answer
 from lawdsl.solving.law_error.safe_several import safe_answer_of_several
 from lawdsl.solving.result import SAFE_LEVELS, Answer, SafeAnswer
 
@@ -83,9 +86,44 @@ class LawErrors:
         """
         if problem is None:
             raise NoLawError("it has several unknowns")
-        if sum(c.equality for c in self.formulated.conditions) > len(problem.follow):
-            raise NoLawError("an equation fixes its unknown")
+        if self._has_fixed_unknown(problem):
+            fixed = self._fixed_unknown(problem)
+            raise NoLawError(
+                "an equation fixes its unknown"
+                if fixed is None
+                else "an equation leaves no other choice"
+            )
         return Choices(outcomes, problem)
+
+    def _has_fixed_unknown(self, problem: ReducedProblem) -> bool:
+        """Whether an equation is left beside those that give the other unknowns."""
+        return sum(c.equality for c in self.formulated.conditions) > len(problem.follow)
+
+    def _fixed_unknown(self, problem: ReducedProblem) -> sp.Expr | None:
+        """The one value that an equation without fitted laws leaves the unknown, as a formula; None
+        where none does, or the equation may have several roots."""
+        fitted = {s for source in self.formulated.sources for s in source.symbols.values()}
+        for condition in problem.conditions:
+            if condition.equality and not condition.margin.free_symbols & fitted:
+                assert problem.single is not None
+                root = unique_root(condition.margin, problem.single.symbol)
+                if root is not None:
+                    return root[0]
+        return None
+
+    def _safe_where_fixed(
+        self, outcomes: Outcomes, problem: ReducedProblem, answer: Answer, level: float, seed: int
+    ) -> SafeAnswer:
+        """The safe answer where the question has as many equations as unknowns."""
+        formula = self._fixed_unknown(problem)
+        if formula is None:
+            return safe_answer_of_several(outcomes, answer, level, seed)
+        only = {u.name: u.value for u in answer.unknowns}
+        if not only:
+            root = evaluated(formula, outcomes.values)
+            only = Choices(outcomes, problem).all_unknowns(root)
+        chosen = only if all(map(math.isfinite, only.values())) else None
+        return replace(verified_answer(outcomes, answer, level, chosen, 1), only=True)
 
     @property
     def _called_fits(self) -> dict[str, Fit]:
@@ -157,6 +195,8 @@ class LawErrors:
                 raise NoLawError(reason, "write it as an inequality")
             if problem is None:
                 return safe_answer_of_several(outcomes, answer, level, seed)
+            if self._has_fixed_unknown(problem):
+                return self._safe_where_fixed(outcomes, problem, answer, level, seed)
             return safe_answer(self.choices(outcomes, problem), answer, level)
         except NoLawError as error:
             message = f"`{name}` has no safe answer: {error}"
@@ -183,8 +223,7 @@ class LawErrors:
 
         Returns:
             The answer as it is, where its laws are right or it has no value; with a warning (F0518)
-            where the error of its laws is not known, or of the goal and the constraints at the
-            answer alone.
+            where the error of its laws is not known.
         """
         leaves = any(d.code == OUTSIDE_FITTED_RANGE for d in answer.diagnostics)
         wrong: Wrong | None = discrepancy
@@ -202,18 +241,7 @@ class LawErrors:
         try:
             known = over_draws(self.choices(outcomes, problem), answer, known)
         except NoLawError as error:
-            message = (
-                "the choice has no interval with the error of the laws, and no regret: "
-                + str(error)
-            )
-            pairs = (("the goal", known.goal), ("the constraints", known.kept))
-            names = [name for name, value in pairs if value is not None]
-            help = "give all unknowns but one"
-            if names:
-                help += (
-                    f"; what is said of {' and '.join(names)} at the answer has that error in it"
-                )
-            answer = _with_warning(answer, message, help)
+            known = replace(known, missing=str(error))
         return replace(answer, law_error=known)
 
 
