@@ -15,6 +15,7 @@ from lawdsl.cli.options import (
     cpu_limit,
     finish,
     options_of_each_fit,
+    plot_option,
     time_limit,
 )
 from lawdsl.cli.progress import progress
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 @options_of_each_fit("where", "run")
 @time_limit(3600.0, "all fits")
 @changes
+@plot_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the ranks alone.")
 @as_json
 def compare(
@@ -52,6 +54,7 @@ def compare(
     options: Mapping[str, Any],
     time_limit: float,
     changes: LawChanges,
+    plot: str | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -107,7 +110,16 @@ def compare(
             show_comparison(comparison, console(), details=not quiet)
 
     result = comparison.to_json()
-    return finish("compare", result, comparison.diagnostics, ok=ok, as_json=as_json, show=printed)
+    return finish(
+        "compare",
+        result,
+        comparison.diagnostics,
+        ok=ok,
+        as_json=as_json,
+        show=printed,
+        plot=plot,
+        record=comparison,
+    )
 
 
 COMMANDS = (compare,)

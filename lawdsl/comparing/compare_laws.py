@@ -21,7 +21,7 @@ from lawdsl.fitting.options import FitOptions
 from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.language.resolver import Objective
-from lawdsl.law.law import Law
+from lawdsl.law.law import Law, unit_text
 from lawdsl.proof.identifiability import freedom
 
 
@@ -90,6 +90,8 @@ def compare_one(
             options.where,
             data.run_columns,
             None if data.runs is None else int(data.runs.max()) + 1,
+            laws[0].output,
+            unit_text(declared.factors) if (declared := laws[0].declarations.output.unit) else "",
         ),
         objective=objective.name.replace("L", laws[0].output),
         rankings=tuple(rankings),

@@ -186,7 +186,8 @@ class ComparedLaw:
 
 @dataclass(frozen=True)
 class ComparedData:
-    """The rows that laws were compared on; `groups` is how many training runs, by the columns `runs`."""
+    """The rows that laws were compared on; `groups` is how many training runs, by the columns `runs`,
+    `unit` that of the output, as text."""
 
     name: str
     digest: str
@@ -196,6 +197,8 @@ class ComparedData:
     where: tuple[str, ...]
     runs: tuple[str, ...] = ()
     groups: int | None = None
+    output: str = ""
+    unit: str = ""
 
 
 @dataclass(frozen=True)

@@ -81,4 +81,18 @@ KINDS = (
         "trends_figure",
         "differences as claimed, too small to tell and against, and where",
     ),
+    Kind(
+        "comparison",
+        ("Comparison",),
+        "lawdsl.figures.kinds.comparison",
+        "comparison_figure",
+        "held-out error by law and protocol, and the differences from the best",
+    ),
+    Kind(
+        "comparison",
+        ("Comparisons",),
+        "lawdsl.figures.kinds.comparison",
+        "comparisons_figure",
+        "held-out error by law and label",
+    ),
 )
