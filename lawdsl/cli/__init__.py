@@ -50,6 +50,7 @@ COMMANDS = (
     "laws",
     "show",
     "new",
+    "import_formula",
     "fmt",
     "explain",
     "check",

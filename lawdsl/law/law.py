@@ -15,7 +15,7 @@ from pathlib import Path
 
 import sympy as sp
 
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.core.presentation import Exportable, Presented
 from lawdsl.language import library, tree
 from lawdsl.language.added_bounds import add_bound
@@ -30,6 +30,7 @@ from lawdsl.language.priors import with_priors
 from lawdsl.language.resolver import Claim, Declarations, Objective
 from lawdsl.language.symbols import Prior
 from lawdsl.law.algebra import ExpressionBuilder, bounded, derivative
+from lawdsl.law.from_sympy import text_of_expression
 from lawdsl.law.indexed import IndexedAlgebra, indexed_algebra
 from lawdsl.law.published_values import expanded
 from lawdsl.law.quantities import Bound as Bound
@@ -60,6 +61,31 @@ class Law(Presented, Exportable):
     held: tuple[str, ...] = ()
     stated_priors: tuple[str, ...] = ()
     root: Declarations | None = field(default=None, compare=False)
+
+    @classmethod
+    def from_sympy(
+        cls,
+        expression: sp.Expr | sp.Equality,
+        *,
+        name: str,
+        variables: Iterable[str | sp.Symbol] | None = None,
+    ) -> Law:
+        """The law whose formula is a SymPy expression.
+
+        Args:
+            expression: its right-hand side; `sympy.Eq(L, …)` names the output too. Signs that its
+                symbols are assumed to have become domains.
+            name: of the law.
+            variables: names or symbols that are variables, perhaps with a domain, `"N > 0"`; the
+                others are parameters. By default N, D and r.
+
+        Raises:
+            LawdslError: a node that laws are not made of (E0204), variables that are not known or
+                not in the expression (E0203), or a name that a law cannot have.
+        """
+        text = text_of_expression(expression, variables, name)
+        declarations, _ = library.declared(Text(f"{name}.law", text), Path())
+        return cls(declarations)
 
     @property
     def name(self) -> str:

@@ -16,4 +16,26 @@ EXPORTS: dict[str, Message] = {
         "fit, or give all values: `lawdsl export chinchilla --to python --set E=1.69 …`, in Python "
         '`law.at(E=1.69, …).export("python")`. Index sets get their labels from a fit.',
     ),
+    "E0201": Message(
+        "an imported text that is no formula",
+        "`lawdsl import` reads numbers, names, + - * / **, brackets and functions such as np.log or "
+        "math.exp, and nothing else of Python: no indexing, comparison or keyword. Write the formula "
+        "alone, each parameter as a plain name.",
+    ),
+    "E0202": Message(
+        "an imported function that the language lacks",
+        "Formulas have the functions of the language and what can be written with them: power, log2, "
+        "log1p, expm1, maximum, sigmoid and so on. Write another function as a formula of these.",
+    ),
+    "E0203": Message(
+        "an imported formula whose variables are not known",
+        "Which names are columns of a table and which are fitted, a formula does not say. N, D and r "
+        'are variables by custom; others are named: `--variables C,M`, in Python `variables=["C"]`.',
+    ),
+    "E0204": Message(
+        "a SymPy expression that is no formula of a law",
+        "`Law.from_sympy` takes sums, products, powers, Min, Max, Abs, exp, log and the other functions "
+        "of the language, of symbols with plain names. Rewrite the node that is named, for instance "
+        "by `expression.rewrite(...)` or `doit()`.",
+    ),
 }

@@ -1,0 +1,70 @@
+"""`lawdsl import`: a formula in Python's spelling -> a law file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lawdsl.cli.options import as_json, finish, print_message, write
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+
+
+@click.command("import")
+@click.argument("formula")
+@click.option("--name", required=True, help="The name of the law.")
+@click.option("-o", "--output", metavar="FILE", help="Where to write it; otherwise it is printed.")
+@click.option(
+    "--variables",
+    metavar="NAMES",
+    help="The variables, N,D or 'N > 0, r in [0, 1]'.  [default: N, D and r]",
+)
+@as_json
+def import_formula(
+    formula: str, name: str, output: str | None, variables: str | None, as_json: bool
+) -> int:
+    """Write a law file from a formula in Python's spelling.
+
+    \b
+    lawdsl import 'E + A/N**alpha + B/D**beta' --name my_law -o my_law.law
+    lawdsl import 'acc = a/(1 + np.exp(-k*(x - x0))) + b' --name sigmoid --variables x
+
+    The formula is read, not executed: powers as ** or ^, functions with the names of math, NumPy,
+    PyTorch and JAX. All names that are not variables are parameters. In Python
+    lawdsl.Law.from_sympy(expression, name="my_law") does the same for an expression of SymPy.
+    """
+    from lawdsl.language.foreign_formula import read_foreign_formula
+    from lawdsl.language.new_law import chosen_variables, law_text
+
+    name = name.removesuffix(".law")
+    read = read_foreign_formula(formula)
+    chosen = chosen_variables(read.names, None if variables is None else [variables])
+    parameters = {each: "" for each in read.names if each not in chosen}
+    text = law_text(name, read.output, read.formula, chosen, parameters)
+    if output:
+        if Path(output).exists():
+            help = "choose another name, or -o FILE"
+            message = "the file exists already"
+            raise LawdslError(Diagnostic("L0313", message, place=output, help=help))
+        write(Path(output), text)
+
+    def printed() -> None:
+        if not output:
+            click.echo(text, nl=False)
+        print_message(
+            f"variables: {', '.join(chosen)}; parameters: {', '.join(parameters) or 'none'}"
+        )
+        if output:
+            print_message(f"wrote {output}; next: lawdsl check {output}")
+
+    result = {
+        "name": name,
+        "file": output,
+        "text": text,
+        "variables": list(chosen),
+        "parameters": list(parameters),
+    }
+    return finish("import", result, (), ok=True, as_json=as_json, show=printed)
+
+
+COMMANDS = (import_formula,)

@@ -1,0 +1,300 @@
+"""A formula in Python's spelling -> syntax tree: `E + A/N**alpha`, `np.log(x)`, `1e-3`, `.5`.
+
+The text is never executed: its tokens are written in the spelling of the language, whose own parser
+reads them, and mistakes are shown in the text as it was given. Functions that the language spells in
+another way, `np.maximum(a, b)` or `math.pow(a, b)`, are rewritten in the tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
+from lawdsl.language import tree
+from lawdsl.language.keywords import AGGREGATES, FUNCTIONS, did_you_mean
+from lawdsl.language.parser import parse
+from lawdsl.language.tree import Formula
+
+LIBRARIES = (
+    *(
+        "np",
+        "numpy",
+        "math",
+        "torch",
+        "jnp",
+        "jax.numpy",
+        "sp",
+        "sympy",
+        "scipy.special",
+        "special",
+    ),
+    *("tf", "tf.math", "torch.special", "jax.nn", "F", "nn.functional", "torch.nn.functional"),
+)
+"""What may stand before the name of a function: `np.log`."""
+
+DEFAULT_OUTPUTS = ("L", "loss", "output")
+
+_TOKEN = re.compile(
+    r"""
+    (?P<space>(?:\s|\\\r?\n)+)
+  | (?P<number>(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)
+  | (?P<name>[^\W\d]\w*(?:[ ]*\.[ ]*[^\W\d]\w*)*)
+  | (?P<power>\*\*)
+  | (?P<mark>[-+*/^(),=])
+    """,
+    re.VERBOSE,
+)
+_WORDS = frozenset(
+    "and as assert await break class def del elif else except for from if import in is not or"
+    " return while with yield None True False".split()
+)
+"""Words of Python that are no names. `lambda` is one of the language."""
+_VALUES = {"e": "exp(1)", "pi": "pi"}
+_FORMULA = "L = "
+
+Rewriting = Callable[..., Formula]
+
+
+def _call(function: str) -> Rewriting:
+    return lambda *arguments: tree.Call(function, arguments)
+
+
+def _number(text: str) -> Formula:
+    return tree.Number(text)
+
+
+def _times(*factors: tuple[str, Formula]) -> Formula:
+    return tree.Product(factors)
+
+
+def _plus(*terms: tuple[str, Formula]) -> Formula:
+    return tree.Sum(terms)
+
+
+def _sigmoid(x: Formula) -> Formula:
+    power = tree.Call("exp", (tree.Negative(x),))
+    return _times(("*", _number("1")), ("/", _plus(("+", _number("1")), ("+", power))))
+
+
+def _log2(x: Formula) -> Formula:
+    return _times(("*", tree.Call("log", (x,))), ("/", tree.Call("log", (_number("2"),))))
+
+
+def _cube_root(x: Formula) -> Formula:
+    return tree.Power(x, _times(("*", _number("1")), ("/", _number("3"))))
+
+
+REWRITINGS: Mapping[str, tuple[int, Rewriting]] = {
+    **{name: (2, tree.Power) for name in ("pow", "power", "float_power")},
+    **{name: (2, _call("max")) for name in ("maximum", "fmax", "Max")},
+    **{name: (2, _call("min")) for name in ("minimum", "fmin", "Min")},
+    **{name: (1, _call("abs")) for name in ("fabs", "absolute", "Abs")},
+    "arctan": (1, _call("atan")),
+    "ln": (1, _call("log")),
+    "log2": (1, _log2),
+    "log1p": (1, lambda x: tree.Call("log", (_plus(("+", _number("1")), ("+", x)),))),
+    "expm1": (1, lambda x: _plus(("+", tree.Call("exp", (x,))), ("-", _number("1")))),
+    "square": (1, lambda x: tree.Power(x, _number("2"))),
+    "cbrt": (1, _cube_root),
+    "reciprocal": (1, lambda x: _times(("*", _number("1")), ("/", x))),
+    "negative": (1, tree.Negative),
+    "sigmoid": (1, _sigmoid),
+    "expit": (1, _sigmoid),
+}
+"""Function of another library -> how many arguments it takes, and the formula that it stands for."""
+
+
+@dataclass(frozen=True)
+class ForeignFormula:
+    """A formula that was read.
+
+    Attributes:
+        output: the name on the left-hand side, or a default.
+        formula: the right-hand side.
+        names: the names in it, in the order in which they first occur.
+    """
+
+    output: str
+    formula: Formula
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Token:
+    """A token as the language spells it, and its place in the text that was given."""
+
+    text: str
+    span: Span
+
+
+def read_foreign_formula(text: str) -> ForeignFormula:
+    """Read a formula in Python's spelling or in that of the language; `L = …` names its output.
+
+    Args:
+        text: the formula.
+
+    Raises:
+        LawdslError: a text that is no formula of the language (E0201, or a code of its grammar), or
+            a function that it lacks (E0202).
+    """
+    source = Text("the formula", text)
+    tokens = _translated(source)
+    output = ""
+    if len(tokens) > 1 and tokens[1].text == "=":
+        output, tokens = tokens[0].text, tokens[2:]
+    formula = _rewritten(_parsed(tokens, source), source)
+    names = tuple(dict.fromkeys(n.text for n in tree.walk(formula) if isinstance(n, tree.Name)))
+    plain = tuple(name for name in names if name != "pi")
+    output = output or next(name for name in DEFAULT_OUTPUTS if name not in plain)
+    return ForeignFormula(output, formula, plain)
+
+
+def _translated(source: Text) -> list[_Token]:
+    """The tokens in the spelling of the language."""
+    tokens: list[_Token] = []
+    position = 0
+    while position < len(source.text):
+        match = _TOKEN.match(source.text, position)
+        if match is None:
+            raise _unread(source, Span(position, position + 1))
+        span, kind = Span(position, match.end()), match.lastgroup
+        if match[0] in _WORDS or source.text.startswith("//", position):
+            raise _unread(source, Span(position, max(match.end(), position + 2)))
+        position = match.end()
+        if kind == "number":
+            tokens.append(_Token(_number_text(match[0], source, span), span))
+        elif kind == "name":
+            tokens.append(_Token(_plain_name(match[0], source, span), span))
+        elif kind == "power":
+            tokens.append(_Token("^", span))
+        elif kind == "mark" and not (match[0] == "+" and _begins_operand(tokens)):
+            tokens.append(_Token(match[0], span))
+    return tokens
+
+
+def _begins_operand(tokens: Sequence[_Token]) -> bool:
+    """Whether a sign that follows is that of a number, and not between two."""
+    return not tokens or tokens[-1].text in ("+", "-", "*", "/", "^", "(", ",", "=")
+
+
+def _number_text(text: str, source: Text, span: Span) -> str:
+    following = source.text[span.end : span.end + 1]
+    if following.isalpha() or following == "_":
+        raise _unread(source, Span(span.start, span.end + 1))
+    mantissa, _, exponent = text.replace("_", "").lower().partition("e")
+    whole, _, decimals = mantissa.partition(".")
+    number = (whole or "0") + (f".{decimals}" if decimals else "")
+    return f"{number}e{exponent}" if exponent else number
+
+
+def _plain_name(text: str, source: Text, span: Span) -> str:
+    """A name without its library; `np.e` is exp(1)."""
+    *library, name = [part.strip() for part in text.split(".")]
+    if not library:
+        return name
+    if ".".join(library) not in LIBRARIES:
+        message = f"`{text}` belongs to nothing that is known here"
+        help = (
+            "functions may be those of np, math, torch, jnp and so on; parameters are plain names"
+        )
+        raise LawdslError(Diagnostic("E0201", message, text=source, span=span, help=help))
+    return _VALUES.get(name, name)
+
+
+def _unread(source: Text, span: Span) -> LawdslError:
+    message = f"`{source.text[span.start : span.end]}` has no place in a formula"
+    help = "write numbers, names, + - * / **, brackets and functions such as np.log"
+    return LawdslError(Diagnostic("E0201", message, text=source, span=span, help=help))
+
+
+def _parsed(tokens: Sequence[_Token], source: Text) -> Formula:
+    """The tree of the tokens, whose spans are those of the text that was given."""
+    if not tokens:
+        help = "write it as 'E + A/N**alpha'"
+        raise LawdslError(
+            Diagnostic("E0201", "there is no formula", text=source, span=Span(0, 0), help=help)
+        )
+    text, starts = _FORMULA, []
+    for token in tokens:
+        starts.append(len(text))
+        text += f"{token.text} "
+
+    def place(span: Span) -> Span:
+        inside = [
+            token.span
+            for token, start in zip(tokens, starts, strict=True)
+            if start < max(span.end, span.start + 1) and start + len(token.text) > span.start
+        ]
+        return inside[0] | inside[-1] if inside else tokens[-1].span
+
+    document, mistakes = parse(text)
+    errors = [d for d in mistakes if d.severity == "error"]
+    if errors:
+        raise LawdslError([replace(d, text=source, span=d.span and place(d.span)) for d in errors])
+    (statement,) = document.statements
+    if not isinstance(statement, tree.Definition):
+        raise _unread(source, tokens[0].span)
+    return _placed(statement.formula, place)
+
+
+def _placed(node: Any, place: Callable[[Span], Span]) -> Any:
+    """A tree with other spans."""
+    if isinstance(node, tuple):
+        return tuple(_placed(each, place) for each in node)
+    if not isinstance(node, tree.Node):
+        return node
+    changed = {
+        field.name: _placed(getattr(node, field.name), place)
+        for field in fields(node)
+        if field.name != "span"
+    }
+    return type(node)(**changed, span=place(node.span))
+
+
+def _rewritten(node: Any, source: Text) -> Any:
+    """A tree in which functions of other libraries are those of the language.
+
+    Raises:
+        LawdslError: a function that the language lacks, or another number of arguments.
+    """
+    if isinstance(node, tuple):
+        return tuple(_rewritten(each, source) for each in node)
+    if not isinstance(node, tree.Node):
+        return node
+    if isinstance(node, (tree.Derivative, tree.Element, tree.Aggregate)):
+        raise _unread(source, node.span)
+    changed: dict[str, Any] = {
+        field.name: _rewritten(getattr(node, field.name), source)
+        for field in fields(node)
+        if field.name != "span"
+    }
+    if not isinstance(node, tree.Call):
+        return type(node)(**changed, span=node.span)
+    arguments = changed["arguments"]
+    _check_call(node, source)
+    if node.function in REWRITINGS:
+        return REWRITINGS[node.function][1](*arguments)
+    return type(node)(**changed, span=node.span)
+
+
+def _check_call(node: tree.Call, source: Text) -> None:
+    name, count = node.function, len(node.arguments)
+    if name in FUNCTIONS:
+        least, most = FUNCTIONS[name]
+    elif name in REWRITINGS:
+        least = most = REWRITINGS[name][0]
+    else:
+        known = [*FUNCTIONS, *REWRITINGS]
+        otherwise = f"the functions are {', '.join(FUNCTIONS)}"
+        help = "write the sum out" if name in AGGREGATES else did_you_mean(name, known, otherwise)
+        message = f"`{name}` is not a function of the language"
+        raise LawdslError(Diagnostic("E0202", message, text=source, span=node.span, help=help))
+    if node.keywords or node.subscripts or not least <= count <= most:
+        number = f"{least}" if least == most else f"{least} to {most}"
+        plural = "" if most == 1 else "s"
+        message = f"`{name}` takes {number} argument{plural}, without names"
+        help = f"write {name}({', '.join('abcdefgh'[:least])})"
+        raise LawdslError(Diagnostic("E0202", message, text=source, span=node.span, help=help))

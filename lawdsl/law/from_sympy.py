@@ -1,0 +1,175 @@
+"""SymPy expression -> the text of a law, node by node; no text is ever given to SymPy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sympy as sp
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.language import size_limits, tree
+from lawdsl.language.foreign_formula import DEFAULT_OUTPUTS
+from lawdsl.language.keywords import FUNCTIONS, ascii_name
+from lawdsl.language.new_law import USUAL_VARIABLES, chosen_variables, law_text
+from lawdsl.language.tree import Formula
+from lawdsl.law.functions import NAMES
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def text_of_expression(
+    expression: Any, variables: Iterable[str | sp.Symbol] | None, name: str
+) -> str:
+    """The text of the law with a right-hand side.
+
+    Args:
+        expression: of SymPy; `Eq(L, …)` names the output.
+        variables: names or symbols that are variables; None to take those that are by custom.
+        name: of the law.
+
+    Raises:
+        LawdslError: a node that the language has no word for (E0204), variables that are not known
+            (E0203), or a name that a law cannot have.
+    """
+    if not isinstance(expression, sp.Basic):
+        message = f"a SymPy expression is needed, not {type(expression).__name__}"
+        help = "`lawdsl import 'E + A/N**alpha' --name NAME` reads text"
+        raise LawdslError(Diagnostic("E0204", message, help=help))
+    output = ""
+    if isinstance(expression, sp.Equality):
+        if not isinstance(expression.lhs, sp.Symbol):
+            raise _unsupported(expression)
+        output, expression = _name(expression.lhs), expression.rhs
+    try:
+        formula = _formula(expression, 0)
+    except RecursionError:  # of SymPy, which asks itself about the parts of a deep expression
+        raise _too_deep() from None
+    symbols = {_name(s): s for s in sorted(expression.free_symbols, key=str)}
+    names = tuple(dict.fromkeys(n.text for n in tree.walk(formula) if isinstance(n, tree.Name)))
+    names = tuple(each for each in names if each in symbols)
+    given = [each for each in names if each in USUAL_VARIABLES] if variables is None else variables
+    texts = [_with_domain(each, symbols) for each in given]
+    chosen = chosen_variables(names, texts or None)
+    parameters = {each: _domain(symbols[each]) for each in names if each not in chosen}
+    output = output or next(each for each in DEFAULT_OUTPUTS if each not in names)
+    return law_text(name, output, formula, chosen, parameters)
+
+
+def _with_domain(variable: str | sp.Symbol, symbols: Mapping[str, sp.Symbol]) -> str:
+    """A variable with the domain that its symbol's assumptions say, unless another is given."""
+    text = _name(variable) if isinstance(variable, sp.Symbol) else variable
+    return f"{text} {_domain(symbols[text])}".strip() if text in symbols else text
+
+
+def _name(symbol: sp.Symbol) -> str:
+    name = ascii_name(symbol.name)
+    if not _NAME.fullmatch(name):
+        message = f"`{symbol.name}` cannot be a name of a law"
+        help = "rename it: expression.subs(old, sympy.Symbol('N'))"
+        raise LawdslError(Diagnostic("E0204", message, help=help))
+    return name
+
+
+def _domain(symbol: sp.Symbol) -> str:
+    """The domain that the assumptions of a symbol say; empty where they say nothing."""
+    for holds, domain in (
+        (symbol.is_positive, "> 0"),
+        (symbol.is_negative, "< 0"),
+        (symbol.is_nonnegative, ">= 0"),
+        (symbol.is_nonpositive, "<= 0"),
+    ):
+        if holds:
+            return domain
+    return ""
+
+
+def _formula(node: sp.Basic, depth: int) -> Formula:
+    if depth > size_limits.MAX_NESTING:
+        raise _too_deep()
+    if isinstance(node, sp.Symbol):
+        return tree.Name(_name(node))
+    if node is sp.pi:
+        return tree.Name("pi")
+    if node is sp.E:
+        return tree.Call("exp", (tree.Number("1"),))
+    if isinstance(node, sp.Number):
+        return _number(node)
+    if isinstance(node, sp.Add):
+        return _sum(node, depth)
+    if isinstance(node, sp.Mul):
+        return _product(sp.Mul.make_args(node), depth)
+    if isinstance(node, sp.Pow):
+        return _power(node, depth)
+    name = NAMES.get(type(node))
+    if name in FUNCTIONS:
+        return tree.Call(name, tuple(_formula(part, depth + 1) for part in node.args))
+    raise _unsupported(node)
+
+
+def _too_deep() -> LawdslError:
+    message = f"the expression is nested more than {size_limits.MAX_NESTING} deep"
+    return LawdslError(Diagnostic("E0204", message, help="name parts of it with `let`"))
+
+
+def _unsupported(node: sp.Basic) -> LawdslError:
+    message = f"`{str(node)[:60]}` ({type(node).__name__}) is nothing that a law is made of"
+    help = f"laws have + - * / ^, min, max and {', '.join(f for f in FUNCTIONS if f not in ('min', 'max'))}"
+    return LawdslError(Diagnostic("E0204", message, help=help))
+
+
+def _number(number: sp.Number) -> Formula:
+    if number.is_finite is not True:
+        raise _unsupported(number)
+    if number.is_negative:
+        return tree.Negative(_number(-number))
+    if isinstance(number, sp.Integer):
+        text = str(int(number))
+        if len(text) > size_limits.MAX_DIGITS and int(float(text)) == int(number):
+            text = repr(float(text))
+        return tree.Number(text)
+    if isinstance(number, sp.Rational):
+        above, below = (_number(sp.Integer(n)) for n in (number.p, number.q))
+        return tree.Product((("*", above), ("/", below)))
+    return tree.Number(repr(float(number)))
+
+
+def _sum(node: sp.Add, depth: int) -> Formula:
+    terms: list[tuple[str, Formula]] = []
+    for term in node.as_ordered_terms():
+        negative = term.could_extract_minus_sign()
+        part = _formula(-term if negative else term, depth + 1)
+        if negative and not terms:
+            part, negative = tree.Negative(part), False
+        terms.append(("-" if negative else "+", part))
+    return tree.Sum(tuple(terms))
+
+
+def _product(factors: tuple[sp.Expr, ...], depth: int) -> Formula:
+    """Factors with negative exponents become divisors."""
+    above: list[tuple[str, Formula]] = []
+    below: list[tuple[str, Formula]] = []
+    negative = False
+    for factor in factors:
+        if isinstance(factor, sp.Number) and factor.is_negative:
+            negative, factor = not negative, -factor
+        if isinstance(factor, sp.Rational):
+            above += [("*", _number(sp.Integer(factor.p)))] if factor.p != 1 else []
+            below += [("/", _number(sp.Integer(factor.q)))] if factor.q != 1 else []
+        elif isinstance(factor, sp.Pow) and factor.exp.could_extract_minus_sign():
+            below.append(("/", _formula(sp.Pow(factor.base, -factor.exp), depth + 1)))
+        else:
+            above.append(("*", _formula(factor, depth + 1)))
+    parts = (*(above or [("*", tree.Number("1"))]), *below)
+    product = parts[0][1] if len(parts) == 1 else tree.Product(parts)
+    return tree.Negative(product) if negative else product
+
+
+def _power(node: sp.Pow, depth: int) -> Formula:
+    base, exponent = node.args
+    if exponent == sp.Rational(1, 2):
+        return tree.Call("sqrt", (_formula(base, depth + 1),))
+    if exponent.could_extract_minus_sign():
+        return _product((node,), depth)
+    return tree.Power(_formula(base, depth + 1), _formula(exponent, depth + 1))

@@ -1,0 +1,343 @@
+"""Formulas of programs and of SymPy become the laws that a person would write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+import torch
+from commands import run
+from fixtures.imports.formulas import FORMULAS, Written
+from planted import law_of
+
+import lawdsl
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.language.foreign_formula import LIBRARIES, REWRITINGS, read_foreign_formula
+from lawdsl.language.new_law import chosen_variables, law_text
+from lawdsl.language.parser import parse
+from lawdsl.language.printer import print_formula
+from lawdsl.law.law import Law
+
+
+class Positive(SimpleNamespace):
+    """Symbols above 0, by their names."""
+
+    def __getattr__(self, name: str) -> sp.Symbol:
+        return sp.Symbol(name, positive=True)
+
+
+def tree_of(formula: str) -> Any:
+    (statement,) = parse(f"L = {formula}")[0].statements
+    return statement.formula
+
+
+def law_with(written: Written, formula: str) -> Law:
+    """The law of a formula, every name above 0."""
+    names = read_foreign_formula(formula).names
+    variables = [f"variable {name} > 0" for name in names if name in written.variables]
+    parameters = [f"parameter {name} > 0" for name in names if name not in written.variables]
+    return law_of("\n".join([*variables, *parameters, f"L = {formula}"]))
+
+
+def plain(law: Law) -> sp.Expr:
+    """The formula in symbols that differ by their names alone."""
+    return law.expression.xreplace({s: sp.Symbol(s.name) for s in law.expression.free_symbols})
+
+
+# ---- published formulas, three times
+
+
+def test_there_are_twenty_formulas():
+    assert len(FORMULAS) >= 20
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_formula_of_a_program_is_the_law_that_is_written_by_hand(name: str):
+    written = FORMULAS[name]
+    read = read_foreign_formula(written.python)
+    by_hand = law_with(written, written.law)
+    assert law_with(written, print_formula(read.formula)).expression == by_hand.expression
+    chosen = chosen_variables(read.names, [f"{each} > 0" for each in written.variables])
+    parameters = {each: "> 0" for each in read.names if each not in chosen}
+    imported = law_of(
+        "\n".join(law_text("x", "L", read.formula, chosen, parameters).splitlines()[1:])
+    )
+    assert imported.expression == by_hand.expression
+    assert {q.name for q in imported.variables} == set(written.variables)
+    assert {q.name for q in imported.parameters} == {q.name for q in by_hand.parameters}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_an_expression_of_sympy_is_the_law_that_is_written_by_hand(name: str):
+    written = FORMULAS[name]
+    expression = written.sympy(Positive())
+    law = Law.from_sympy(expression, variables=written.variables, name="imported")
+    by_hand = law_with(written, written.law)
+    assert law.expression == by_hand.expression
+    assert {q.name: q.domain for q in (*law.variables, *law.parameters)} == {
+        q.name: q.domain for q in (*by_hand.variables, *by_hand.parameters)
+    }
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_formula_without_signs_computes_what_the_program_does(name: str):
+    """The text is evaluated here, as the program that it was taken from does."""
+    written = FORMULAS[name]
+    read = read_foreign_formula(written.python)
+    values = {each: 0.3 + 0.37 * k for k, each in enumerate(read.names)}
+    if "S" in values and "1 - S" in written.law:
+        values["S"] = 0.6
+    libraries = {"np": np, "math": math, "jnp": np}
+    tensors = {each: torch.tensor(x, dtype=torch.float64) for each, x in values.items()}
+    inputs: Any = tensors if "torch." in written.python else values
+    expected = float(eval(written.python, {**libraries, "torch": torch, **inputs}))
+    law = law_of(
+        "\n".join(
+            [
+                *(f"variable {each}" for each in read.names if each in written.variables),
+                *(f"parameter {each}" for each in read.names if each not in written.variables),
+                f"L = {print_formula(read.formula)}",
+            ]
+        )
+    )
+    assert float(plain(law).subs(values)) == pytest.approx(expected, rel=1e-12)
+
+
+# ---- Python's spelling
+
+
+@pytest.mark.parametrize(
+    ("python", "own"),
+    [
+        ("-N**2", "-N^2"),
+        ("N**-alpha**2", "N^-alpha^2"),
+        ("2**3**N", "2^3^N"),
+        ("+N - +a", "N - a"),
+        ("N*-a", "N*-a"),
+        ("N / a / b * c", "N/a/b*c"),
+        ("1_000.5*N", "1000.5*N"),
+        (".5e-3 + 1. + 2.e3*N", "0.5e-3 + 1 + 2e3*N"),
+        ("N ^ a", "N^a"),
+        ("(N +\n   a)", "N + a"),
+        ("np . log(N)", "log(N)"),
+        ("numpy.pi*math.e**N", "pi*exp(1)^N"),
+        ("np.log1p(N) - np.expm1(-N)", "log(1 + N) - (exp(-N) - 1)"),
+        ("np.maximum(N, a) + min(N, a, 2)", "max(N, a) + min(N, a, 2)"),
+        ("np.cbrt(N) + np.fabs(N) + np.arctan(N)", "N^(1/3) + abs(N) + atan(N)"),
+        ("α*N", "alpha*N"),
+    ],
+)
+def test_a_spelling_of_python_is_read_as_that_of_the_language(python: str, own: str):
+    assert read_foreign_formula(python).formula == tree_of(own)
+
+
+@pytest.mark.parametrize("name", REWRITINGS)
+def test_every_rewritten_function_is_the_function(name: str):
+    arity, _ = REWRITINGS[name]
+    reference: dict[str, Callable[..., float]] = {
+        **dict.fromkeys(("pow", "power", "float_power"), math.pow),
+        **dict.fromkeys(("maximum", "fmax", "Max"), max),
+        **dict.fromkeys(("minimum", "fmin", "Min"), min),
+        **dict.fromkeys(("fabs", "absolute", "Abs"), abs),
+        **dict.fromkeys(("sigmoid", "expit"), lambda x: 1 / (1 + math.exp(-x))),
+        **{"arctan": math.atan, "ln": math.log, "log2": math.log2, "log1p": math.log1p},
+        **{"expm1": math.expm1, "square": lambda x: x * x, "cbrt": lambda x: x ** (1 / 3)},
+        **{"reciprocal": lambda x: 1 / x, "negative": lambda x: -x},
+    }
+    formula = read_foreign_formula(f"np.{name}({', '.join('NM'[:arity])})").formula
+    law = law_of(f"variable N > 0\nvariable M > 0\nL = {print_formula(formula)} + 0*M")
+    values = {"N": 1.7, "M": 0.6}
+    found = float(law.expression.subs({q.symbol: values[q.name] for q in law.variables}))
+    assert found == pytest.approx(reference[name](*[1.7, 0.6][:arity]), rel=1e-14)
+
+
+def test_the_left_hand_side_names_the_output():
+    assert read_foreign_formula("loss = a + N").output == "loss"
+    assert read_foreign_formula("a + N").output == "L"
+    assert read_foreign_formula("L0 + a*L").output == "loss"
+
+
+def error_of(action: Callable[[], Any]) -> lawdsl.Diagnostic:
+    with pytest.raises(LawdslError) as caught:
+        action()
+    return caught.value.diagnostics[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "marked"),
+    [
+        ("", "E0201", ""),
+        ("a if N else b", "E0201", "if"),
+        ("a*N[0]", "E0201", "["),
+        ("a*N < 3", "E0201", "<"),
+        ("a//N", "E0201", "//"),
+        ("a % N", "E0201", "%"),
+        ("2N", "E0201", "2N"),
+        ("1j*N", "E0201", "1j"),
+        ("lambda N: N", "E0201", ":"),
+        ("not N", "E0201", "not"),
+        ("params.alpha*N", "E0201", "params.alpha"),
+        ("np.linalg.norm(N)", "E0201", "np.linalg.norm"),
+        ("__import__('os').system('id')", "E0201", "'"),
+        ("(lambda: 0).__class__", "E0201", ":"),
+        ("diff(N, a)", "E0201", "diff(N, a)"),
+        ("np.erf(N)", "E0202", "np.erf(N)"),
+        ("np.sum(N)", "E0202", "np.sum(N)"),
+        ("np.power(N)", "E0202", "np.power(N)"),
+        ("np.log(N, 2)", "E0202", "np.log(N, 2)"),
+        ("np.exp(x=N)", "E0202", "np.exp(x=N)"),
+        ("a N", "L0203", "a N"),
+        ("a + ", "L0207", "+"),
+        ("(a + N", "L0202", "("),
+        ("a = b = N", "L0201", "="),
+        ("123456789012345678901*N", "L0106", "123456789012345678901"),
+    ],
+)
+def test_what_is_no_formula_is_refused_at_its_place(text: str, code: str, marked: str):
+    diagnostic = error_of(lambda: read_foreign_formula(text))
+    assert diagnostic.code == code
+    assert diagnostic.span is not None and diagnostic.help
+    assert diagnostic.text is not None and diagnostic.text.text == text
+    assert text[diagnostic.span.start : diagnostic.span.end] == marked
+
+
+def test_a_deep_or_long_formula_is_refused():
+    for text in ("(" * 5000 + "N" + ")" * 5000, "N+" * 60_000 + "N", "-" * 5000 + "N"):
+        assert error_of(lambda text=text: read_foreign_formula(text)).code.startswith("L01")
+
+
+def test_libraries_are_no_names_of_parameters():
+    for library in LIBRARIES:
+        assert read_foreign_formula(f"{library}.exp(N)").names == ("N",)
+
+
+# ---- which names are variables
+
+
+def test_variables_are_those_by_custom_or_those_that_are_named():
+    names = ("E", "A", "N", "alpha", "r")
+    assert chosen_variables(names, None) == {"N": "> 0", "r": "in [0, 1]"}
+    assert chosen_variables(names, ["A,r"]) == {"A": "", "r": "in [0, 1]"}
+    assert chosen_variables(names, ["A > 0", "N >= 1"]) == {"A": "> 0", "N": ">= 1"}
+    unknown = error_of(lambda: chosen_variables(("a", "C"), None))
+    assert unknown.code == "E0203" and "a, C" in unknown.message
+    assert error_of(lambda: chosen_variables(names, ["M"])).code == "E0203"
+    assert error_of(lambda: chosen_variables(names, ["N >"])).code.startswith("L")
+    assert error_of(lambda: chosen_variables(names, ["N\nparameter q"])).code.startswith("L")
+
+
+# ---- SymPy
+
+
+def test_an_equation_of_sympy_names_the_output():
+    L, N, a = sp.symbols("loss N a")
+    law = Law.from_sympy(sp.Eq(L, a / N), name="x")
+    assert law.output == "loss" and [q.name for q in law.variables] == ["N"]
+
+
+def test_assumptions_of_symbols_are_domains():
+    N = sp.Symbol("N", nonnegative=True)
+    a, b, c = sp.Symbol("a", positive=True), sp.Symbol("b", negative=True), sp.Symbol("c")
+    law = Law.from_sympy(a * N + b + c, name="x")
+    domains = {q.name: q.domain for q in (*law.variables, *law.parameters)}
+    assert domains == {"N": "N >= 0", "a": "a > 0", "b": "b < 0", "c": "c"}
+    stated = Law.from_sympy(a * N, name="x", variables=["N > 1"])
+    assert stated.variables[0].domain == "N > 1"
+
+
+NUMBERS = [
+    sp.Rational(2, 3),
+    sp.Rational(-7, 5),
+    sp.Float("0.1"),
+    sp.Float("-1e-30"),
+    sp.Integer(10) ** 20,
+    sp.Integer(-4),
+    sp.pi,
+    sp.E,
+    sp.sqrt(2),
+]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=str)
+def test_numbers_of_sympy_keep_their_value(number: sp.Expr):
+    N = sp.Symbol("N", positive=True)
+    law = Law.from_sympy(number * N - number / N**2, name="x")
+    value = float(law.expression.subs(law.variables[0].symbol, 1.5))
+    assert value == pytest.approx(float(number) * (1.5 - 1 / 2.25), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("build", "named"),
+    [
+        (lambda N: sp.Piecewise((N, N > 1), (1, True)), "Piecewise"),
+        (lambda N: sp.gamma(N), "gamma"),
+        (lambda N: sp.Integral(N, (N, 0, 1)) + N, "Integral"),
+        (lambda N: sp.Function("f")(N), "f(N)"),
+        (lambda N: sp.oo * sp.Symbol("k") + N, "oo"),
+        (lambda N: N > 1, "StrictGreaterThan"),
+        (lambda N: sp.Sum(N ** sp.Symbol("i"), (sp.Symbol("i"), 0, 3)), "Sum"),
+        (lambda N: sp.I * N, "I"),
+        (lambda N: sp.Symbol(r"\lambda") * N, "lambda"),
+        (lambda N: sp.Symbol("a; import os") * N, "import os"),
+        (lambda N: "E + A/N", "str"),
+        (lambda N: sp.Eq(N + 1, 2 * N), "Equality"),
+    ],
+)
+def test_what_no_law_is_made_of_is_named(build: Callable[[Any], Any], named: str):
+    diagnostic = error_of(lambda: Law.from_sympy(build(sp.Symbol("N")), name="x"))
+    assert diagnostic.code == "E0204" and named in diagnostic.message
+
+
+def test_a_deep_expression_is_refused():
+    e = sp.Symbol("N")
+    for _ in range(120):
+        e = sp.exp(e, evaluate=False) + 1
+    assert error_of(lambda: Law.from_sympy(e, name="x")).code in ("E0204", "L0104")
+
+
+def test_a_name_that_no_law_can_have_is_refused():
+    N = sp.Symbol("N")
+    for name in ("a b", "law", "x\nparameter q", "", 'x "y'):
+        assert error_of(lambda name=name: Law.from_sympy(N, name=name)).code.startswith("L")
+    clash = sp.Symbol("require", positive=True) * N
+    assert error_of(lambda: Law.from_sympy(clash, name="x")).code.startswith("L")
+
+
+def test_a_law_of_sympy_is_fitted_and_gives_its_expression_back():
+    N, k, a = sp.symbols("N k a", positive=True)
+    law = Law.from_sympy(k / N**a, name="power")
+    x = [1.0, 2.0, 4.0, 8.0]
+    fit = lawdsl.fit(law, {"N": x, "L": [3 / n**0.5 for n in x]}, starts=2, claims=False)
+    assert fit(N=16.0) == pytest.approx(0.75, rel=1e-9)
+    again = Law.from_sympy(fit.expression, name="again")
+    assert float(again.expression.subs(again.variables[0].symbol, 16)) == pytest.approx(0.75)
+
+
+# ---- the command
+
+
+def test_the_command_writes_a_law_that_checks(tmp_path: Path):
+    arguments = ("import", "E + A/N**alpha + B/D**beta", "--name", "my.law", "-o", "my.law")
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "variables: N, D; parameters: E, A, alpha, B, beta" in done.stderr
+    text = (tmp_path / "my.law").read_text(encoding="utf-8")
+    assert text.startswith("law my\n") and "L = E + A/N^alpha + B/D^beta" in text
+    assert run("fmt", "--check", "my.law", cwd=tmp_path).returncode == 0
+    assert run("check", "my.law", cwd=tmp_path).returncode == 0
+    again = run(*arguments, cwd=tmp_path)
+    assert again.returncode == 3 and "L0313" in again.stderr
+    assert (tmp_path / "my.law").read_text(encoding="utf-8") == text
+
+
+def test_the_command_asks_for_variables():
+    done = run("import", "a*C**b", "--name", "x")
+    assert done.returncode == 3 and "E0203" in done.stderr and "--variables" in done.stderr
+    named = run("import", "a*C**b", "--name", "x", "--variables", "C > 0")
+    assert named.returncode == 0 and "variable  C > 0" in named.stdout
