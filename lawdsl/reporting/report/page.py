@@ -36,7 +36,7 @@ VERDICTS = {
     "not trusted": "bad",
 }
 """Verdict in a cell -> its class; the word itself is always there."""
-VERDICT_END = re.compile(r",| exactly | where | at | \(")
+VERDICT_END = re.compile(r"[,:]| exactly | where | at | \(")
 """What stands behind a verdict."""
 
 
@@ -152,7 +152,8 @@ def _is_numeric(block: Rows, k: int) -> bool:
 
 def _cell(value: Any, k: int, right: bool) -> str:
     text = cell_text(value)
-    kind = "num" if right else VERDICTS.get(VERDICT_END.split(text)[0].strip(), "")
+    written = "pair" if " ± " in text else ""  # a value and its error stay on one line
+    kind = "num" if right else written or VERDICTS.get(VERDICT_END.split(text)[0].strip(), "")
     marked = f' class="{kind}"' if kind else ""
     if k == 0 and text.strip() and not right:
         return f'<th scope="row"{marked}>{escape(text)}</th>'
