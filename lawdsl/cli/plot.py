@@ -1,4 +1,4 @@
-"""`lawdsl plot`: fit -> figure."""
+"""`lawdsl plot`: fit, sweep or table of runs -> figure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 import click
 
 from lawdsl.cli.options import as_json, bindings, finish, print_message
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.core.optional_packages import needs
+from lawdsl.data.formats import FORMATS
 from lawdsl.figures.kind_table import KINDS
 
 OF_FITS = [kind for kind in KINDS if {"Fit", "Fits"} & set(kind.results)]
@@ -20,16 +23,18 @@ def _kinds_text() -> str:
     return "\n".join(f"    {kind.name:{width}}  {kind.shows}" for kind in OF_FITS)
 
 
-HELP = f"""Draw a figure of a fit.
+HELP = f"""Draw a figure of a fit, of a sweep or of a table of runs.
 
     \b
     lawdsl plot fit.json -o fit.svg                   the first kind that it has
     lawdsl plot fit.json --kind residuals -o r.pdf    .svg, .png, .pdf, .html or .json
     lawdsl plot fit.json x=D color=N                  options of the kind
     lawdsl plot fit.json --data runs.csv              all rows, not those that the fit keeps
+    lawdsl plot sweep.toml                            runs done and to come, cost, losses
+    lawdsl plot runs.csv                              the same of a table of runs
 
     \b
-    The kinds:
+    The kinds of fits:
 {_kinds_text()}
 
     Commands that make a result draw it with --plot FILE. In Python: fit.plot("residuals").
@@ -37,16 +42,16 @@ HELP = f"""Draw a figure of a fit.
 
 
 @click.command("plot", help=HELP)
-@click.argument("fit")
+@click.argument("source", metavar="FIT.json|SWEEP.toml|TABLE")
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
 @click.option("--kind", type=click.Choice(NAMES), help="What is drawn.")
 @click.option("--data", metavar="TABLE", help="The table that was fitted, to draw all its rows.")
 @click.option(
-    "-o", "--output", metavar="FILE", help="Where it is written.  [default: FIT-KIND.svg]"
+    "-o", "--output", metavar="FILE", help="Where it is written.  [default: SOURCE-KIND.svg]"
 )
 @as_json
 def plot(
-    fit: str,
+    source: str,
     options: tuple[str, ...],
     kind: str | None,
     data: str | None,
@@ -55,15 +60,14 @@ def plot(
 ) -> int:
     from lawdsl.figures.draw import draw
     from lawdsl.figures.figure import figure_format
-    from lawdsl.fitting.result_by_label import load_fit
 
     if output:
         figure_format(Path(output))  # before anything is computed
     given: dict[str, Any] = dict(bindings(options))
     if data:
         given["data"] = data
-    figure = draw(load_fit(fit), kind, **given)
-    path = Path(output or f"{Path(fit).stem}-{figure.kind}.svg")
+    figure = draw(_read(source), kind, **given)
+    path = Path(output or f"{Path(source).stem}-{figure.kind}.svg")
     figure.save(path)
 
     def printed() -> None:
@@ -82,6 +86,37 @@ def plot(
         "rows": len(next(iter(figure.columns.values()), ())),
     }
     return finish("plot", result, (), ok=True, as_json=as_json, show=printed)
+
+
+def _read(source: str) -> Any:
+    """What is drawn: the plan of a sweep, a table of runs, or a fit."""
+    from lawdsl.data.read import read_table
+    from lawdsl.fitting.result_by_label import load_fit
+
+    suffix = Path(source).suffix.lower()
+    if suffix == ".toml":
+        return _plan(source)
+    is_table = any(suffix in form.written or suffix in form.suffixes for form in FORMATS)
+    return read_table(source) if is_table else load_fit(source)
+
+
+def _plan(path: str) -> Any:
+    """The plan of a sweep on this machine, which starts nothing."""
+    needs("pydantic")
+    from lawdsl.runners.sweeps.grid import orders_of
+    from lawdsl.runners.sweeps.inputs import inputs_of
+    from lawdsl.runners.sweeps.machine import at_once, this_machine
+    from lawdsl.runners.sweeps.plan import plan_of
+    from lawdsl.runners.sweeps.sweep import read_sweep
+
+    sweep, machine = read_sweep(Path(path)), this_machine()
+    inputs = inputs_of(sweep, machine=machine)
+    try:
+        jobs = at_once(machine, set(sweep.how.values()), None, 1)
+    except LawdslError:  # a sweep for another machine
+        jobs = 1
+    orders = orders_of(sweep, inputs, machine)
+    return plan_of(sweep, inputs, orders, machine, jobs, refuse=False)
 
 
 COMMANDS = (plot,)

@@ -95,4 +95,11 @@ KINDS = (
         "comparisons_figure",
         "held-out error by law and label",
     ),
+    Kind(
+        "sweep",
+        ("Plan", "RunsTable", "Table"),
+        "lawdsl.figures.kinds.sweep",
+        "sweep_figure",
+        "runs done and to come, their cost and losses",
+    ),
 )

@@ -56,4 +56,9 @@ FIGURES: dict[str, Message] = {
         "that ships. It answers other questions itself: `lawdsl report FIT.json --question FILE.law "
         "loss=FIT.json C=1e22`.",
     ),
+    "G0113": Message(
+        "a figure of runs of a table that has none",
+        "Runs are drawn at their model sizes and tokens: columns N and D, as `lawdsl collect` makes them, "
+        "with r_CORPUS, L_VALIDATION, run and status where the table has them.",
+    ),
 }

@@ -17,6 +17,7 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import abridged
+from lawdsl.core.presentation import Presented
 
 from ..run import costs, streams
 from ..run.disk import free_bytes
@@ -105,7 +106,7 @@ class CorpusDemand:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Presented):
     """A sweep before it starts.
 
     Attributes:
@@ -166,6 +167,9 @@ class Plan:
                     "stable": bool(run.order.branch_steps),
                     "held": run.state.held_by or None,
                     "tokens": run.tokens,
+                    "D": run.order.run.training.steps * run.tokens_per_step,
+                    "shares": {n: float(s.fraction) for n, s in run.order.run.corpora.items()},
+                    "losses": dict(run.state.losses),
                     "flop": run.flops,
                     "seconds": run.seconds,
                     "memory": run.memory and run.memory.to_json(),

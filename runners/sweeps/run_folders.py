@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class RunState:
         device: that wrote it.
         message: of its end.
         held_by: the process that has locked it, `host/pid since …`; empty for none.
+        losses: of its newest row, validation set -> loss in nat/token.
     """
 
     status: str
@@ -47,6 +48,7 @@ class RunState:
     device: str = ""
     message: str = ""
     held_by: str = ""
+    losses: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def final(self) -> bool:
@@ -66,6 +68,7 @@ def read_state(folder: Path) -> RunState:
         device=str(last.get("device", "")),
         message=str(done.get("message", "")),
         held_by=holder(folder),
+        losses=losses_of(last),
     )
 
 
@@ -79,6 +82,17 @@ def last_row(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, IndexError, RecursionError):
         return {}
     return row if isinstance(row, dict) else {}
+
+
+def losses_of(row: Mapping[str, Any]) -> dict[str, float]:
+    """The losses of a row, validation set -> loss in nat/token; those that are damaged are left out."""
+    measured = row.get("losses", {})
+    pairs = measured.items() if isinstance(measured, dict) else ()
+    return {
+        name: float(m["loss"])
+        for name, m in pairs
+        if isinstance(m, dict) and isinstance(m.get("loss"), (int, float))
+    }
 
 
 def end_record(folder: Path) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ..run.step_plan import read_step_plan
 from ..spec import RunOrder
 from .branches import can_begin, release, stable_folder
 from .plan import PlannedRun
-from .run_folders import append_to_log, fail, last_row, prepare, read_state
+from .run_folders import append_to_log, fail, last_row, losses_of, prepare, read_state
 from .workers import WorkerExit
 
 POLL = 0.1  # seconds between checks of the workers
@@ -51,14 +51,13 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         """The outcome as plain data; the keys are stable."""
         last = last_row(self.run.folder)
-        losses = last.get("losses", {})
         return {
             "label": self.run.label,
             "folder": str(self.run.folder),
             "status": self.status,
             "step": last.get("step"),
             "message": self.message,
-            "losses": {name: measured["loss"] for name, measured in losses.items()},
+            "losses": losses_of(last),
             "branches": len(self.run.order.branch_steps),
         }
 

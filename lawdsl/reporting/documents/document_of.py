@@ -23,6 +23,7 @@ from lawdsl.reporting.documents.render_text import text_of
 from lawdsl.reporting.fits import show_fits
 from lawdsl.reporting.pipelines import show_pipeline
 from lawdsl.reporting.predictions import PredictedPoints, show_predictions
+from lawdsl.reporting.runs import show_plan
 from lawdsl.reporting.terminal import show_check, show_fit, show_verdict
 from lawdsl.reporting.trends import show_trends
 
@@ -148,6 +149,10 @@ def _pipeline(result: PipelineResult) -> tuple[Block, ...]:
     return (*recorded(show_pipeline, result), *_findings(result.diagnostics))
 
 
+def _plan(plan: Any) -> tuple[Block, ...]:
+    return (*recorded(show_plan, plan.to_json()), *_findings((*plan.warnings, *plan.errors)))
+
+
 def _band(band: Band) -> tuple[Block, ...]:
     import numpy as np
 
@@ -188,6 +193,7 @@ DOCUMENTS: dict[str, Callable[[Any], tuple[Block, ...]]] = {
     "Answers": _answers,
     "Trends": _trends,
     "PipelineResult": _pipeline,
+    "Plan": _plan,
     "Band": _band,
 }
 """Name of a public record -> its document."""

@@ -175,6 +175,18 @@ def _groups(result: PipelineResult) -> Columns:
     return _of_rows(rows, list(dict.fromkeys(name for row in rows for name in row)))
 
 
+def _planned_runs(plan: Any) -> Columns:
+    runs = plan.to_json()["runs"]
+    plain = ("label", "model", "N", "D", "status", "step", "steps", "tokens", "flop", "seconds")
+    rows = [
+        {name: run[name] for name in plain}
+        | {f"r_{name}": share for name, share in run["shares"].items()}
+        | {f"L_{name}": loss for name, loss in run["losses"].items()}
+        for run in runs
+    ]
+    return _of_rows(rows, list(dict.fromkeys(name for row in rows for name in row)))
+
+
 def _points(band: Band) -> Columns:
     import numpy as np
 
@@ -215,6 +227,7 @@ FRAMES: dict[str, Callable[[Any], Columns]] = {
     "Answers": _answers,
     "Trends": _series,
     "PipelineResult": _groups,
+    "Plan": _planned_runs,
     "Band": _points,
 }
 """Name of a public record -> its columns."""

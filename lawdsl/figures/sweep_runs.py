@@ -1,0 +1,201 @@
+"""Runs of a sweep, from its plan or from a table of runs -> what a figure draws of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.units import parse_unit, size_and_dimension
+from lawdsl.data.read import read_table
+from lawdsl.data.table import Table
+
+Array = NDArray[np.float64]
+
+DONE, COMING, FAILED = "done", "to come", "failed"
+STATES: Mapping[str, str] = {
+    "done": DONE,
+    "new": COMING,
+    "begun": COMING,
+    "unfinished": COMING,
+    "diverged": FAILED,
+    "oom": FAILED,
+    "failed": FAILED,
+}
+"""Status of a run -> the state that is drawn."""
+FLOP_PER_PARAMETER_AND_TOKEN = 6.0
+
+
+@dataclass(frozen=True, eq=False)
+class SweepRuns:
+    """Runs, one an entry.
+
+    Attributes:
+        name: of the sweep, or of the table.
+        models: the name of each run's model.
+        states: done, to come, or failed.
+        N: parameters without embeddings, in `units["N"]`, shape (runs,).
+        D: tokens of the whole run, in `units["D"]`; of a table those of the last row.
+        finished: the share of its steps that is done.
+        flop: of the whole run.
+        seconds: that remain until all runs are done, estimated; None where it is not known.
+        shares: corpus -> its share of each run.
+        losses: validation set -> the loss of each run's last evaluation, nan where there is none.
+        units: N, D and L -> their units as text; empty for none.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    states: tuple[str, ...]
+    N: Array
+    D: Array
+    finished: Array
+    flop: Array
+    seconds: float | None
+    shares: Mapping[str, Array]
+    losses: Mapping[str, Array]
+    units: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+
+def runs_of(source: Any) -> SweepRuns:
+    """The runs of a plan or of a table.
+
+    Args:
+        source: the plan of a sweep, a table of runs as `lawdsl collect` makes it, or what is read
+            as one: a path, a data frame, a mapping of arrays.
+
+    Raises:
+        LawdslError: a table without columns N and D (G0113), or one that cannot be read.
+    """
+    if hasattr(source, "supplies"):  # a plan, whose class lies in a room below
+        return _of_plan(source.to_json())
+    if not isinstance(source, Table):
+        source = read_table(getattr(source, "columns", source))
+    return _of_table(source)
+
+
+def _of_plan(plan: Mapping[str, Any]) -> SweepRuns:
+    runs = plan["runs"]
+
+    def column(value: Callable[[Mapping[str, Any]], Any]) -> Array:
+        found = [value(run) for run in runs]
+        return np.array([np.nan if x is None else x for x in found], dtype=np.float64)
+
+    def by_name(key: str, absent: float) -> dict[str, Array]:
+        names = dict.fromkeys(name for run in runs for name in run[key])
+        return {n: column(lambda run, n=n: run[key].get(n, absent)) for n in names}  # type: ignore[misc]
+
+    steps, done = column(lambda run: run["steps"]), column(lambda run: run["step"])
+    states = tuple(STATES.get(run["status"], COMING) for run in runs)
+    return SweepRuns(
+        name=plan["name"],
+        models=tuple(run["model"] for run in runs),
+        states=states,
+        N=column(lambda run: run["N"]),
+        D=column(lambda run: run["D"]),
+        finished=np.where([s == DONE for s in states], 1.0, np.clip(done / steps, 0, 1)),
+        flop=column(lambda run: run["flop"]),
+        seconds=plan["seconds"],
+        shares=by_name("shares", 0.0),
+        losses=by_name("losses", np.nan),
+        units={"N": "param", "D": "token", "L": "nat/token"},
+    )
+
+
+def _of_table(table: Table) -> SweepRuns:
+    """The last row of each run; each row is a run where no column names them.
+
+    Raises:
+        LawdslError: no columns N and D (G0113).
+    """
+    missing = [name for name in ("N", "D") if name not in table.columns]
+    if missing:
+        message = f"{table.name} has no column {' and no column '.join(missing)}"
+        help = "give a table of runs, as `lawdsl collect` makes it, with columns N and D"
+        raise LawdslError(Diagnostic("G0113", message, help=help))
+    tokens = table.numbers("D")
+    last = _last_rows(table, tokens)
+    rows = table.at(table.rows[last])
+    names = [name for name in rows.columns if name.startswith("r_") and name != "r_domain"]
+    losses = [name for name in rows.columns if name.startswith("L_") and name != "L_domain"]
+    losses += ["L"] * ("L" in rows.columns)
+    parameters, tokens = rows.numbers("N"), tokens[last]
+    active = rows.numbers("N_active") if "N_active" in rows.columns else parameters
+    states = tuple(
+        STATES.get(text, DONE) if text else DONE
+        for text in (rows.texts("status") if "status" in rows.columns else [""] * len(rows))
+    )
+    sized = rows.texts("model") if "model" in rows.columns else [f"{n:.4g}" for n in parameters]
+    units = rows.units
+    return SweepRuns(
+        name=Path(table.name).name,
+        models=tuple(sized),
+        states=states,
+        N=parameters,
+        D=tokens,
+        finished=np.array([float(state == DONE) for state in states]),
+        flop=FLOP_PER_PARAMETER_AND_TOKEN
+        * (active * _size(units.get("N", "")))
+        * (tokens * _size(units.get("D", ""))),
+        seconds=None,
+        shares={name.removeprefix("r_"): _numbers(rows, name) for name in names},
+        losses={name.removeprefix("L_"): _numbers(rows, name) for name in losses},
+        units={
+            "N": units.get("N", ""),
+            "D": units.get("D", ""),
+            "L": units.get(losses[0], "") if losses else "",
+        },
+    )
+
+
+def _last_rows(table: Table, tokens: Array) -> NDArray[np.int64]:
+    """The position of the row with the most tokens of each run, in the order of the table."""
+    if "run" not in table.columns:
+        return np.arange(len(table))
+    encoded = table.columns["run"].combine_chunks().dictionary_encode()
+    codes = np.nan_to_num(encoded.indices.to_numpy(zero_copy_only=False), nan=-1).astype(np.int64)
+    order = np.lexsort((tokens, codes))
+    ends = np.append(np.flatnonzero(np.diff(codes[order])), len(order) - 1)
+    return np.sort(order[ends])
+
+
+def _numbers(table: Table, name: str) -> Array:
+    """A column as numbers, nan where it has none."""
+    readable = table.readable(name)
+    values = np.full(len(table), np.nan)
+    if readable.any():
+        values[readable] = table.keep(readable).numbers(name)
+    return values
+
+
+def _size(unit: str) -> float:
+    """How many base units a unit is: 1e9 for Gparam; 1 for none."""
+    try:
+        return size_and_dimension(parse_unit(unit))[0] if unit else 1.0
+    except (KeyError, ValueError):
+        return 1.0
+
+
+def cells(columns: Sequence[Sequence[Any]], runs: SweepRuns) -> list[dict[str, Any]]:
+    """Count runs by some columns.
+
+    Args:
+        columns: the values of each run in each column.
+        runs: the runs.
+
+    Returns:
+        For each combination of values `at`, and how many runs are done, to come and failed.
+    """
+    counted: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for key, state in zip(zip(*columns, strict=True), runs.states, strict=True):
+        cell = counted.setdefault(key, {"at": key, DONE: 0, COMING: 0, FAILED: 0})
+        cell[state] += 1
+    return list(counted.values())
