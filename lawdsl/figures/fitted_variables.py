@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.figures.measured_rows import MeasuredRows
+from lawdsl.figures.theme import MAX_GROUPS
 from lawdsl.language.printer import print_unit
 from lawdsl.law.law import Law, unit_text
 
 Array = NDArray[np.float64]
-
-MAX_GROUPS = 7
-"""Groups that a reader tells from each other by colour and mark."""
 
 
 @dataclass(frozen=True)

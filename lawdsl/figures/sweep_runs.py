@@ -14,6 +14,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import parse_unit, size_and_dimension
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
+from lawdsl.figures import theme
 
 Array = NDArray[np.float64]
 
@@ -47,6 +48,7 @@ class SweepRuns:
         shares: corpus -> its share of each run.
         losses: validation set -> the loss of each run's last evaluation, nan where there is none.
         units: N, D and L -> their units as text; empty for none.
+        domain: the corpus whose share is varied; empty where none is named.
     """
 
     name: str
@@ -60,6 +62,7 @@ class SweepRuns:
     shares: Mapping[str, Array]
     losses: Mapping[str, Array]
     units: Mapping[str, str]
+    domain: str = ""
 
     def __len__(self) -> int:
         return len(self.models)
@@ -107,6 +110,7 @@ def _of_plan(plan: Mapping[str, Any]) -> SweepRuns:
         shares=by_name("shares", 0.0),
         losses=by_name("losses", np.nan),
         units={"N": "param", "D": "token", "L": "nat/token"},
+        domain=next((run["domain"] for run in runs if run["domain"]), ""),
     )
 
 
@@ -133,7 +137,7 @@ def _of_table(table: Table) -> SweepRuns:
         STATES.get(text, DONE) if text else DONE
         for text in (rows.texts("status") if "status" in rows.columns else [""] * len(rows))
     )
-    sized = rows.texts("model") if "model" in rows.columns else [f"{n:.4g}" for n in parameters]
+    sized = rows.texts("model") if "model" in rows.columns else [theme.short(n) for n in parameters]
     units = rows.units
     return SweepRuns(
         name=Path(table.name).name,
@@ -153,6 +157,7 @@ def _of_table(table: Table) -> SweepRuns:
             "D": units.get("D", ""),
             "L": units.get(losses[0], "") if losses else "",
         },
+        domain=next((t for t in rows.texts("domain") if t), "") if "domain" in rows.columns else "",
     )
 
 
@@ -184,18 +189,68 @@ def _size(unit: str) -> float:
         return 1.0
 
 
-def cells(columns: Sequence[Sequence[Any]], runs: SweepRuns) -> list[dict[str, Any]]:
-    """Count runs by some columns.
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The values of a variable that are told from each other, ascending, or ranges of many.
+
+    Attributes:
+        labels: of each, to three digits.
+        codes: of which of them each run has, shape (runs,); -1 for none.
+        are_ranges: whether they are ranges, of which a label is the middle.
+    """
+
+    labels: tuple[str, ...]
+    codes: NDArray[np.int64]
+    are_ranges: bool
+
+
+def levels_of(values: Array, most: int, *, linear: bool = False) -> Levels:
+    """The distinct values of a variable; of more than `most`, ranges, even on their axis.
 
     Args:
-        columns: the values of each run in each column.
-        runs: the runs.
+        values: shape (runs,); nan for none.
+        most: levels.
+        linear: whether ranges are even on a linear axis, whatever the values suggest.
+    """
+    known = np.isfinite(values)
+    distinct = np.unique(values[known])
+    if len(distinct) <= most:
+        labels = [theme.short(v) for v in distinct]
+        unique = list(dict.fromkeys(labels))  # values alike in three digits are one level
+        places = np.array([unique.index(label) for label in labels] or [0], dtype=np.int64)
+        codes = places[
+            np.searchsorted(distinct, np.where(known, values, 0.0)).clip(0, len(places) - 1)
+        ]
+        return Levels(tuple(unique), np.where(known, codes, -1), are_ranges=False)
+    low, high = float(distinct[0]), float(distinct[-1])
+    logarithmic = not linear and theme.is_logarithmic(distinct)
+    edges = theme.grid(low, high, 2 * most + 1, logarithmic=logarithmic)
+    middles = [theme.short(v) for v in edges[1::2]]
+    codes = np.searchsorted(edges[2:-1:2], np.where(known, values, low), side="right")
+    return Levels(tuple(middles), np.where(known, codes, -1), are_ranges=True)
+
+
+def counted(across: Levels, down: Levels, states: Sequence[str]) -> list[dict[str, Any]]:
+    """Count runs at each pair of levels that some run has.
+
+    Args:
+        across, down: the levels of all runs.
+        states: of all runs.
 
     Returns:
-        For each combination of values `at`, and how many runs are done, to come and failed.
+        For each pair `across` and `down`, their labels, and how many runs are done, to come, failed.
     """
-    counted: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for key, state in zip(zip(*columns, strict=True), runs.states, strict=True):
-        cell = counted.setdefault(key, {"at": key, DONE: 0, COMING: 0, FAILED: 0})
-        cell[state] += 1
-    return list(counted.values())
+    names = (DONE, COMING, FAILED)
+    state = np.array([names.index(s) for s in states], dtype=np.int64)
+    known = (across.codes >= 0) & (down.codes >= 0)
+    shape = len(across.labels), len(down.labels), len(names)
+    flat = np.ravel_multi_index((across.codes[known], down.codes[known], state[known]), shape)
+    numbers = np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
+    return [
+        {
+            "across": across.labels[i],
+            "down": down.labels[j],
+            **{name: int(numbers[i, j, k]) for k, name in enumerate(names)},
+        }
+        for i, j in np.argwhere(numbers.sum(axis=2) > 0).tolist()
+    ]

@@ -29,6 +29,7 @@ PANEL_WIDTH, PANEL_HEIGHT = 250, 160  # of small multiples
 TITLE_CHARACTER, SUBTITLE_CHARACTER = 7.0, 5.2  # mean widths in pixels, by which titles are wrapped
 LOG_SPAN = 30.0  # a positive variable with this ratio of largest to smallest has a log axis
 MAX_TICKS = 7
+MAX_GROUPS = 7  # that a reader tells from each other by colour and mark
 KEY_LINE, KEY_ROW, KEY_CHARACTER = 22, 16, 5.4  # px of the key of a panel
 TAIL = 3.0  # times the range in the middle of the values: beyond, a curve leaves its panel
 

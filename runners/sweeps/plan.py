@@ -168,6 +168,7 @@ class Plan(Presented):
                     "held": run.state.held_by or None,
                     "tokens": run.tokens,
                     "D": run.order.run.training.steps * run.tokens_per_step,
+                    "domain": run.order.columns.get("domain"),
                     "shares": {n: float(s.fraction) for n, s in run.order.run.corpora.items()},
                     "losses": dict(run.state.losses),
                     "flop": run.flops,

@@ -12,7 +12,6 @@ import numpy as np
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of
-from lawdsl.figures.fitted_variables import MAX_GROUPS
 from lawdsl.figures.kinds.answer import answer_figure
 from lawdsl.figures.kinds.answer_words import axis_title, goal_title
 from lawdsl.solving.compute_curves import unit_of_name
@@ -146,9 +145,9 @@ def _drawn(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
     groups = list(dict.fromkeys(row["group"] for row in rows))
     if len(quantities) > MAX_PANELS:
         notes.append(f"{MAX_PANELS} of {len(quantities)} quantities are drawn")
-    if len(groups) > MAX_GROUPS:
-        notes.append(f"{MAX_GROUPS} of {len(groups)} groups are drawn, spread over all")
-        kept = np.linspace(0, len(groups) - 1, MAX_GROUPS).round().astype(int)
+    if len(groups) > theme.MAX_GROUPS:
+        notes.append(f"{theme.MAX_GROUPS} of {len(groups)} groups are drawn, spread over all")
+        kept = np.linspace(0, len(groups) - 1, theme.MAX_GROUPS).round().astype(int)
         groups = [groups[i] for i in kept]
     names = set(quantities[:MAX_PANELS])
     # the goal has no labels: its group is drawn beside those of the unknowns

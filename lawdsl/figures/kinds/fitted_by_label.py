@@ -10,8 +10,9 @@ import numpy as np
 
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of
-from lawdsl.figures.fitted_variables import MAX_GROUPS, axis_title
+from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.labelled_rows import LabelledRows, labelled_rows
+from lawdsl.figures.theme import MAX_GROUPS
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.law.law import Law
 

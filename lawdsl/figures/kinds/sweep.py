@@ -12,18 +12,28 @@ from numpy.typing import NDArray
 
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of
-from lawdsl.figures.fitted_variables import MAX_GROUPS
-from lawdsl.figures.sweep_runs import COMING, DONE, FAILED, SweepRuns, cells, runs_of
+from lawdsl.figures.sweep_runs import (
+    COMING,
+    DONE,
+    FAILED,
+    Levels,
+    SweepRuns,
+    counted,
+    levels_of,
+    runs_of,
+)
 
 Array = NDArray[np.float64]
 
 PANEL_WIDTH, PANEL_HEIGHT = 280, 170
-MAX_LEVELS = 14  # values of an axis that have a place each; more are drawn to scale
+MAX_LEVELS, MAX_SIZES = 14, 8  # values that have a place each; more are put in ranges
 MAX_LOSSES = 4
 MAX_POINTS = 2_000
+ENOUGH_SHARES = 4  # values of a share, along which losses are then drawn
 MAX_MODELS = 12
 LARGEST, SMALLEST = 420, 24  # px² of the marks of cells
 ROW = 20
+FLOP_LABELS = "datum.value == 0 ? '0' : replace(format(datum.value, '.2~e'), 'e+', 'e')"
 SECONDS = ((86_400 * 2, 86_400, "days"), (5_400, 3_600, "hours"), (90, 60, "minutes"))
 
 
@@ -39,11 +49,16 @@ def sweep_figure(source: Any) -> Figure:
     """
     runs = runs_of(source)
     notes: list[str] = []
-    top = [_cells_of(runs, "D", runs.D), *_mixtures(runs)]
+    tokens = levels_of(runs.D, MAX_LEVELS)
+    top = [_cells_of(runs, _tokens_title(runs), tokens), *_mixtures(runs)]
+    if tokens.are_ranges:
+        notes.append(f"D is in {len(tokens.labels)} ranges, named by their middles")
     rows: list[Any] = [alt.hconcat(*top, spacing=30), _cost(runs, notes)]
     losses = _losses(runs, notes)
     rows += [losses] if losses is not None else []
-    chart: Any = alt.vconcat(*rows, spacing=26).resolve_scale(color="independent", size="shared")
+    chart: Any = alt.vconcat(*rows, spacing=26).resolve_scale(
+        color="independent", shape="independent", size="shared"
+    )
     title, description = _title(runs), _description(runs)
     subtitle = [_legend(runs), *notes]
     drawn = theme.titled(chart, title, subtitle, description, 620)
@@ -67,11 +82,14 @@ def _table(runs: SweepRuns) -> dict[str, list[Any]]:
 # Cells
 
 
-def _cells_of(runs: SweepRuns, name: str, values: Array) -> Any:
-    """The runs at each model size and value of a variable."""
-    unit = runs.units.get(name, "")
-    title = f"{name} [{unit}]" if unit else name
-    return _cell_panel(runs, values, title, [theme.short(n) for n in runs.N], _size_title(runs))
+def _cells_of(runs: SweepRuns, title: str, levels: Levels) -> Any:
+    """The runs at each model size and level of a variable."""
+    sizes = levels_of(runs.N, MAX_SIZES)
+    return _cell_panel(title, levels, _size_title(runs), sizes, runs.states)
+
+
+def _tokens_title(runs: SweepRuns) -> str:
+    return f"D [{runs.units['D']}]" if runs.units.get("D") else "D"
 
 
 def _size_title(runs: SweepRuns) -> str:
@@ -84,61 +102,32 @@ def _mixtures(runs: SweepRuns) -> list[Any]:
     if not varied:
         return []
     if len(varied) <= 2:
-        name = list(varied)[0]
-        labels = [theme.short(n) for n in runs.N]
-        return [_cell_panel(runs, varied[name], f"r, share of {name}", labels, _size_title(runs))]
-    names = list(varied)
-    stacked = np.concatenate([varied[name] for name in names])
-    repeated = SweepRuns(
-        **{
-            **vars(runs),
-            "states": runs.states * len(names),
-            "models": runs.models * len(names),
-            "N": np.tile(runs.N, len(names)),
-        }
-    )
-    labels = [name for name in names for _ in range(len(runs))]
-    return [_cell_panel(repeated, stacked, "share of a corpus in a run", labels, "", by_size=False)]
+        name = runs.domain if runs.domain in varied else list(varied)[-1]
+        levels = levels_of(varied[name], MAX_LEVELS, linear=True)
+        return [_cells_of(runs, f"r, share of {name}", levels)]
+    names = list(varied)[:MAX_LEVELS]
+    together = np.concatenate([varied[name] for name in names])
+    shares = levels_of(together, MAX_LEVELS, linear=True)
+    # each corpus is a line, on which each run is once
+    lines = Levels(tuple(names), np.repeat(np.arange(len(names)), len(runs)), are_ranges=False)
+    return [_cell_panel("share of a corpus", shares, "", lines, runs.states * len(names))]
 
 
 def _cell_panel(
-    runs: SweepRuns,
-    values: Array,
-    title: str,
-    labels: Sequence[str],
-    label_title: str,
-    *,
-    by_size: bool = True,
+    title: str, across: Levels, down_title: str, down: Levels, states: Sequence[str]
 ) -> Any:
-    """Cells of a value across and a label down: a ring for all runs, filled by those done."""
-    distinct = np.unique(values[np.isfinite(values)])
-    counted = cells([values.tolist(), labels], runs)
-    table: dict[str, list[Any]] = {n: [] for n in ("x", "row", "runs", DONE, "bad", "label")}
-    for cell in counted:
-        table["x"].append(cell["at"][0])
-        table["row"].append(cell["at"][1])
-        table["runs"].append(cell[DONE] + cell[COMING] + cell[FAILED])
-        table[DONE].append(cell[DONE])
-        table["bad"].append(cell[FAILED])
-        table["label"].append(theme.short(cell["at"][0]))
-    if by_size:
-        order = list(
-            dict.fromkeys(theme.short(n) for n in sorted(set(runs.N.tolist()), reverse=True))
-        )
-    else:
-        order = list(dict.fromkeys(labels))
-    y = alt.Y("row:N", sort=order, axis=alt.Axis(title=label_title or None, ticks=False))
-    if len(distinct) <= MAX_LEVELS:
-        across = list(dict.fromkeys(theme.short(v) for v in distinct))
-        angle = -40 if max(map(len, across)) > 4 and len(across) > 7 else 0
-        axis = alt.Axis(title=title, labelAngle=angle, labelOverlap=False, ticks=False)
-        x: Any = alt.X("label:N", sort=across, axis=axis)
-    else:
-        x = theme.axis("x", title, distinct)
+    """Cells of two variables: a ring for all runs, filled by those done."""
+    found = counted(across, down, states)
+    table: dict[str, list[Any]] = {name: [cell[name] for cell in found] for name in found[0]}
+    table["runs"] = [cell[DONE] + cell[COMING] + cell[FAILED] for cell in found]
+    order = list(reversed(down.labels)) if down_title else list(down.labels)
+    y = alt.Y("down:N", sort=order, axis=alt.Axis(title=down_title or None, ticks=False))
+    long = max(map(len, across.labels)) > 4 and len(across.labels) > 7
+    shape = alt.Axis(title=title, labelAngle=-40 if long else 0, labelOverlap=False, ticks=False)
+    x = alt.X("across:N", sort=list(across.labels), axis=shape)
     most = max(table["runs"])
-    size = alt.Scale(
-        domain=[0, most], range=[SMALLEST if most > 1 else 90, LARGEST if most > 3 else 160]
-    )
+    ends = [SMALLEST if most > 1 else 90, LARGEST if most > 3 else 160]
+    size = alt.Scale(domain=[0, most], range=ends)
     chart = chart_of(table)
     layers: list[Any] = [
         chart.mark_point(color=theme.BLUE, strokeWidth=1.2, opacity=0.9).encode(
@@ -147,9 +136,9 @@ def _cell_panel(
         chart.transform_filter(f"datum['{DONE}'] > 0")
         .mark_point(color=theme.BLUE, filled=True, opacity=0.75)
         .encode(size=alt.Size(f"{DONE}:Q", scale=size, legend=None)),
-        chart.transform_filter("datum.bad > 0")
+        chart.transform_filter(f"datum['{FAILED}'] > 0")
         .mark_point(color=theme.VERMILION, shape="cross", angle=45, filled=True, opacity=1)
-        .encode(size=alt.Size("bad:Q", scale=size, legend=None)),
+        .encode(size=alt.Size(f"{FAILED}:Q", scale=size, legend=None)),
     ]
     layered: Any = alt.layer(*[layer.encode(x=x, y=y) for layer in layers])
     return layered.properties(width=PANEL_WIDTH, height=max(90, min(PANEL_HEIGHT, 30 * len(order))))
@@ -166,14 +155,14 @@ def _cost(runs: SweepRuns, notes: list[str]) -> Any:
         notes.append(f"the cost of {MAX_MODELS} of {len(models)} models is drawn, the largest")
         models = models[:MAX_MODELS]
     names = np.array(runs.models)
-    done = runs.flop * runs.finished
+    done, coming = runs.flop * runs.finished, _coming(runs)
     table: dict[str, list[Any]] = {n: [] for n in ("model", "flop", "state", "order")}
     counts: dict[str, list[Any]] = {"model": [], "text": []}
     for model in models:
         chosen = names == model
         spent = float(np.nansum(done[chosen]))
-        left = float(np.nansum(runs.flop[chosen])) - spent
-        for order, (state, flop) in enumerate((("done", spent), ("to come", max(0.0, left)))):
+        left = float(np.nansum(coming[chosen]))
+        for order, (state, flop) in enumerate((("done", spent), ("to come", left))):
             table["model"].append(model)
             table["flop"].append(flop)
             table["state"].append(state)
@@ -184,7 +173,7 @@ def _cost(runs: SweepRuns, notes: list[str]) -> Any:
     states, colors = ["done", "to come"], [theme.BLUE, "#BBD7EA"]
     width = 2 * PANEL_WIDTH - 40
     y = alt.Y("model:N", sort=models, axis=alt.Axis(title=None, ticks=False))
-    x = alt.X("flop:Q", axis=alt.Axis(title="compute [FLOP]", labelExpr=theme.LABELS, tickCount=6))
+    x = alt.X("flop:Q", axis=alt.Axis(title="compute [FLOP]", labelExpr=FLOP_LABELS, tickCount=6))
     color = alt.Color("state:N", scale=alt.Scale(domain=states, range=colors), legend=None)
     bars = chart_of(table).mark_bar(height=13).encode(x=x, y=y, color=color, order="order:O")
     words = chart_of(counts).mark_text(align="left", fontSize=11, color="#222222")
@@ -212,7 +201,7 @@ def _losses(runs: SweepRuns, notes: list[str]) -> Any:
 
 def _loss_panel(runs: SweepRuns, validation: str, losses: Array, notes: list[str]) -> Any:
     """One loss against the variable with the most values, coloured by another."""
-    x_title, x = _most_varied(runs, validation)
+    x_title, x, is_share = _most_varied(runs, validation)
     chosen = np.flatnonzero(np.isfinite(losses) & np.isfinite(x))
     if len(chosen) > MAX_POINTS:
         chosen = chosen[np.linspace(0, len(chosen) - 1, MAX_POINTS).round().astype(int)]
@@ -220,32 +209,31 @@ def _loss_panel(runs: SweepRuns, validation: str, losses: Array, notes: list[str
         notes += [note] if note not in notes else []
     unit = f" [{runs.units['L']}]" if runs.units.get("L") else ""
     title = "loss" if validation == "L" else f"loss on {validation}"
-    sizes = [theme.short(n) for n in runs.N]
-    table = {"x": x[chosen], "loss": losses[chosen], "N": runs.N[chosen]}
-    table["size"] = [sizes[i] for i in chosen]
+    sizes = levels_of(runs.N, theme.MAX_GROUPS)
+    table: dict[str, Any] = {"x": x[chosen], "loss": losses[chosen], "N": runs.N[chosen]}
     encoding: dict[str, Any] = {
-        "x": theme.axis("x", x_title, table["x"]),
+        "x": theme.axis("x", x_title, table["x"], logarithmic=False if is_share else None),
         "y": theme.axis("loss", title + unit, table["loss"], channel="y", logarithmic=False),
         "color": alt.value(theme.BLUE),
     }
-    distinct = list(dict.fromkeys(theme.short(n) for n in np.unique(runs.N)))
-    if 1 < len(distinct) <= MAX_GROUPS:
-        encoding["color"] = theme.color("size", _size_title(runs), distinct)
-        encoding["shape"] = theme.shape("size", _size_title(runs), distinct)
-    elif len(distinct) > 1:
-        encoding["color"] = theme.color("N", _size_title(runs), runs.N.tolist())
+    if sizes.are_ranges:
+        encoding["color"] = theme.color("N", _size_title(runs), np.unique(runs.N).tolist())
+    elif len(sizes.labels) > 1:
+        table["size"] = [sizes.labels[code] for code in sizes.codes[chosen]]
+        encoding["color"] = theme.color("size", _size_title(runs), sizes.labels)
+        encoding["shape"] = theme.shape("size", _size_title(runs), sizes.labels)
     marks: Any = chart_of(table).mark_point(filled=True, size=28, opacity=0.7)
     return marks.encode(**encoding).properties(width=PANEL_WIDTH - 40, height=PANEL_HEIGHT - 20)
 
 
-def _most_varied(runs: SweepRuns, validation: str) -> tuple[str, Array]:
-    """The share of the corpus that a loss is of, where it varies enough, else the tokens."""
-    candidates = {name: v for name, v in runs.shares.items() if len(np.unique(v)) >= 4}
-    if candidates:
-        name = validation if validation in candidates else next(iter(candidates))
-        return f"r, share of {name}", candidates[name]
-    unit = runs.units.get("D", "")
-    return f"D [{unit}]" if unit else "D", runs.D
+def _most_varied(runs: SweepRuns, validation: str) -> tuple[str, Array, bool]:
+    """The share of the corpus that a loss is of, where it has about as many values as the tokens,
+    else the tokens; and whether it is a share."""
+    counts = {name: len(np.unique(values)) for name, values in runs.shares.items()}
+    name = validation if validation in counts else max(counts, key=lambda n: counts[n], default="")
+    if counts.get(name, 0) >= min(len(np.unique(runs.D)), ENOUGH_SHARES) > 0 and counts[name] > 1:
+        return f"r, share of {name}", runs.shares[name], True
+    return _tokens_title(runs), runs.D, False
 
 
 # Words
@@ -259,10 +247,20 @@ def _title(runs: SweepRuns) -> str:
     if failed:
         text += f", {failed:,} failed"
     if not left:
-        return f"{text}, {theme.short(float(np.nansum(runs.flop)))} FLOP in all"
-    flop = float(np.nansum(runs.flop * (1 - runs.finished)))
-    text += f"; {theme.short(flop)} FLOP to come"
+        return f"{text}, {_flop(float(np.nansum(runs.flop * runs.finished)))} in all"
+    text += f"; {_flop(float(np.nansum(_coming(runs))))} to come"
     return text + (f", about {_duration(runs.seconds)}" if runs.seconds else "")
+
+
+def _coming(runs: SweepRuns) -> Array:
+    """The compute that each run still takes: none of one that is done, or has failed."""
+    left = np.array([state == COMING for state in runs.states])
+    return np.where(left, runs.flop * (1 - runs.finished), 0.0)
+
+
+def _flop(value: float) -> str:
+    """Compute as papers write it: 2.8e14 FLOP."""
+    return f"{value:.2g}".replace("e+", "e") + " FLOP"
 
 
 def _legend(runs: SweepRuns) -> str:

@@ -178,9 +178,10 @@ def _groups(result: PipelineResult) -> Columns:
 def _planned_runs(plan: Any) -> Columns:
     runs = plan.to_json()["runs"]
     plain = ("label", "model", "N", "D", "status", "step", "steps", "tokens", "flop", "seconds")
+    corpora = dict.fromkeys(name for run in runs for name in run["shares"])
     rows = [
         {name: run[name] for name in plain}
-        | {f"r_{name}": share for name, share in run["shares"].items()}
+        | {f"r_{name}": run["shares"].get(name, 0.0) for name in corpora}
         | {f"L_{name}": loss for name, loss in run["losses"].items()}
         for run in runs
     ]
