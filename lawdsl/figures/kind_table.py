@@ -47,6 +47,13 @@ KINDS = (
         "of a fit, against prediction, variables and order, with their patterns",
     ),
     Kind(
+        "profile",
+        ("Fit",),
+        "lawdsl.figures.kinds.profile",
+        "profile_figure",
+        "the objective along each parameter, or over two of them, with intervals",
+    ),
+    Kind(
         "extrapolation",
         ("Fit",),
         "lawdsl.figures.kinds.extrapolation",

@@ -33,7 +33,7 @@ FIGURES: dict[str, Message] = {
     "G0106": Message(
         "a figure that a result has nothing to draw for",
         "`extrapolation` needs a trust horizon, which a fit has where a variable of its law measures "
-        "the size of a run.",
+        "the size of a run. `profile` needs intervals, `landscape` a law of two variables.",
     ),
     "G0111": Message(
         "a figure of an answer that has nothing to draw",
