@@ -17,6 +17,7 @@ from lawdsl.cli.options import (
     changes,
     finish,
     on_interrupt,
+    plot_option,
     quiet,
 )
 
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 )
 @click.option("--sarif", is_flag=True, help="Print findings as SARIF, for code hosts.")
 @changes
+@plot_option
 @quiet
 @as_json
 def check(
@@ -67,6 +69,7 @@ def check(
     total_time_limit: float | None,
     sarif: bool,
     changes: LawChanges,
+    plot: str | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -85,6 +88,8 @@ def check(
     """
     if not laws and not fits:
         raise click.UsageError("name a law, or a fit with --fit FIT.json")
+    if plot and (syntax or sarif):
+        raise click.UsageError("--plot draws verdicts: leave --syntax and --sarif out")
     if syntax:
         return _check_syntax(laws, as_json=as_json)
     from lawdsl.core.time_limit import TimeBudget
@@ -96,7 +101,10 @@ def check(
     silent = as_json or sarif
     # all are loaded first: a mistake in the last file is reported before minutes of proofs
     read = [changes.apply(load(name)) for name in laws]
-    for law, values in _laws_and_values(read, fits):
+    to_check = list(_laws_and_values(read, fits))
+    if plot and len(to_check) > 1:
+        raise click.UsageError(f"--plot draws the claims of one law, not of {len(to_check)}")
+    for law, values in to_check:
         reporter = _VerdictReporter(law, show=not silent, proofs=not quiet)
 
         def so_far(reporter: _VerdictReporter = reporter) -> None:
@@ -121,7 +129,7 @@ def check(
                     warning_seconds=decided.warning_seconds + took,
                 )
             )
-    return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json)
+    return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json, plot=plot)
 
 
 def _laws_and_values(
@@ -201,7 +209,14 @@ def _check_syntax(laws: Sequence[str], *, as_json: bool) -> int:
     return finish("check", result, warnings, ok=True, as_json=as_json, show=show)
 
 
-def _finish_check(checks: Sequence[Check], *, interrupted: bool, sarif: bool, as_json: bool) -> int:
+def _finish_check(
+    checks: Sequence[Check],
+    *,
+    interrupted: bool,
+    sarif: bool,
+    as_json: bool,
+    plot: str | None = None,
+) -> int:
     warnings: list[Diagnostic] = [d for c in checks for d in c.warnings]
     if sarif:
         from lawdsl.reporting.sarif import sarif as as_sarif
@@ -212,7 +227,16 @@ def _finish_check(checks: Sequence[Check], *, interrupted: bool, sarif: bool, as
     summary = [{k: v for k, v in c.to_json().items() if k != "claims"} for c in checks]
     result = {"laws": summary, "claims": claims, "interrupted": interrupted}
     ok = all(c.ok for c in checks) and not interrupted
-    return finish("check", result, warnings, ok=ok, as_json=as_json, show=lambda: None)
+    return finish(
+        "check",
+        result,
+        warnings,
+        ok=ok,
+        as_json=as_json,
+        show=lambda: None,
+        plot=plot,
+        record=checks[0] if plot else None,
+    )
 
 
 class _VerdictReporter:

@@ -1,4 +1,4 @@
-"""`lawdsl plot`: fit, sweep or table of runs -> figure."""
+"""`lawdsl plot`: fit, law, sweep or table of runs -> figure."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ def _kinds_text() -> str:
     return "\n".join(f"    {kind.name:{width}}  {kind.shows}" for kind in OF_FITS)
 
 
-HELP = f"""Draw a figure of a fit, of a sweep or of a table of runs.
+HELP = f"""Draw a figure of a fit, a law, a sweep or a table of runs.
 
     \b
     lawdsl plot fit.json -o fit.svg                   the first kind that it has
     lawdsl plot fit.json --kind residuals -o r.pdf    .svg, .png, .pdf, .html or .json
     lawdsl plot fit.json x=D color=N                  options of the kind
     lawdsl plot fit.json --data runs.csv              all rows, not those that the fit keeps
+    lawdsl plot dcpt.l5                               verdicts on what a law claims
     lawdsl plot sweep.toml                            runs done and to come, cost, losses
     lawdsl plot runs.csv                              the same of a table of runs
 
@@ -42,7 +43,7 @@ HELP = f"""Draw a figure of a fit, of a sweep or of a table of runs.
 
 
 @click.command("plot", help=HELP)
-@click.argument("source", metavar="FIT.json|SWEEP.toml|TABLE")
+@click.argument("source", metavar="FIT.json|LAW|SWEEP.toml|TABLE")
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
 @click.option("--kind", type=click.Choice(NAMES), help="What is drawn.")
 @click.option("--data", metavar="TABLE", help="The table that was fitted, to draw all its rows.")
@@ -66,8 +67,9 @@ def plot(
     given: dict[str, Any] = dict(bindings(options))
     if data:
         given["data"] = data
-    figure = draw(_read(source), kind, **given)
-    path = Path(output or f"{Path(source).stem}-{figure.kind}.svg")
+    drawn = _read(source)
+    figure = draw(drawn, kind, **given)
+    path = Path(output or f"{_name_of(source, drawn)}-{figure.kind}.svg")
     figure.save(path)
 
     def printed() -> None:
@@ -89,15 +91,26 @@ def plot(
 
 
 def _read(source: str) -> Any:
-    """What is drawn: the plan of a sweep, a table of runs, or a fit."""
+    """What is drawn: the plan of a sweep, a table of runs, a law, or a fit."""
     from lawdsl.data.read import read_table
     from lawdsl.fitting.result_by_label import load_fit
+    from lawdsl.law.law import load
 
     suffix = Path(source).suffix.lower()
     if suffix == ".toml":
         return _plan(source)
     is_table = any(suffix in form.written or suffix in form.suffixes for form in FORMATS)
-    return read_table(source) if is_table else load_fit(source)
+    if is_table:
+        return read_table(source)
+    is_law = suffix == ".law" or suffix != ".json" and not Path(source).exists()
+    return load(source) if is_law else load_fit(source)
+
+
+def _name_of(source: str, drawn: Any) -> str:
+    """What the file of a figure is called after: laws have names with dots."""
+    from lawdsl.law.law import Law
+
+    return drawn.name if isinstance(drawn, Law) else Path(source).stem
 
 
 def _plan(path: str) -> Any:

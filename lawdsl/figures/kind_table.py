@@ -103,6 +103,13 @@ KINDS = (
         "held-out error by law and label",
     ),
     Kind(
+        "certificate",
+        ("Check", "Law"),
+        "lawdsl.figures.kinds.certificate",
+        "certificate_figure",
+        "each claim with its verdict and proof, drawn where it fails",
+    ),
+    Kind(
         "sweep",
         ("Plan", "RunsTable", "Table"),
         "lawdsl.figures.kinds.sweep",

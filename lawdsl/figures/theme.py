@@ -285,10 +285,15 @@ def titled(
     import altair as alt
 
     characters = int(width / SUBTITLE_CHARACTER)
-    lines = [line for text in subtitle for line in textwrap.wrap(text, characters)]
-    heading = alt.TitleParams(textwrap.wrap(title, int(width / TITLE_CHARACTER)), subtitle=lines)
+    lines = [line for text in subtitle for line in wrapped(text, characters)]
+    heading = alt.TitleParams(wrapped(title, int(width / TITLE_CHARACTER)), subtitle=lines)
     named: Any = chart
     return named.properties(title=heading, description=description).configure(**CONFIG)
+
+
+def wrapped(text: str, characters: int) -> list[str]:
+    """A text in lines of so many characters at most, as titles take it."""
+    return textwrap.wrap(text, characters)
 
 
 _TEXT = "#222222"

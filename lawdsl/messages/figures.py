@@ -56,6 +56,11 @@ FIGURES: dict[str, Message] = {
         "that ships. It answers other questions itself: `lawdsl report FIT.json --question FILE.law "
         "loss=FIT.json C=1e22`.",
     ),
+    "G0114": Message(
+        "a figure of claims that a law does not make",
+        "The figure shows each claim with its verdict. Claims are lines of the law: `require ∂L/∂N < 0`, "
+        "see docs/claims.md.",
+    ),
     "G0113": Message(
         "a figure of runs of a table that has none",
         "Runs are drawn at their model sizes and tokens: columns N and D, as `lawdsl collect` makes them, "

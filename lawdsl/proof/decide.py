@@ -12,6 +12,7 @@ import sympy as sp
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.time_limit import MIN_SECONDS, OutOfTime, TimeBudget, time_limit
 from lawdsl.language import tree
+from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Claim
 from lawdsl.law.algebra import is_of_sympy
 from lawdsl.law.law import Law
@@ -34,7 +35,7 @@ from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.limits import limit
 from lawdsl.proof.signs.sign import Sign
 from lawdsl.proof.sufficient_bounds import sufficient_bounds
-from lawdsl.proof.verdict import Verdict, proved, refuted, too_late, undecided
+from lawdsl.proof.verdict import Failure, Verdict, proved, refuted, too_late, undecided
 
 RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 CLAIM_SECONDS = 1.0  # for one claim, unless the caller says otherwise
@@ -133,7 +134,7 @@ def _decide(
     Points are tried before anything is proved: they cost little, and a proof may take long.
     """
     if not _applies(law, claim):
-        return proved(["its condition does not hold for these values"], {}, ())
+        return proved(["its condition does not hold for these values"], {}, (), "definedness")
     box = domain_of(law, claim)
     empty = box.contradiction()
     if empty is not None:
@@ -148,8 +149,8 @@ def _decide(
             counterexamples.append(search.refuted())
     undefined = unproved(parts, signs, DEFINEDNESS_TIME_SHARE * seconds, defined)
     match claim.claim:
-        case tree.Finite():
-            verdict = _finite(box, undefined, signs)
+        case tree.Finite() as stated:
+            verdict = _finite(law, box, stated, undefined, signs)
         case tree.LimitNode() as stated:
             verdict = _limit(law, box, stated, signs)
         case tree.Reduction() as stated:
@@ -170,14 +171,23 @@ def _decide(
     return verdict
 
 
-def _finite(box: Box, undefined: Sequence[AnyDoubt], signs: SignCalculus) -> Verdict:
+def _finite(
+    law: Law, box: Box, stated: tree.Finite, undefined: Sequence[AnyDoubt], signs: SignCalculus
+) -> Verdict:
     if not undefined:
         step = "every division, power, root and logarithm has a value"
-        return proved([step], box.facts, signs.used())
+        return proved([step], box.facts, signs.used(), "definedness")
     for doubt in undefined:
         counterexample = doubt.violation(box)
         if counterexample is not None:
-            return refuted(*counterexample)
+            point, relation = counterexample
+            # a figure needs all quantities, not only those that leave no value
+            whole = find_point(box, [], near=point) or {}
+            failure = None
+            if point.items() <= whole.items():
+                quantity, name = law.to_sympy(stated.formula), print_formula(stated.formula)
+                failure = Failure(box.declared(quantity), name, 0, True, whole, box)
+            return refuted(point, relation, failure=failure)
     return undecided(undefined[0].blame)
 
 
@@ -206,10 +216,10 @@ def _limit(law: Law, box: Box, stated: tree.LimitNode, signs: SignCalculus) -> V
         term_limits = [(text(e.xreplace(box.meaning)), text(value.xreplace(box.meaning)))]
     steps = [f"{term} -> {to} as {approach}" for term, to in term_limits]
     if value == target or sp.expand(value - target) == 0:
-        return proved(steps, box.facts, used.used())
+        return proved(steps, box.facts, used.used(), "limits")
     description = f"the limit is {text(value.xreplace(box.meaning))}"
     if value.is_infinite or target.is_infinite:
-        return refuted({}, description)
+        return refuted({}, description, "limits")
     witness = find_point(box, [WitnessQuery(value - target, (-1, 1), ROUNDING_MARGIN)])
     if witness is None:
         return undecided(f"whether {text(value)} is {text(target)} is not known")
@@ -221,7 +231,7 @@ def _reduction(law: Law, box: Box, stated: tree.Reduction, signs: SignCalculus) 
     e = law.to_sympy(stated.formula)
     assignment = reduce_to(signs, e, law, target)
     if isinstance(assignment, ParameterAssignment):
-        return proved([f"{stated.law} with {assignment.text()}"], box.facts, ())
+        return proved([f"{stated.law} with {assignment.text()}"], box.facts, (), "reduction")
     counterexample = structural_counterexample(box, e, law, target)
     return refuted(*counterexample) if counterexample else undecided(assignment)
 

@@ -163,6 +163,8 @@ def _conditional(general: Sequence[Verdict], special: Sequence[Verdict]) -> Verd
         condition=" and ".join(conditions),
         exact=exact,
         remedy=tuple(remedy) if all(v.remedy for v in conditional) else (),
+        # in a law of any size sums are free numbers: a point of it need not be one of any labels
+        failure=next((v.failure for v in special if v.verdict == "conditional"), None),
     )
 
 

@@ -19,7 +19,7 @@ from lawdsl.proof.signs.boundary import equality_locus
 from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.conditions import condition_for
 from lawdsl.proof.signs.sign import Sign
-from lawdsl.proof.verdict import Verdict, proved, refuted, undecided
+from lawdsl.proof.verdict import Failure, Verdict, proved, refuted, undecided
 
 PIECES_PER_LOOK = 2000  # pieces of boxes in one attempt at a goal
 MAX_PROOF_NOTES = 3  # lines of a proof between its goal and its assumptions
@@ -78,7 +78,17 @@ class CounterexampleSearch:
         """The refutation at the witness, with the certain value of the claim's quantity there."""
         assert self.witness is not None
         value = value_text(self.box, self.goal.quantity, self.witness)
-        return refuted(self.witness, f"{self.goal.quantity_text} {value}")
+        text = f"{self.goal.quantity_text} {value}"
+        return refuted(self.witness, text, failure=self.failure())
+
+    def failure(self) -> Failure | None:
+        """The witness with the claim's quantity; None where there is no witness."""
+        if self.witness is None:
+            return None
+        goal, quantity = self.goal, self.box.declared(self.goal.quantity)
+        return Failure(
+            quantity, goal.quantity_text, goal.sense, goal.strict, self.witness, self.box
+        )
 
 
 def compare(
@@ -102,7 +112,8 @@ def compare(
     """
     forms = list(_goal_forms(box, goal))
     if forms[0].larger == 0 and goal.strict:
-        return replace(refuted({}, f"{goal.quantity_text} is 0 everywhere"), never=True)
+        text_of_zero = f"{goal.quantity_text} is 0 everywhere"
+        return replace(refuted({}, text_of_zero, "signs"), never=True)
     blame = None
     if search.witness is None:
         search.repeat(doubted)
@@ -123,7 +134,7 @@ def compare(
     for form in forms:
         verdict = _under_condition(goal, form, seconds / 4)
         if verdict is not None:
-            return verdict
+            return replace(verdict, failure=search.failure())
     if point is not None:
         return replace(search.refuted(), never=_opposite_holds(goal, forms, seconds / 10))
     if goal.larger.has(sp.DiracDelta):
@@ -157,14 +168,16 @@ def _proof(
             if _holds(signs, form.larger, goal.strict, share * seconds):
                 notes = list(dict.fromkeys(signs.notes))[:MAX_PROOF_NOTES]
                 steps = [*_stated(goal, form), *notes]
-                return proved(steps, form.box.facts, signs.used()), None, None
+                verdict = proved(steps, form.box.facts, signs.used(), signs.method)
+                return verdict, None, None
             blame = blame or signs.blame
         if near is None and pieces and thorough:
             coverage = _coverage(last, 0.4 * seconds)
             if coverage.sign.within(Sign.POSITIVE if goal.strict else Sign.NONNEGATIVE):
                 step = f"its sign is certain on each of {coverage.pieces} pieces of the domain"
                 used = last.larger.free_symbols
-                return proved([*_stated(goal, last), step], last.box.facts, used), None, None
+                steps = [*_stated(goal, last), step]
+                return proved(steps, last.box.facts, used, "subdivision"), None, None
             near = coverage.point
         # negative at a point of the box: a proof is unlikely, a refutation is not
         if near is not None:
@@ -186,7 +199,7 @@ def _inside(
         locus = equality_locus(form.box, form.larger, point, proves)
         if locus is not None:
             steps = [*_stated(goal, form), *signs[-1].notes[:MAX_PROOF_NOTES]]
-            verdict = proved(steps, form.box.facts, signs[-1].used())
+            verdict = proved(steps, form.box.facts, signs[-1].used(), signs[-1].method)
             return replace(verdict, verdict="inside", face=locus)
     return None
 
@@ -246,7 +259,10 @@ def _under_condition(goal: SignGoal, form: _GoalForm, seconds: float) -> Verdict
     steps = [*_stated(goal, form), *condition.steps]
     if _holds(signs, condition.positive, condition.strict, seconds):
         return proved(
-            [*steps, f"{condition.inequality} is always true"], form.box.facts, signs.used()
+            [*steps, f"{condition.inequality} is always true"],
+            form.box.facts,
+            signs.used(),
+            signs.method,
         )
     if not condition.positive.free_symbols - set(form.box.settings):
         return None  # settings have their values: there is nothing to choose
@@ -260,6 +276,7 @@ def _under_condition(goal: SignGoal, form: _GoalForm, seconds: float) -> Verdict
         condition=condition.inequality,
         exact=condition.exact,
         needs=needs,
+        method=signs.method,
     )
 
 

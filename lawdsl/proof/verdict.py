@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,31 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.presentation import Presented
 
 if TYPE_CHECKING:
+    from lawdsl.proof.box import Box
     from lawdsl.proof.box import Relation as Needs  # the name in the public signature of Verdict
 
 MAX_PROOF_LINES = 5  # of a proof
+
+
+@dataclass(frozen=True, eq=False)
+class Failure:
+    """A verified point at which a claim fails, and the quantity that it is about, for figures.
+
+    Attributes:
+        quantity: in the law's own quantities and settings.
+        text: the quantity as a claim writes it: ∂L/∂D.
+        sense: 1 where the claim is that it is positive, -1 negative, 0 that it has a value.
+        strict: whether 0 contradicts the claim too.
+        point: each free symbol of the quantity that is no setting -> its value there.
+        box: the domain of the claim.
+    """
+
+    quantity: sp.Expr
+    text: str
+    sense: int
+    strict: bool
+    point: Mapping[sp.Symbol, Fraction]
+    box: Box
 
 
 @dataclass(frozen=True)
@@ -41,6 +63,10 @@ class Verdict(Presented):
         place: the file that makes the claim, and the line.
         seconds: CPU time (s) of all work on the claim.
         needs: the condition as an expression, until its remedy is known.
+        method: how it was decided: "signs", "signs and subdivision", "subdivision", "limits",
+            "reduction", "definedness", "counter-example"; empty where it is undecided.
+        failure: of a refuted claim the witness, and of a conditional one a point at which neither it
+            nor its condition holds, as a figure draws them; None where no such point is known.
     """
 
     claim: str
@@ -58,6 +84,8 @@ class Verdict(Presented):
     place: tuple[str, int] | None = None
     seconds: float = 0.0
     needs: Needs | None = None
+    method: str = ""
+    failure: Failure | None = field(default=None, repr=False, compare=False)
 
     @property
     def word(self) -> str:
@@ -78,6 +106,7 @@ class Verdict(Presented):
             "verdict": self.verdict,
             "expect": self.expect,
             "ok": self.ok,
+            "method": self.method or None,
             "proof": list(self.proof) or None,
             "condition": self.condition,
             "exact": self.exact if self.condition else None,
@@ -134,7 +163,10 @@ class Check(Presented):
 
 
 def proved(
-    steps: Iterable[str], facts: Mapping[sp.Symbol, str], used: Iterable[sp.Symbol]
+    steps: Iterable[str],
+    facts: Mapping[sp.Symbol, str],
+    used: Iterable[sp.Symbol],
+    method: str,
 ) -> Verdict:
     """A proved verdict; the last line of its proof lists the facts it uses, in the law's order.
 
@@ -142,23 +174,32 @@ def proved(
         steps: the other lines of the proof.
         facts: symbol -> its domain as text.
         used: the symbols whose domains the proof uses.
+        method: how it was proved.
     """
     lines, used_symbols = tuple(steps), set(used)
     because = dict.fromkeys(fact for symbol, fact in facts.items() if symbol in used_symbols)
     if because:
         lines = (*lines[: MAX_PROOF_LINES - 1], "because " + ", ".join(because))
-    return Verdict("", "proved", proof=lines[:MAX_PROOF_LINES])
+    return Verdict("", "proved", proof=lines[:MAX_PROOF_LINES], method=method)
 
 
-def refuted(point: Mapping[sp.Symbol, Fraction], value: str) -> Verdict:
+def refuted(
+    point: Mapping[sp.Symbol, Fraction],
+    value: str,
+    method: str = "counter-example",
+    failure: Failure | None = None,
+) -> Verdict:
     """A refuted verdict.
 
     Args:
         point: the point at which the claim fails; empty where it fails everywhere.
         value: the value there, as text.
+        method: how it was refuted.
+        failure: the point as figures draw it.
     """
     named = sorted((symbol.name, str(number)) for symbol, number in point.items())
-    return Verdict("", "refuted", witness=tuple(named), value=value)
+    witness = tuple(named)
+    return Verdict("", "refuted", witness=witness, value=value, method=method, failure=failure)
 
 
 def undecided(blame: str) -> Verdict:

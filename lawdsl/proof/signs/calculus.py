@@ -84,6 +84,13 @@ class SignCalculus:
         self._sampler = SignSampler(box)
         self._inequalities: list[tuple[sp.Expr, bool]] | None = None
 
+    @property
+    def method(self) -> str:
+        """How signs were determined: by rules alone, or by subdivision of the box too."""
+        known = [*self._by_subdivision.values(), *self._by_subdivision_anywhere.values()]
+        by_pieces = any(sign != Sign.REAL for sign in known)
+        return "signs and subdivision" if by_pieces else "signs"
+
     def sign(self, e: sp.Expr) -> Sign:
         """The possible signs of an expression on the box."""
         cache = self._signs_anywhere if self.displacing else self._signs
