@@ -154,7 +154,7 @@ def _claims(columns: dict[str, list[Any]], start: float) -> Any:
     shape = alt.Scale(domain=names, range=[MARKS[name][0] for name in names])
     color = alt.Scale(domain=names, range=[MARKS[name][1] for name in names])
     fills = alt.Color("verdict:N", scale=color, legend=None)
-    marks = drawn.mark_point(filled=True, size=80, opacity=1, dy=0).encode(
+    marks = drawn.mark_point(filled=True, size=80, opacity=1).encode(
         x=alt.value(start + 8),
         y=y,
         shape=alt.Shape("verdict:N", scale=shape, legend=None),
@@ -163,7 +163,7 @@ def _claims(columns: dict[str, list[Any]], start: float) -> Any:
     met = alt.condition("datum.met", alt.value("#444444"), alt.value(theme.VERMILION))
 
     def column(field: str, x: float, **mark: Any) -> Any:
-        style = {"align": "left", "baseline": "middle", "color": "#222222"} | mark
+        style: dict[str, Any] = {"align": "left", "baseline": "middle", "color": "#222222"} | mark
         return drawn.mark_text(**style).encode(x=alt.value(start + x), y=y, text=f"{field}:N")
 
     layers = [
@@ -209,7 +209,7 @@ def _panel(curve: FailureCurve) -> Any:
         mark = at.mark_point(filled=True, size=90, opacity=1, shape="cross", color=theme.VERMILION)
         layers.append(mark.encode(x=x, y=y))
     place = alt.value(-6)
-    side_of_text = {"align": "right" if curve.is_right else "left"}
+    side_of_text: dict[str, Any] = {"align": "right" if curve.is_right else "left"}
     words = at.mark_text(fontSize=10.5, color=theme.VERMILION, **side_of_text)
     layers.append(words.encode(x=x, y=place, text="text:N"))
     others = _clipped(curve.others, 2 * SUBTITLE_CHARACTERS)
