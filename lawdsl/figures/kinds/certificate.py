@@ -190,7 +190,7 @@ def _panel(curve: FailureCurve) -> Any:
         "x", curve.along, curve.columns["x"], logarithmic=curve.is_logarithmic, ends=curve.ends
     )
     low, high = curve.visible
-    y = theme.ranged_y("y", _clipped(curve.text, 26), low, high)
+    y: Any = theme.ranged_y("y", _clipped(curve.text, 26), low, high)
     y.axis.minExtent = AXIS - 18
     layers: list[Any] = []
     if curve.is_shaded:
