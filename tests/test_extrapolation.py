@@ -219,7 +219,7 @@ def test_each_reach_has_its_size_and_its_variables_with_units(fit: Fit):
         assert reach.size == pytest.approx(reach.times * horizon.largest)
         N, D = (reach.variables[name] for name in ("N", "D"))
         assert 6 * N * D == pytest.approx(reach.size)
-        told = f"times (C = {reach.size:.2g} FLOP, N = {N:.2g} param, D = {D:.2g} token)"
+        told = f"times (there C = {reach.size:.2g} FLOP, N = {N:.2g} param, D = {D:.2g} token)"
         assert told.removeprefix("times ") in horizon.text
     assert "with N and D in the compute-optimal ratio" in horizon.text
 
@@ -227,7 +227,7 @@ def test_each_reach_has_its_size_and_its_variables_with_units(fit: Fit):
 def test_a_law_without_units_has_a_horizon_without():
     bare = fitted(runs(), POWER.replace(" unit param", "").replace(" unit token", "")).horizon
     assert bare is not None and bare.unit == "" and not bare.is_compute
-    assert "FLOP" not in bare.text and "(N*D = " in bare.text
+    assert "FLOP" not in bare.text and "(there N*D = " in bare.text
 
 
 def test_a_size_that_is_one_variable_is_printed_once():
@@ -238,13 +238,13 @@ def test_a_size_that_is_one_variable_is_printed_once():
     assert horizon is not None and horizon.unit == "param"
     first = horizon.path[0]
     assert first.size == pytest.approx(1e9 * first.variables["N"])
-    assert f"times the largest N (N = {first.size:.2g} param)" in horizon.text
+    assert f"times the largest fitted N (there N = {first.size:.2g} param)" in horizon.text
 
 
 def test_a_horizon_of_an_earlier_version_is_read(fit: Fit):
     content = json.loads(json.dumps(fit.to_json()))
     horizon = content["extrapolation"]["horizon"]
-    for name in ("unit", "units", "ray"):
+    for name in ("unit", "units", "ray", "discrepancy", "widening"):
         del horizon[name]
     for reaches in (horizon["path"], *horizon["by_variable"].values()):
         for reach in reaches:
@@ -321,7 +321,7 @@ def test_the_advice_about_a_prediction_is_printed_once_a_command(fit: Fit, tmp_p
     fit.save(tmp_path / "fit.json")
     for options in ((), ("--no-intervals",)):
         done = run("predict", str(tmp_path / "fit.json"), "N=1e12,1e13", "D=1e13", *options)
-        assert done.stderr.count("leaves the fitted range") == 2
+        assert done.stderr.count("N and D leave the fitted range") == 1
         assert done.stderr.count("= help:") == 1 == done.stderr.count("2 % up to")
         asked = json.loads(
             run(
@@ -329,6 +329,120 @@ def test_the_advice_about_a_prediction_is_printed_once_a_command(fit: Fit, tmp_p
             ).stdout
         )
         assert all(d["help"] for d in asked["diagnostics"])
+
+
+def test_a_learned_error_is_printed_with_its_factor(bent: Fit, fit: Fit, tmp_path: Path):
+    for made, told in (
+        (bent, f"the error of the law, 2 % per decade, {bent.widening:.3g} times"),
+        (fit, "leaves the error of the law at 2 % per decade"),
+    ):
+        made.save(tmp_path / "fit.json")
+        arguments = ("predict", str(tmp_path / "fit.json"), "N=1e10,2e10", "D=4e11")
+        assert told in run(*arguments, "--wrong", "learned").stdout
+        assert "rolled check" not in run(*arguments).stdout
+
+
+def test_a_level_that_is_reached_nowhere_beyond_the_rows_is_said():
+    noisy = fitted(runs(noise=0.03)).horizon
+    assert noisy is not None and noisy.times(0.01) == 0 < noisy.times(0.05)
+    unreached = "1 and 2" if noisy.times(0.02) == 0 else "1"
+    assert noisy.text.startswith(f"within {unreached} % nowhere beyond the rows, ")
+    assert "times the largest fitted compute (there C = " in noisy.text
+
+
+# ---- predictions beyond the rows have the horizon of their own error of the law
+
+
+FAR = {"N": [1e11], "D": [1e12]}
+
+
+def beyond_rows(fit: Fit, wrong: Any, **options: Any) -> Any:
+    """The warning about a prediction far beyond the rows, with an error of the law."""
+    band = fit.predict_with_errors(FAR, discrepancy=wrong, **options)
+    return [d for d in band.warnings if d.code == "F0109"]
+
+
+@pytest.fixture(scope="module")
+def bent() -> Fit:
+    return fitted(runs(beyond=1e20))
+
+
+def test_a_horizon_that_the_rolled_check_widens_says_so(bent: Fit):
+    assert bent.horizon is not None and bent.extrapolation is not None
+    assert bent.horizon.widening == bent.widening > 1.5
+    said = f"with the error of the law widened {bent.widening:.2g} times by the rolled check"
+    assert said in bent.horizon.text
+    assert Fit.of_json(json.loads(json.dumps(bent.to_json()))).horizon == bent.horizon
+
+
+def test_the_horizon_of_a_prediction_is_that_of_its_interval(bent: Fit):
+    (default,), (learned,), (worse,) = (beyond_rows(bent, w) for w in (None, "learned", 0.05))
+    assert bent.horizon is not None
+    assert bent.horizon.text in learned.help
+    assert "widened" not in default.help and bent.horizon.text not in default.help
+    assert f"asks for {bent.widening:.2g} times that error: --wrong learned" in default.help
+    assert "with the law wrong by 5 % per decade" in worse.help
+
+
+def test_a_point_within_the_horizon_of_its_error_is_known_so_well(fit: Fit):
+    """The interval at the end of a reach has just that half-width, whatever the error."""
+    for wrong in (None, 0.05, 0.01):
+        horizon = fit.horizon_under(wrong)
+        assert horizon is not None
+        reach = next(r for r in horizon.path if 1 < r.times < 1e3)
+        band = fit.predict_with_errors(
+            {name: [x] for name, x in reach.variables.items()}, discrepancy=wrong
+        )
+        half = np.sqrt(band.high[0] / band.low[0]) - 1
+        assert half == pytest.approx(reach.within, rel=0.02)
+
+
+def test_a_law_that_is_taken_as_right_warns_where_its_own_interval_is_wide():
+    precise, noisy = fitted(runs(noise=0.001)), fitted(runs(noise=0.03))
+    assert beyond_rows(precise, None) and not beyond_rows(precise, 0)
+    (warning,) = beyond_rows(noisy, 0)
+    assert "with the law taken as right" in warning.help
+
+
+def test_another_level_of_the_interval_does_not_change_what_is_known(fit: Fit):
+    (usual,), (narrow,) = beyond_rows(fit, None), beyond_rows(fit, None, level=0.5)
+    assert narrow == usual
+
+
+def test_one_prediction_has_one_warning(fit: Fit):
+    (warning,) = beyond_rows(fit, None)
+    assert warning.message.startswith("N and D leave the fitted range: N = 1e+11 is 4 times")
+    with pytest.warns(lawdsl.ExtrapolationWarning, match="N and D leave") as caught:
+        fit.predict({"N": [1e13], "D": [1e14]})
+    assert len(caught) == 1
+
+
+ALLOCATION = """question budget
+uses      loss : {law}
+given     D  "tokens"
+choose    N in [1e8, {most}]
+minimize  loss(N, D)
+"""
+
+
+def test_answers_warn_by_the_rule_of_predictions(fit: Fit, tmp_path: Path):
+    """An answer just beyond the rows is known within 2 %; one far beyond is not."""
+    path = tmp_path / "power.law"
+    path.write_text(f"law power\n{POWER}")
+    fitted_law = lawdsl.fit(str(path), runs(), claims=False)
+    largest = float(np.max(runs()["N"]))
+    for most, known in ((1.01 * largest, True), (100 * largest, False)):
+        question = tmp_path / "budget.law"
+        question.write_text(ALLOCATION.format(law="power", most=f"{most:.6g}"))
+        answer = lawdsl.solve(question, loss=fitted_law, D=3e10)
+        assert answer["N"] == pytest.approx(most, rel=1e-5)
+        band = fitted_law.predict_with_errors({"N": [answer["N"]], "D": [3e10]})
+        predicted = [d for d in band.warnings if d.code == "F0109"]
+        warned = [d for d in answer.diagnostics if d.code == "F0109"]
+        assert bool(warned) == bool(predicted) == (not known)
+        assert [(d.message, d.help) for d in warned] == [(d.message, d.help) for d in predicted]
+        # the interval with the error of the law stands beside an answer beyond the rows all the same
+        assert answer.law_error is not None
 
 
 def test_an_infinite_interval_says_that_nothing_is_determined():

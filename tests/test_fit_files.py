@@ -402,8 +402,8 @@ def test_a_prediction_inside_the_fitted_range_has_no_warning(fit: lawdsl.Fit):
         (
             {"D": [1e4], "N": [14.0]},
             [
-                "N leaves the fitted range: 14 is 2 times the largest fitted, 7",
-                "D leaves the fitted range: 10000 is 385 times the largest fitted, 26",
+                "N and D leave the fitted range: N = 14 is 2 times the largest fitted, 7; "
+                "D = 10000 is 385 times the largest fitted, 26"
             ],
         ),
     ],
@@ -421,8 +421,8 @@ def test_below_a_range_of_negative_values_is_said_without_a_factor():
     made = lawdsl.fit(law, {"x": X - 3, "L": X}, starts=2)
 
     assert warned(made, {"x": [-5.0, 4.0]}) == [
-        "F0109 x leaves the fitted range: 4 is 2 times the largest fitted, 2",
-        "F0109 x leaves the fitted range: -5 is below the smallest fitted, -2",
+        "F0109 x leaves the fitted range: 4 is 2 times the largest fitted, 2; "
+        "-5 is below the smallest fitted, -2",
     ]
 
 

@@ -102,7 +102,7 @@ def test_the_terminal_and_the_file_have_a_verdict_for_each_use(tmp_path: Path):
     for use in NEEDS:
         (line,) = [line for line in printed.splitlines() if line.split()[:1] == [use]]
         assert "trusted" in line
-    assert "times the largest compute (C = " in printed and "missed by z = " in printed
+    assert "times the largest fitted compute (there C = " in printed and "missed by z = " in printed
     content = fitted(table).to_json()
     assert content["verdicts"] == dict.fromkeys(NEEDS, "trusted")
 

@@ -131,6 +131,9 @@ def predict(
                 ),
                 console(),
             )
+        widened = _widening_text(predictions, read, request)
+        if widened:
+            print(widened)
 
     result = {
         "law": inputs.law,
@@ -183,6 +186,22 @@ def _requested_intervals(
     level = LEVEL if level is None else level
     check_level(level)
     return _IntervalRequest(True if stated else intervals, level, wrong)
+
+
+def _widening_text(predictions: Any, fit: Fit | Fits, request: _IntervalRequest) -> str:
+    """By what a learned error of the law was widened, in words; empty where none was learned."""
+    from lawdsl.fitting.options import LEARNED
+    from lawdsl.fitting.prediction_bands import BAND_ARRAYS
+
+    if request.wrong != LEARNED or predictions.shape[-1] != len(BAND_ARRAYS):
+        return ""
+    widening = fit.widening
+    factors = widening if isinstance(widening, dict) else {"": widening}
+    named = [(f" of {label}" if label else "", x) for label, x in factors.items() if x != 1]
+    if not named:
+        return "the rolled check leaves the error of the law at 2 % per decade"
+    texts = [f"{factor:.3g} times{label}" for label, factor in named]
+    return f"the rolled check widens the error of the law, 2 % per decade, {', '.join(texts)}"
 
 
 def _document(predictions: Any, fit: Fit | Fits, request: _IntervalRequest) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from lawdsl.data.label_columns import WILDCARD
 from lawdsl.data.measured_variables import measured
 from lawdsl.data.melt import Labelled, labelled, no_labels
 from lawdsl.data.read import read_table
-from lawdsl.fitting.extrapolation.range_warnings import range_warnings
+from lawdsl.fitting.extrapolation.range_warnings import departure_warning, departures
 from lawdsl.fitting.findings_by_label import label_of, listed_labels
 from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.prediction_bands import BAND_ARRAYS, PLAIN_ARRAYS, missing_band_diagnostic
@@ -93,8 +93,8 @@ def predict_rows(
         raise LawdslError(no_labels(declared, missing[0], rows))
     _check_covariances(fits.parts if options else ())
     predictions = [_predict_part(part, labelled_rows, {}, options) for part in fits.parts]
-    part_warnings = tuple(
-        dict.fromkeys(d for _, warnings_of_part in predictions for d in warnings_of_part)
+    part_warnings = _distinct_warnings(
+        [(label_of(p), more) for p, (_, more) in zip(fits.parts, predictions, strict=True)]
     )
     return np.stack([values for values, _ in predictions], axis=2), (
         *more,
@@ -111,13 +111,14 @@ def array_count(options: BandOptions | None) -> int:
 
 
 def _remaining_share_warnings(fits: FitsRecord, labelled_rows: Labelled) -> list[Diagnostic]:
-    """Warnings about shares that are 1 minus the others and leave the range of the fitted rows."""
-    return [
-        d
+    """A warning about shares that are 1 minus the others and leave the range of the fitted rows."""
+    found = [
+        departure
         for name, ends in fits.rests.items()
         if name in labelled_rows.table.columns
-        for d in range_warnings(name, labelled_rows.table.numbers(name), ends)
+        for departure in departures(name, labelled_rows.table.numbers(name), ends)
     ]
+    return departure_warning(found)
 
 
 def _fitted_columns(
@@ -152,7 +153,7 @@ def _predict_by_label_of_row(
 ) -> Predicted:
     """The prediction of each row by the part of its label."""
     values = np.full((array_count(options), len(labelled_rows.table)), np.nan)
-    warnings: list[Diagnostic] = list(labelled_rows.warnings)
+    of_parts = []
     parts = [(part, labelled_rows.rows_with(_labels_of_part(part))) for part in fits.parts]
     parts = [(part, has_label) for part, has_label in parts if has_label.any()]
     _check_covariances([part for part, _ in parts] if options else ())
@@ -160,8 +161,26 @@ def _predict_by_label_of_row(
         values[:, has_label], more = _predict_part(
             part, labelled_rows, _labels_of_part(part), options
         )
-        warnings += more
-    return values, tuple(dict.fromkeys(warnings))
+        of_parts.append((label_of(part), more))
+    return values, (*labelled_rows.warnings, *_distinct_warnings(of_parts))
+
+
+def _distinct_warnings(
+    of_parts: Sequence[tuple[str, tuple[Diagnostic, ...]]],
+) -> tuple[Diagnostic, ...]:
+    """The warnings of parts, each once. One that all parts share, but with other advice in each, as
+    about how well the prediction is known, has the label of each part as its place."""
+    alike: dict[tuple[str, str], set[str | None]] = {}
+    for _, warnings in of_parts:
+        for d in warnings:
+            alike.setdefault((d.code, d.message), set()).add(d.help)
+    return tuple(
+        dict.fromkeys(
+            d if len(alike[d.code, d.message]) == 1 or d.place else replace(d, place=label)
+            for label, warnings in of_parts
+            for d in warnings
+        )
+    )
 
 
 def _labels_of_part(part: Fit) -> Mapping[str, str]:

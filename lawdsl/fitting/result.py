@@ -16,27 +16,22 @@ from lawdsl.core.records import read, to_plain
 from lawdsl.core.warning_categories import ExtrapolationWarning, NotTrustedWarning, warn
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
+from lawdsl.fitting.extrapolation.assess import LEVEL
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
 from lawdsl.fitting.extrapolation.horizon import Horizon, beyond_horizon
 from lawdsl.fitting.extrapolation.range_warnings import (
     NO_INTERVAL,
-    WITHIN_HORIZON,
-    other_unit,
-    outside,
+    departure_warning,
+    known_departures,
     range_advice,
-    range_warnings,
 )
-from lawdsl.fitting.extrapolation.sandwich import intervals_with_law_error
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.fitted_expression import fitted_expression
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
-from lawdsl.fitting.options import (
-    LEARNED,
-    check_amplitude,
-    check_level,
-    check_numeric_amplitude,
-)
+from lawdsl.fitting.intervals_beyond import AssumedError, half_widths, horizon_with
+from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
+from lawdsl.fitting.parameter_intervals import parameter_intervals
 from lawdsl.fitting.prediction_bands import (
     Band,
     band_with_discrepancy,
@@ -48,9 +43,7 @@ from lawdsl.fitting.prediction_bands import (
 )
 from lawdsl.fitting.preparation.build_problem import compile_law, problem_of
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.result_parts import (
-    FittedLaw,
-)
+from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import (
     FIT_SCHEMA,
     FITS_SCHEMA,
@@ -64,7 +57,7 @@ from lawdsl.fitting.stored_penalty import penalty_of
 from lawdsl.fitting.values_by_name import ValuesByName, check_names
 from lawdsl.fitting.verdicts import NEEDS, verdict_for
 from lawdsl.language.symbols import Objective
-from lawdsl.law.law import Law, unit_text
+from lawdsl.law.law import Law
 
 NOT_TRUSTED, OUTSIDE_FITTED_RANGE = "F0110", "F0109"
 
@@ -160,7 +153,7 @@ class Fit(FitRecord, Presented, Exportable):
         if any(d.code == OUTSIDE_FITTED_RANGE for d in diagnostics):
             names = [q.name for q in law.variables]
             columns = beyond_horizon(self.horizon, names, columns, self.data.ranges)
-            beyond += self._outside(law, columns, None) if columns.shape[1] else []
+            beyond += self._beyond_rows(law, columns) if columns.shape[1] else []
         warn(untrusted, NotTrustedWarning, stacklevel=4)
         warn(beyond, ExtrapolationWarning, stacklevel=4)
 
@@ -234,13 +227,15 @@ class Fit(FitRecord, Presented, Exportable):
                 error = model.at(surface.at(problem.columns), theta)
             band = band_with_discrepancy(band, error, self.spread.quantile(level))
         undetermined = undetermined_prediction_warning(law.output, band.high)
-        half_widths = None
-        if band.law is not None:
-            with np.errstate(all="ignore"):  # a lower end of 0 has no logarithm
-                half_widths = np.nan_to_num(
-                    np.log(band.high / band.low) / 2, nan=np.inf, posinf=np.inf
-                )
-        warnings = (*self._warnings(law, problem.columns, half_widths), *undetermined, *notes)
+        widths = None
+        if band.law is not None or discrepancy == 0:  # else nobody has said that the law is right
+            scale = self.spread.quantile(LEVEL) / self.spread.quantile(level)
+            widths = half_widths(band, band.law is not None or objective.log, scale)
+        warnings = (
+            *self._warnings(law, problem.columns, widths, discrepancy),
+            *undetermined,
+            *notes,
+        )
         return replace(band, warnings=warnings)
 
     def amplitude(self, discrepancy: float | str | None) -> tuple[float, list[Diagnostic]]:
@@ -277,28 +272,7 @@ class Fit(FitRecord, Presented, Exportable):
         Raises:
             LawdslError: a discrepancy outside 0 to 1 (F0133).
         """
-        check_numeric_amplitude(discrepancy)
-        if not discrepancy:
-            return dict(self.intervals.ends)
-        law = self.read_law()
-        if self.rows is None or self.spread is None or len(self.spread.names) != len(self.values):
-            return {}
-        recorded = self.objective
-        objective = Objective(recorded.loss, recorded.of_logs).with_parameters(
-            *recorded.parameters.values()
-        )
-        penalty = penalty_of(self, law, len(self.rows.target) / self.data.rows)
-        return intervals_with_law_error(
-            replace(
-                problem_of(law, *self.rows.arrays([q.name for q in law.variables]), objective),
-                penalty=penalty,
-            ),
-            self.parameters,
-            self.intervals,
-            self.rows,
-            [q.is_share for q in law.variables],
-            discrepancy * self.spread.quantile(self.intervals.level),
-        )
+        return parameter_intervals(self, self.read_law(), discrepancy)
 
     def fitted_surface(self, law: Law, theta: NDArray[np.float64]) -> FittedSurface:
         """The fitted law at the rows that the fit keeps, by which the error of the law is judged.
@@ -343,18 +317,74 @@ class Fit(FitRecord, Presented, Exportable):
         # columns of the fitted table are a default only where the new table has them
         columns_of_fit = {name: column for name, column in fitted.items() if column in rows.columns}
         points = bind(law, rows, {**columns_of_fit, **columns}, target=False).columns
-        values = self.values | {name: fixed.value for name, fixed in self.held.items()}
-        theta = np.array([values[q.name] for q in law.parameters])
+        theta = self.theta_of(law)
         return problem_of(law, points, np.ones(points.shape[1]), objective), theta
 
+    def theta_of(self, law: Law) -> NDArray[np.float64]:
+        """The fitted values of the parameters of its law, shape (parameters,).
+
+        Args:
+            law: that of the fit, or of its covariance.
+        """
+        values = self.values | {name: fixed.value for name, fixed in self.held.items()}
+        return np.array([values[q.name] for q in law.parameters])
+
     def _warnings(
-        self, law: Law, columns: NDArray[np.float64], half_widths: NDArray[np.float64] | None = None
+        self,
+        law: Law,
+        columns: NDArray[np.float64],
+        widths: NDArray[np.float64] | None = None,
+        discrepancy: float | Literal["learned"] | None = None,
     ) -> tuple[Diagnostic, ...]:
         """Warnings about predictions at points, shape (variables, points), with the half-widths of
-        their intervals, in the logarithm, where those have the error of the law."""
+        their intervals, in the logarithm, where those are known to be honest beyond the rows."""
         named = dict(zip((q.name for q in law.variables), columns, strict=True))
-        beyond = self._outside(law, columns, half_widths)
+        beyond = self._beyond_rows(law, columns, widths, discrepancy)
         return (*self.distrust(), *beyond, *self.below_inflection(named))
+
+    def _beyond_rows(
+        self,
+        law: Law,
+        columns: NDArray[np.float64],
+        widths: NDArray[np.float64] | None = None,
+        discrepancy: float | Literal["learned"] | None = None,
+    ) -> list[Diagnostic]:
+        """The warning about variables that leave the fitted range; the arguments are those of
+        `_warnings`."""
+        found, widest = known_departures(law.variables, columns, self.data.ranges, widths)
+        return departure_warning(found, self.advice_beyond(widest, discrepancy)) if found else []
+
+    def horizon_under(
+        self, discrepancy: float | Literal["learned"] | None = None
+    ) -> Horizon | None:
+        """The trust horizon with the error of the law that intervals of predictions have; that of
+        `horizon` is widened where the rolled check fails.
+
+        Args:
+            discrepancy: as `predict_with_errors` takes it.
+
+        Returns:
+            The horizon; None where the fit has none.
+        """
+        error = AssumedError.of(self, self.amplitude(discrepancy)[0], discrepancy)
+        law = self.law_of_spread
+        return horizon_with(self, error, lambda: self.fitted_surface(law(), self.theta_of(law())))
+
+    def advice_beyond(
+        self, half_width: float | None, discrepancy: float | Literal["learned"] | None = None
+    ) -> str:
+        """The help of a warning about predictions whose variables leave the fitted range.
+
+        Args:
+            half_width: the largest half-width of their intervals at 95 %, in the logarithm; None
+                where there are none.
+            discrepancy: the error of the law in them, as `predict_with_errors` takes it.
+        """
+        if half_width is None:
+            return range_advice(self.horizon) if self.has_law_error else NO_INTERVAL
+        error = AssumedError.of(self, self.amplitude(discrepancy)[0], discrepancy)
+        horizon = self.horizon_under(discrepancy)
+        return range_advice(horizon, half_width, error=error.text, advised=error.advised)
 
     def verdict_for(self, use: str) -> str:
         """Whether the fit can be trusted for one use: trusted, caution or not trusted.
@@ -375,27 +405,6 @@ class Fit(FitRecord, Presented, Exportable):
         message = f"the fit is not trusted: {', '.join(codes)}"
         help = "see what `lawdsl fit` said of it"
         return [Diagnostic(NOT_TRUSTED, message, "warning", help=help)]
-
-    def _outside(
-        self, law: Law, columns: NDArray[np.float64], half_widths: NDArray[np.float64] | None
-    ) -> list[Diagnostic]:
-        """Warnings about variables that leave the fitted range, unless intervals are narrow there.
-        All have the same advice, about the widest of the intervals."""
-        named = zip((q.name for q in law.variables), columns, strict=True)
-        beyond = [outside(values, self.data.ranges[name]) for name, values in named]
-        widest = None
-        if half_widths is not None:
-            widest = float(np.max(half_widths[np.any(beyond, axis=0)], initial=0.0))
-        advice = range_advice(self.horizon, widest) if self.has_law_error else NO_INTERVAL
-        warnings: list[Diagnostic] = []
-        for q, values, is_outside in zip(law.variables, columns, beyond, strict=True):
-            fitted = self.data.ranges[q.name]
-            if half_widths is not None and not other_unit(values, fitted):
-                if np.max(half_widths[is_outside], initial=0.0) <= WITHIN_HORIZON:
-                    continue
-            unit = unit_text(q.unit) if q.unit else ""
-            warnings += range_warnings(q.name, values, fitted, unit=unit, advice=advice)
-        return warnings
 
     @property
     def widening(self) -> float:

@@ -64,7 +64,7 @@ class Asked:
                 raise LawdslError(Diagnostic("F0501", message, help=help))
         loaded = {use: _loaded_fit(fit) for use, fit in fits.items()}
         self.formulated: FormulatedQuestion = formulate(question, loaded)
-        self._law_errors = LawErrors(question, loaded)
+        self._law_errors = LawErrors(question, loaded, self.formulated)
         self._loaded = loaded
         self._solvers: dict[
             frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver
@@ -142,7 +142,8 @@ class Asked:
             at = self._law_errors.safe(answer, problem, values_of_all, safe, seed, wrong)
             answer = replace(answer, safe=at)
         missing = self._law_errors.warnings(answer, discrepancy)
-        answer = replace(answer, diagnostics=(*answer.diagnostics, *missing))
+        departures = self._law_errors.departures(answer, values_of_all, discrepancy)
+        answer = replace(answer, diagnostics=(*departures, *answer.diagnostics, *missing))
         if self._without_bounds is not None:
             question, relaxed_fits = self._without_bounds
             other = question.answer(inputs, level=level, seed=seed, proofs=False, discrepancy=0)

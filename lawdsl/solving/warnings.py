@@ -1,4 +1,4 @@
-"""An answer -> its warnings: untrusted fits, extrapolation, missing intervals."""
+"""An answer -> its warnings: untrusted fits, inflections, missing intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic
-from lawdsl.fitting.extrapolation.range_warnings import range_advice, range_warnings
 from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.formulate.sources import FitSource
 
@@ -55,7 +54,7 @@ def answer_warnings(
     """
     diagnostics = [
         *_fit_warnings(formulated),
-        *_extrapolation_warnings(formulated, values),
+        *_inflection_warnings(formulated, values),
         *_interval_warnings(formulated, errors_known, answered_share, lacking),
     ]
     return tuple(dict.fromkeys(diagnostics))
@@ -94,27 +93,16 @@ def _ignored_variables(formulated: FormulatedQuestion, source: FitSource) -> lis
     return [name for name in dict.fromkeys(question_variables) if name not in law_variables]
 
 
-def _extrapolation_warnings(
+def _inflection_warnings(
     formulated: FormulatedQuestion, values: Mapping[sp.Symbol, float]
 ) -> Iterator[Diagnostic]:
-    """Warnings about laws that are evaluated outside of the measured ranges."""
-    for law_input, value in zip(
-        formulated.law_inputs, formulated.law_input_values(values), strict=True
-    ):
+    """Warnings about shares below the inflection ratio of the fitted rows."""
+    inputs = zip(formulated.law_inputs, formulated.law_input_values(values), strict=True)
+    for law_input, value in inputs:
         fit, name = law_input.source.fit, law_input.quantity.name
-        if fit is None or name not in fit.data.ranges or math.isnan(value):
-            continue
-        values_there = np.array([value])
-        diagnostics = [
-            *range_warnings(
-                name,
-                values_there,
-                fit.data.ranges[name],
-                advice=range_advice(fit.horizon),
-            ),
-            *fit.below_inflection({name: values_there}),
-        ]
-        yield from (_at_use(law_input.source.use, d) for d in diagnostics)
+        if fit is not None and name in fit.data.ranges and not math.isnan(value):
+            found = fit.below_inflection({name: np.array([value])})
+            yield from (_at_use(law_input.source.use, d) for d in found)
 
 
 def _interval_warnings(

@@ -70,7 +70,16 @@ def model_of_horizon(model: LawErrorModel, cuts: tuple[RolledCut, ...]) -> LawEr
         model: with the default error of the law.
         cuts: of the rolled check.
     """
-    return model.widened(widening(cuts)) if rms_z(cuts) > MAX_RMS_Z else model
+    return model.widened(widening_of_horizon(cuts))
+
+
+def widening_of_horizon(cuts: tuple[RolledCut, ...]) -> float:
+    """The factor of the error of the law in a trust horizon: 1 unless the rolled check fails.
+
+    Args:
+        cuts: of the rolled check.
+    """
+    return widening(cuts) if rms_z(cuts) > MAX_RMS_Z else 1.0
 
 
 def extrapolation_findings(
@@ -102,21 +111,21 @@ def extrapolation_findings(
 
 
 def horizon_of(
-    surface: FittedSurface, covariance: Covariance, model: LawErrorModel
+    surface: FittedSurface, covariance: Covariance, model: LawErrorModel | None
 ) -> Horizon | None:
     """The trust horizon of a fit.
 
     Args:
         surface: the fitted law and its rows.
         covariance: of its parameters.
-        model: the error of the law, conditioned on the rows.
+        model: the error of the law, conditioned on the rows; None for a law that is taken as right.
     """
 
-    def determined(columns: Array) -> NDArray[np.bool_]:
-        slopes = surface.at(columns).slopes(surface.theta[None])[1][0]
-        return np.isfinite(covariance.errors(slopes))
+    def noise_errors(columns: Array) -> Array:
+        with np.errstate(all="ignore"):  # an extrapolated law may have no value
+            return covariance.errors(surface.at(columns).slopes(surface.theta[None])[1][0])
 
-    return trust_horizon(surface, model, covariance.quantile(LEVEL), determined)
+    return trust_horizon(surface, model, covariance.quantile(LEVEL), noise_errors)
 
 
 def rolled_check(

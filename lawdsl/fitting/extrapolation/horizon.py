@@ -2,7 +2,8 @@
 
 Along a path from the largest fitted run, the half-width h of the interval of the curve, in the
 logarithm, grows: h = t·sqrt(noise² + law²). The horizon within x is the largest multiple of the
-fitted size up to which h stays at most log(1 + x).
+fitted size up to which h stays at most log(1 + x). It belongs to one error of the law, that of the
+intervals: of a law that is taken as right, h = t·noise.
 
 The path is the ray of the rows where all lie near one, D = k·N; else the compute-optimal one where the
 law has an optimal model size at each compute, C = 6·N·D; else that of the mean tokens per parameter.
@@ -18,8 +19,10 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.enumerations import conjunction
 from lawdsl.core.records import MAY_BE_ABSENT, Null
 from lawdsl.fitting.diagnostics.design import Ray, rays
+from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.options import LARGEST_HORIZON
@@ -72,6 +75,9 @@ class Horizon:
         unit: of the size, `FLOP`; empty where the variables of the law state none.
         units: variable -> its unit in the law, for those that have one.
         ray: the ray on which all rows lie, and the path with them, `D = 20 N`; empty without one.
+        discrepancy: the error of the law per decade that it is about, 0.02 for 2 %; 0 for a law that
+            is taken as right.
+        widening: the factor by which the rolled check widens that error.
     """
 
     size: str
@@ -84,14 +90,20 @@ class Horizon:
     unit: Annotated[str, MAY_BE_ABSENT] = ""
     units: Annotated[Mapping[str, str], MAY_BE_ABSENT] = field(default_factory=dict)
     ray: Annotated[str, MAY_BE_ABSENT] = ""
+    discrepancy: Annotated[float, MAY_BE_ABSENT] = DEFAULT_AMPLITUDE
+    widening: Annotated[float, MAY_BE_ABSENT] = 1.0
 
     @property
     def largest_text(self) -> str:
-        """The largest fitted size as text: `the largest compute (C = 4e+20 FLOP)`."""
+        """The largest fitted size as text: `the largest fitted compute, C = 4e+20 FLOP`."""
         if self.is_compute:
-            return f"the largest compute ({self._quantity('C', self.largest, '.2g')})"
-        value = f"{self.largest:.3g} {self.unit}".rstrip()
-        return f"the largest {self.size} ({value})"
+            return f"the largest fitted compute, {self._quantity('C', self.largest, '.2g')}"
+        return f"the largest fitted {self._quantity(self.size, self.largest, '.3g')}"
+
+    @property
+    def error_text(self) -> str:
+        """The error of the law that the horizon is about; empty for the usual one."""
+        return law_error_text(self.discrepancy, self.widening)
 
     @property
     def path_text(self) -> str:
@@ -108,24 +120,24 @@ class Horizon:
     @property
     def text(self) -> str:
         """How far predictions stay within the tolerances, in one sentence."""
-        parts = []
-        for reach in self.path:
-            if reach.times == 0:
-                continue
-            if np.isinf(reach.times):
-                parts.append(f"{100 * reach.within:g} % beyond {10**MAX_DECADES:,.0f} times")
-                continue
-            parts.append(
-                f"{100 * reach.within:g} % up to {reach.times:.2g} times{self._end(reach)}"
-            )
-        if not parts:
+        size = "compute" if self.is_compute else self.size
+        if all(reach.times == 0 for reach in self.path):
             widest = 100 * max(reach.within for reach in self.path)
-            sentence = [f"not within {widest:g} % even at {self.largest_text}"]
+            parts = [f"not within {widest:g} % even at {self.largest_text}"]
         else:
-            first, *others = parts
-            size = "the largest compute" if self.is_compute else f"the largest {self.size}"
-            sentence = [f"within {first.replace(' times', f' times {size}', 1)}", *others]
-        return ", ".join([*sentence, *filter(None, [self.path_text])])
+            unreached = [f"{100 * reach.within:g}" for reach in self.path if reach.times == 0]
+            parts = [f"{conjunction(unreached)} % nowhere beyond the rows"] if unreached else []
+            first, *others = [self._reach_text(reach) for reach in self.path if reach.times > 0]
+            parts += [first.replace(" times", f" times the largest fitted {size}", 1), *others]
+            parts[0] = f"within {parts[0]}"
+        return ", ".join([*parts, *filter(None, [self.path_text, self.error_text])])
+
+    def _reach_text(self, reach: Reach) -> str:
+        """How far predictions stay within a tolerance that is reached."""
+        within = f"{100 * reach.within:g} %"
+        if np.isinf(reach.times):
+            return f"{within} beyond {10**MAX_DECADES:,.0f} times"
+        return f"{within} up to {reach.times:.2g} times{self._end(reach)}"
 
     def _end(self, reach: Reach) -> str:
         """The size and the variables at the end of a reach, in brackets."""
@@ -133,7 +145,7 @@ class Horizon:
         values = [self._quantity("C" if self.is_compute else self.size, size, ".2g")]
         if list(reach.variables) != [self.size]:  # else that variable is the size
             values += [self._value(name, x) for name, x in reach.variables.items()]
-        return f" ({', '.join(values)})"
+        return f" (there {', '.join(values)})"
 
     def _quantity(self, name: str, value: float, digits: str) -> str:
         unit = self.unit or ("FLOP" if self.is_compute else "")  # in files of earlier versions
@@ -173,6 +185,23 @@ class Horizon:
         return {reach.within: reach.times for reach in self.path}[within]
 
 
+def law_error_text(discrepancy: float, widening: float) -> str:
+    """An error of a law in words; empty for 2 % per decade, which is the usual one.
+
+    Args:
+        discrepancy: standard deviation of log L per decade; 0 for a law that is taken as right.
+        widening: the factor by which the rolled check widens it.
+    """
+    if not discrepancy:
+        return "with the law taken as right"
+    usual = discrepancy == DEFAULT_AMPLITUDE
+    parts = [] if usual else [f"with the law wrong by {100 * discrepancy:g} % per decade"]
+    if widening != 1:
+        whose = "its error" if parts else "the error of the law"
+        parts.append(f"with {whose} widened {widening:.2g} times by the rolled check")
+    return " and ".join(parts)
+
+
 def beyond_horizon(
     horizon: Horizon | None,
     names: Sequence[str],
@@ -199,17 +228,18 @@ def beyond_horizon(
 
 def trust_horizon(
     surface: FittedSurface,
-    model: LawErrorModel,
+    model: LawErrorModel | None,
     quantile: float,
-    determined: Callable[[Array], NDArray[np.bool_]],
+    noise_errors: Callable[[Array], Array],
 ) -> Horizon | None:
     """How far a fitted law may be used.
 
     Args:
         surface: the fitted law and its rows.
-        model: the error of the law, conditioned on the rows.
+        model: the error of the law, conditioned on the rows; None for a law that is taken as right.
         quantile: half the width of an interval in standard deviations.
-        determined: columns, shape (variables, points) -> whether the rows determine the law there.
+        noise_errors: columns, shape (variables, points) -> the standard deviations of log L, shape
+            (points,), by the noise of the rows; infinite where the rows do not determine the law.
 
     Returns:
         The horizon; None where no variable measures the size of a run.
@@ -223,15 +253,19 @@ def trust_horizon(
 
     def reaches(columns: Array) -> tuple[Reach, ...]:
         with np.errstate(all="ignore"):  # an extrapolated law may have no value
-            half = quantile * model.at(surface.at(columns), surface.theta).curve
-        half = np.where(determined(columns) & np.isfinite(half), half, np.inf)
+            half = by_noise = quantile * noise_errors(columns)
+            if model is not None:
+                half = quantile * model.at(surface.at(columns), surface.theta).curve
+        half = np.where(np.isfinite(by_noise) & np.isfinite(half), half, np.inf)
         by_name = {surface.names[k]: columns[k] for k in chosen}
         return tuple(_reach(within, 10**largest, half, by_name) for within in TOLERANCES)
 
     ray = _ray(surface, chosen)
     split = size.is_compute and ray is None
     path, optimal = size_path(surface, largest + DECADES, split=split, ray=ray)
-    if optimal and not determined(path[:, :1])[0]:  # nor is the optimum of a law that is not
+    if optimal and not np.isfinite(
+        noise_errors(path[:, :1])[0]
+    ):  # nor is the optimum of a law that is not
         path, optimal = size_path(surface, largest + DECADES, split=False)
     by_variable = {}
     for k in chosen if len(chosen) > 1 else ():
@@ -250,6 +284,11 @@ def trust_horizon(
         size.unit,
         {name: units[name] for name in size.variables if name in units},
         "" if ray is None else ray.text,
+        *(
+            (0.0, 1.0)
+            if model is None
+            else (model.discrepancy.amplitude, model.discrepancy.widening)
+        ),
     )
 
 

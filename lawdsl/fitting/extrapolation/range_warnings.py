@@ -1,12 +1,17 @@
-"""Points + fitted ranges -> warnings about variables that leave them."""
+"""Points + fitted ranges -> a warning about the variables that leave them."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.enumerations import conjunction
 from lawdsl.fitting.extrapolation.horizon import Horizon
+from lawdsl.law.quantities import Quantity, unit_text
 
 # times the end of the fitted range: values further out are outside of it
 OUTSIDE_FACTOR = 1.0 + 1e-9
@@ -45,22 +50,31 @@ def other_unit(values: NDArray[np.float64], fitted: tuple[float, float]) -> bool
     )
 
 
-def range_warnings(
-    name: str,
-    values: NDArray[np.float64],
-    fitted: tuple[float, float],
-    *,
-    unit: str = "",
-    advice: str = SEE_INTERVAL,
-) -> list[Diagnostic]:
-    """A warning for each end of the fitted range that values of a variable leave.
+@dataclass(frozen=True)
+class Departure:
+    """An end of the fitted range of a variable that values of it leave.
+
+    Attributes:
+        name: of the variable.
+        text: by how far.
+        note: a question about its unit; empty where the values are not that far out.
+    """
+
+    name: str
+    text: str
+    note: str = ""
+
+
+def departures(
+    name: str, values: NDArray[np.float64], fitted: tuple[float, float], *, unit: str = ""
+) -> list[Departure]:
+    """The ends of the fitted range that values of a variable leave.
 
     Args:
         name: the name of the variable.
         values: the values in the law's unit, shape (points,).
         fitted: the smallest and the largest value of the fitted rows.
         unit: the law's, as text.
-        advice: the help of the warnings.
     """
     low, high = fitted
     below, above = float(np.min(values)), float(np.max(values))
@@ -76,24 +90,79 @@ def range_warnings(
         times = low / below if below > 0 < low else 1.0
         ratio = f"{times:.3g} times below" if below > 0 < low else "below"
         factors.append((f"{below:g} is {ratio} the smallest fitted, {low:g}", times))
+    question = f"is it in another unit? the fit has {name} from {low:g} to {high:g} {unit}".rstrip()
     return [
-        Diagnostic(
-            "F0109",
-            f"{name} leaves the fitted range: {factor}",
-            "warning",
-            notes=_unit_question(name, fitted, unit) if times >= OTHER_UNIT_FACTOR else (),
-            help=advice,
-        )
-        for factor, times in factors
+        Departure(name, text, question if times >= OTHER_UNIT_FACTOR else "")
+        for text, times in factors
     ]
 
 
-def range_advice(horizon: Horizon | None, half_width: float | None = None) -> str:
+def departure_warning(found: Sequence[Departure], advice: str = SEE_INTERVAL) -> list[Diagnostic]:
+    """One warning about all variables of a prediction that leave the fitted range; none for none.
+
+    Args:
+        found: their departures.
+        advice: the help of the warning.
+    """
+    names = list(dict.fromkeys(departure.name for departure in found))
+    if not names:
+        return []
+    texts = [f"{d.name} = {d.text}" if len(names) > 1 else d.text for d in found]
+    subject = f"{conjunction(names)} {'leaves' if len(names) == 1 else 'leave'}"
+    message = f"{subject} the fitted range: {'; '.join(texts)}"
+    notes = tuple(dict.fromkeys(d.note for d in found if d.note))
+    return [Diagnostic("F0109", message, "warning", notes=notes, help=advice)]
+
+
+def known_departures(
+    variables: Sequence[Quantity],
+    columns: NDArray[np.float64],
+    ranges: Mapping[str, tuple[float, float]],
+    half_widths: NDArray[np.float64] | None,
+) -> tuple[list[Departure], float | None]:
+    """The departures from the fitted range that matter: those of predictions known within 2 % do not,
+    unless a value lies so far out that its unit may differ.
+
+    Args:
+        variables: of the law.
+        columns: their values, shape (variables, points).
+        ranges: variable -> its smallest and largest fitted value.
+        half_widths: of the 95 % intervals at the points, in the logarithm, shape (points,); None
+            where there are none.
+
+    Returns:
+        The departures, and the largest half-width outside of the range.
+    """
+    pairs = list(zip(variables, columns, strict=True))
+    beyond = [outside(values, ranges[q.name]) for q, values in pairs]
+    widest = None
+    if half_widths is not None:
+        widest = float(np.max(half_widths[np.any(beyond, axis=0)], initial=0.0))
+    found: list[Departure] = []
+    for (q, values), is_outside in zip(pairs, beyond, strict=True):
+        fitted = ranges[q.name]
+        if half_widths is not None and not other_unit(values, fitted):
+            if np.max(half_widths[is_outside], initial=0.0) <= WITHIN_HORIZON:
+                continue
+        found += departures(q.name, values, fitted, unit=unit_text(q.unit) if q.unit else "")
+    return found, widest
+
+
+def range_advice(
+    horizon: Horizon | None,
+    half_width: float | None = None,
+    *,
+    error: str = "",
+    advised: float = 1.0,
+) -> str:
     """The help of a warning about predictions that leave the fitted range.
 
     Args:
-        horizon: of the fit; None where it has none.
+        horizon: with the error of the law that the intervals have; None where there is none.
         half_width: the largest of their intervals, in the logarithm; None where there are none.
+        error: that error in words; empty for the usual one.
+        advised: the factor by which the rolled check of the fit says that it should be widened, and
+            is not; 1 for none.
     """
     if half_width is None:
         return SEE_INTERVAL if horizon is None else f"predictions are {horizon.text}"
@@ -102,11 +171,11 @@ def range_advice(horizon: Horizon | None, half_width: float | None = None) -> st
     size = f"within {100 * np.expm1(half_width):.2g} %"
     if half_width > MANY_TIMES:
         size = "only within a factor of more than 10"
-    accuracy = f"the prediction there is known {size}"
-    return accuracy if horizon is None else f"{accuracy}; predictions are {horizon.text}"
-
-
-def _unit_question(name: str, fitted: tuple[float, float], unit: str) -> tuple[str, ...]:
-    """A note on values so far from the fitted range that their unit may differ."""
-    low, high = (f"{end:g}" for end in fitted)
-    return (f"is it in another unit? the fit has {name} from {low} to {high} {unit}".rstrip(),)
+    parts = [f"the prediction there is known {size}"]
+    if horizon is not None:
+        parts.append(f"predictions are {horizon.text}")
+    elif error:
+        parts = [f"{parts[0]} {error}"]
+    if advised != 1:
+        parts.append(f"the rolled check asks for {advised:.2g} times that error: --wrong learned")
+    return "; ".join(parts)

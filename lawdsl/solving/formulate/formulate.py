@@ -83,6 +83,7 @@ class _Formulation:
         self.law_values: dict[str, sp.Expr] = {}
         self.expanded: set[str] = set()  # laws at values
         self.law_inputs: list[LawInput] = []
+        self.call_count = 0
         self.law_calls: list[LawCall] = []
         self.calls_as_symbols = False
         self.domains: dict[sp.Expr, AlgebraicConstraint] = {}
@@ -259,6 +260,7 @@ class _Formulation:
         source = self._source(value.use, labels)
         declared = self.question.uses[value.use]
         arguments = dict(value.arguments)
+        inputs: list[tuple[Quantity, sp.Expr]] = []
         substitution: dict[sp.Symbol, sp.Expr] = {}
         for quantity in source.law.variables:
             constant = source.constant(quantity.name, labels)
@@ -277,11 +279,14 @@ class _Formulation:
             unit = declared.symbols[name].unit
             argument *= unit_factor(unit.factors if unit else None, quantity, source)
             substitution[quantity.symbol] = argument
-            self.law_inputs.append(LawInput(source, quantity, argument))
+            inputs.append((quantity, argument))
         substitution |= {source.law.symbols[name]: self.symbols[name] for name in source.rests}
         for quantity in source.law.variables:
             if quantity.symbol in substitution:
                 self._domain(source, quantity, substitution, arguments)
+        # after the arguments, in which other laws may be called
+        self.law_inputs += [LawInput(source, *each, self.call_count) for each in inputs]
+        self.call_count += 1
         if not self.calls_as_symbols:
             return source.expression(substitution)
         # a dummy, whose name no symbol of the question can have

@@ -72,11 +72,15 @@ class AlgebraicConstraint:
 
 @dataclass(frozen=True)
 class LawInput:
-    """A variable of a fitted law, and what it is in the question, in the law's unit."""
+    """A variable of a fitted law, and what it is in the question, in the law's unit.
+
+    `call` is the number of the call whose argument it is, among all calls of laws.
+    """
 
     source: FitSource
     quantity: Quantity
     expression: sp.Expr
+    call: int
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.law_error.at_answer import at_answer
 from lawdsl.solving.law_error.choices import Choices
+from lawdsl.solving.law_error.departures import departure_warnings, leaves_rows
 from lawdsl.solving.law_error.draws import over_draws
 from lawdsl.solving.law_error.law_values import LawValues, NoLawError
 from lawdsl.solving.law_error.outcomes import Outcomes
@@ -37,8 +38,6 @@ from lawdsl.solving.result import SAFE_LEVELS, Answer, SafeAnswer
 # the error of the laws per decade, or learned from the rolled check of each fit
 Wrong = float | Literal["learned"]
 
-OUTSIDE_FITTED_RANGE = "F0109"
-
 
 class LawErrors:
     """The error of the laws of a question, prepared once for many values of its givens.
@@ -46,10 +45,13 @@ class LawErrors:
     Args:
         question: as declared.
         fits: use -> fit, or parameter -> value.
+        formulated: the question, laws at values written out.
     """
 
-    def __init__(self, question: Question, fits: Mapping[str, object]) -> None:
-        self._question, self._fits = question, fits
+    def __init__(
+        self, question: Question, fits: Mapping[str, object], formulated: FormulatedQuestion
+    ) -> None:
+        self._question, self._fits, self._plain = question, fits, formulated
         self._models: list[tuple[Fit, Wrong, LawErrorModel]] = []
 
     @cached_property
@@ -144,6 +146,38 @@ class LawErrors:
         missing = [use for use, fit in fits.items() if not fit.has_rolled_check]
         return [missing_rolled_check_warning(use if len(fits) > 1 else "") for use in missing]
 
+    def _leaves_rows(self, answer: Answer, values: Mapping[sp.Symbol, float]) -> bool:
+        """Whether a law is asked about outside of its fitted rows."""
+        has_choice = {u.name for u in self._plain.unknowns} <= {u.name for u in answer.unknowns}
+        return has_choice and leaves_rows(self._plain, self._at(answer, values))
+
+    def _at(self, answer: Answer, values: Mapping[sp.Symbol, float]) -> dict[sp.Symbol, float]:
+        """Symbol -> value of all symbols, unknowns at an answer."""
+        chosen = {u.name: u.value for u in answer.unknowns}
+        return {**values, **{u.symbol: chosen[u.name] for u in self._plain.unknowns}}
+
+    def departures(
+        self, answer: Answer, values: Mapping[sp.Symbol, float], discrepancy: Wrong | None
+    ) -> list[Diagnostic]:
+        """Warnings (F0109) about laws that are asked about beyond their fitted rows, each once.
+
+        Args:
+            answer: that of the fitted laws.
+            values: symbol -> value, of all symbols but the unknowns.
+            discrepancy: as `under_law_error` takes it.
+        """
+        if not self._leaves_rows(answer, values):
+            return []
+        at = None
+        try:
+            wrong = DEFAULT_AMPLITUDE if discrepancy is None else discrepancy
+            outcomes = self.outcomes(values, wrong)
+            at = outcomes.laws_at(outcomes.inputs_at({u.name: u.value for u in answer.unknowns}), 1)
+        except NoLawError:
+            pass  # the ranges alone tell
+        there = self._at(answer, values)
+        return list(dict.fromkeys(departure_warnings(self._plain, there, at, discrepancy)))
+
     def _model(
         self, discrepancy: Wrong, fit: Fit, law: Law, theta: NDArray[np.float64]
     ) -> LawErrorModel:
@@ -225,10 +259,9 @@ class LawErrors:
             The answer as it is, where its laws are right or it has no value; with a warning (F0518)
             where the error of its laws is not known.
         """
-        leaves = any(d.code == OUTSIDE_FITTED_RANGE for d in answer.diagnostics)
         wrong: Wrong | None = discrepancy
         if wrong is None:
-            wrong = DEFAULT_AMPLITUDE if leaves else 0.0
+            wrong = DEFAULT_AMPLITUDE if self._leaves_rows(answer, values) else 0.0
         numbers = any(source.fit is None for source in self.formulated.sources)
         if not wrong or not answer.ok or not self.formulated.law_calls or numbers:
             return answer
