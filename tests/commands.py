@@ -94,11 +94,13 @@ def _run(request: Mapping[str, Any]) -> int:
 
 
 def _preload() -> None:
-    """Import what commands need, but no torch, and read a law: this builds the parser."""
+    """Import what commands need, and what draws, but no torch; read a law: this builds the parser."""
     for path in sorted((ROOT / "lawdsl").rglob("*.py")):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         if not name.endswith(("__init__", "__main__", "regressor")):
             importlib.import_module(name)
+    for name in ("altair", "vl_convert", "jinja2", "latex2mathml.converter"):
+        importlib.import_module(name)
     import lawdsl
 
     lawdsl.load("chinchilla")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -44,9 +45,34 @@ def loaded(*arguments: str) -> set[str]:
         (("explain", "L0301"), ALGEBRA | NUMBERS),
         (("show", "chinchilla"), {"scipy", "pyarrow", "pandas", "polars"}),
         (("check", "chinchilla"), {"scipy", "pyarrow", "pandas", "polars"}),
-        (("fit", "dcpt.share", "laws/data/c4_share.csv"), {"polars", "sklearn", "torch"}),
+        (("fit", "dcpt.share", "laws/data/c4_share.csv"), {"pandas", "polars", "sklearn", "torch"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_a_command_loads_only_what_it_needs(arguments: tuple[str, ...], forbidden: set[str]):
     assert not loaded(*arguments) & forbidden
+
+
+def threads_after(*arguments: str, **environment: str) -> str:
+    """The threads of NumPy's library that a command asks for, as its process sees them at its end."""
+    code = (
+        "import os, sys, lawdsl.cli\n"
+        "try: lawdsl.cli.main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print('\\nTHREADS', os.environ.get('OPENBLAS_NUM_THREADS', 'all'))"
+    )
+    own = {name: text for name, text in os.environ.items() if not name.startswith("OPENBLAS")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=ROOT,
+        env=own | environment,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.rpartition("THREADS")[2].strip()
+
+
+def test_commands_compute_with_one_thread_unless_they_train_or_the_user_says_otherwise():
+    assert threads_after("explain", "L0301") == "1"
+    assert threads_after("explain", "L0301", OPENBLAS_NUM_THREADS="3") == "3"
+    assert threads_after("run", "--help") == "all"

@@ -73,6 +73,8 @@ COMMANDS = (
     "demo",
 )
 """The modules of commands: `lawdsl/cli/NAME.py`."""
+TRAINING = frozenset({"run", "doctor"})
+"""Commands whose processes train models, and share out the threads themselves."""
 
 # what a command computes with is imported inside it: here all modules are loaded for `--help`
 _MODULES = [import_module(f"lawdsl.cli.{module}") for module in COMMANDS]
@@ -113,6 +115,10 @@ def _run(arguments: list[str]) -> int:
     """
     name = next((a for a in arguments if not a.startswith("-")), "lawdsl")
     form = next((f for f in ("--sarif", "--json") if f in arguments), "")
+    if name not in TRAINING:
+        # matrices of fits are small: threads of NumPy's library would wait for each other, busily,
+        # which takes five times the time where other programs use the cores
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # read by hand, since a command line that click refuses has an error in this form too
     form = "--json" if form == "--sarif" and name != "check" else form
     try:

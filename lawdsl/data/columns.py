@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import is_unit
+from lawdsl.data.arrow_arrays import to_arrow
 from lawdsl.data.table import Table
 from lawdsl.language.keywords import nearest
 
@@ -102,7 +103,7 @@ def arrow_column(name: str, values: Any) -> pa.Array:
         help = "give each column as one list or array with a value a row"
         raise LawdslError(Diagnostic("D0102", message, help=help)) from None
     try:
-        return pa.array(array)
+        return to_arrow(array)
     except (pa.ArrowException, TypeError):  # mixed types: resolved where the column is used
         return pa.array([None if value is None else str(value) for value in array.tolist()])
 

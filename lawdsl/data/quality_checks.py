@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.distributions import poisson_sf
 from lawdsl.core.units import PREFIXES, Dimension, size_and_dimension
+from lawdsl.data.arrow_arrays import to_arrow, to_numpy
 from lawdsl.data.rounding import SINGLE_RTOL, in_single_precision
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.law.law import Law, unit_text
@@ -118,13 +119,13 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
         steps: the rounding steps of the measurements, shape (rows,).
     """
     cells = in_single_precision(np.vstack([data, output]))
-    settings = pa.table({str(i): column for i, column in enumerate(cells)})
-    names = settings.column_names
-    numbered = settings.append_column("row", pa.array(table.rows))
-    distinct = numbered.group_by(names).aggregate([("row", "min"), ("row", "count")])
-    count = len(output) - distinct.num_rows
+    count = _repeated(cells)
     if not count:
         return []
+    settings = pa.table({str(i): to_arrow(column) for i, column in enumerate(cells)})
+    names = settings.column_names
+    numbered = settings.append_column("row", to_arrow(table.rows))
+    distinct = numbered.group_by(names).aggregate([("row", "min"), ("row", "count")])
     if count < MAX_COPIED_SHARE * len(output):
         single = SINGLE_RTOL * float(np.median(np.abs(output)))  # the precision of the comparison
         expected = _equal_by_chance(distinct, names, max(single, float(np.median(steps))))
@@ -156,6 +157,12 @@ def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[D
     return [Diagnostic("D0114", message, "warning", place=table.name, notes=notes, help=help)]
 
 
+def _repeated(cells: NDArray[np.float64]) -> int:
+    """How many rows are equal to another before them; `cells` has the shape (columns, rows)."""
+    ordered = cells[:, np.lexsort(cells)]
+    return int(np.all(ordered[:, 1:] == ordered[:, :-1], axis=0).sum())
+
+
 def _equal_by_chance(distinct: pa.Table, names: Sequence[str], step: float) -> float:
     """The expected number of rows that repeat another one by rounding alone: p·Σ n(n - 1)/2 over
     settings with n rows.
@@ -171,17 +178,17 @@ def _equal_by_chance(distinct: pa.Table, names: Sequence[str], step: float) -> f
         step: that the output is rounded to.
     """
     output = names[-1]
-    values = np.unique(distinct[output].to_numpy())
+    values = np.unique(to_numpy(distinct[output]))
     if distinct.num_rows - len(values) >= MIN_SHARED_VALUES:
         step = max(step, float(np.min(np.diff(values), initial=np.inf)))
     settings = distinct.group_by(list(names[:-1])).aggregate(
         [("row_count", "sum"), (output, "variance"), (output, "count")]
     )
-    sizes = settings["row_count_sum"].to_numpy().astype(np.float64)
-    different = settings[f"{output}_count"].to_numpy()
-    squares = float(np.sum(settings[f"{output}_variance"].to_numpy() * different))
+    sizes = to_numpy(settings["row_count_sum"]).astype(np.float64)
+    different = to_numpy(settings[f"{output}_count"])
+    squares = float(np.sum(to_numpy(settings[f"{output}_variance"]) * different))
     spare = int(np.sum(different - 1))
-    noise = DEFAULT_RELATIVE_NOISE * float(np.median(np.abs(distinct[output].to_numpy())))
+    noise = DEFAULT_RELATIVE_NOISE * float(np.median(np.abs(to_numpy(distinct[output]))))
     if spare > 0:
         noise = float(np.sqrt(squares / spare))
     chance = min(1.0, step / (2 * noise * np.sqrt(np.pi))) if noise > 0 else 1.0

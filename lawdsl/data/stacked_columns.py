@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.data.arrow_arrays import to_arrow
 from lawdsl.data.table import Table
 from lawdsl.language.symbols import Symbol
 
@@ -31,7 +32,7 @@ def stacked(
         LawdslError: columns in several units; D0112.
     """
     rows = np.tile(np.arange(len(table)), len(columns))
-    columns_of_long: dict[str, Any] = {n: c.take(pa.array(rows)) for n, c in table.columns.items()}
+    columns_of_long: dict[str, Any] = {n: c.take(to_arrow(rows)) for n, c in table.columns.items()}
     values = [chunk for name in columns.values() for chunk in _chunks(table.columns[name])]
     try:
         columns_of_long[output.name] = pa.chunked_array(values)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import abridged
 from lawdsl.core.units import SPELLINGS
+from lawdsl.data.arrow_arrays import to_arrow, to_numpy
 
 MAX_ROWS_NAMED = 5  # bad rows named in one message
 
@@ -44,13 +45,13 @@ class Table:
 
     def keep(self, rows: NDArray[np.bool_]) -> Table:
         """The table with the marked rows only; `rows` has the shape (rows,)."""
-        mask = pa.array(rows)
+        mask = to_arrow(rows)
         columns = {name: column.filter(mask) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=self.rows[rows])
 
     def at(self, numbers: NDArray[np.int64]) -> Table:
         """The rows with the given numbers, in this order."""
-        positions_of_rows = pa.array(positions_of(self.rows, numbers))
+        positions_of_rows = to_arrow(positions_of(self.rows, numbers))
         columns = {name: column.take(positions_of_rows) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=numbers)
 
@@ -63,11 +64,10 @@ class Table:
         column = self.columns[name]
         kind = column.type
         if _is_number(kind):
-            nulls = column.is_null().to_numpy()
-            if nulls.any():
-                raise self._bad(name, nulls, "")
+            if column.null_count:
+                raise self._bad(name, to_numpy(column.is_null()), "")
             # a safe cast refuses integers beyond 2^53, which a fit may round
-            floats = column.cast(pa.float64(), safe=False).to_numpy()
+            floats = to_numpy(column.cast(pa.float64(), safe=False))
             return np.ascontiguousarray(floats, dtype=np.float64)
         if not _is_text(kind):
             message = f"column {name} holds {kind}, not numbers"
@@ -77,7 +77,7 @@ class Table:
             )
         if not self.typed:
             try:
-                return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+                return np.asarray(to_numpy(column.cast(pa.float64())), dtype=np.float64)
             except pa.ArrowInvalid:
                 pass  # some cell is not a plain number: convert each cell separately
         cells = self.texts(name)
@@ -98,7 +98,7 @@ class Table:
             if self.typed:
                 return np.zeros(len(self), dtype=bool)
             return np.array([number(c) is not None for c in self.texts(name)], dtype=bool)
-        valid: NDArray[np.bool_] = column.is_valid().to_numpy()
+        valid: NDArray[np.bool_] = to_numpy(column.is_valid())
         return valid
 
     def texts(self, name: str) -> list[str]:

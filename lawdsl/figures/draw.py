@@ -46,7 +46,10 @@ def draw(result: Any, name: str | None = None, /, **options: Any) -> Figure:
             message = f"a figure of kind {name} has no option {option!r}"
             help = f"it has {', '.join(accepted)}" if accepted else "it has none"
             raise LawdslError(Diagnostic("G0104", message, help=help))
-    return function(result, **options)
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):  # charts are validated as a whole when they are written
+        return function(result, **options)
 
 
 def require_altair() -> None:

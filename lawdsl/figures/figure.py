@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -144,7 +145,19 @@ def chart_of(columns: Mapping[str, Any]) -> alt.Chart:
     """
     import altair as alt
 
-    return alt.Chart(alt.InlineData(records(columns)))
+    return alt.Chart(_shared_data()(records(columns)))
+
+
+@cache
+def _shared_data() -> Any:
+    """A class of data that charts share: Altair would copy every cell for each layer of a chart."""
+    import altair as alt
+
+    class SharedData(alt.InlineData):
+        def __deepcopy__(self, memo: Any = None) -> SharedData:
+            return self
+
+    return SharedData
 
 
 def records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:

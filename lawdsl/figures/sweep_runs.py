@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import parse_unit, size_and_dimension
+from lawdsl.data.arrow_arrays import to_numpy
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.figures import theme
@@ -166,7 +167,7 @@ def _last_rows(table: Table, tokens: Array) -> NDArray[np.int64]:
     if "run" not in table.columns:
         return np.arange(len(table))
     encoded = table.columns["run"].combine_chunks().dictionary_encode()
-    codes = np.nan_to_num(encoded.indices.to_numpy(zero_copy_only=False), nan=-1).astype(np.int64)
+    codes = np.nan_to_num(to_numpy(encoded.indices), nan=-1).astype(np.int64)
     order = np.lexsort((tokens, codes))
     ends = np.append(np.flatnonzero(np.diff(codes[order])), len(order) - 1)
     return np.sort(order[ends])

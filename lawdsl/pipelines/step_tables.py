@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.data.arrow_arrays import to_numpy
 from lawdsl.data.binding import conversion
 from lawdsl.data.columns import no_column
 from lawdsl.data.table import Table, bad_rows
@@ -163,5 +164,5 @@ def _is_constant(cells: Any, groups: Sequence[Rows]) -> bool:
     """Whether a column is constant in each group."""
     # combined first: each chunk would get a dictionary, and so codes, of its own
     encoded = pc.dictionary_encode(cells.combine_chunks(), null_encoding="encode")
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    codes = to_numpy(encoded.indices)
     return all(bool(np.all(codes[rows] == codes[rows[0]])) for rows in groups)

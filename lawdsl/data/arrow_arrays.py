@@ -1,0 +1,53 @@
+"""NumPy arrays <-> Arrow arrays, without pandas.
+
+`pa.array` and `to_numpy` import pandas wherever it is installed, which takes half a second of each
+command; these functions pass the numbers on as they lie in memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+MAX_BYTES_OF_NUMBER = 8
+"""Arrow has no longer numbers of those that NumPy has."""
+
+
+def to_arrow(values: NDArray[Any]) -> pa.Array:
+    """What `pa.array(values)` is.
+
+    Args:
+        values: shape (rows,).
+
+    Raises:
+        pa.ArrowException, TypeError: values that Arrow does not have.
+    """
+    kind = values.dtype
+    if type(values) is np.ndarray and kind.isnative and kind.itemsize <= MAX_BYTES_OF_NUMBER:
+        if kind.kind in "iuf":
+            buffer = pa.py_buffer(np.ascontiguousarray(values))
+            return pa.Array.from_buffers(pa.from_numpy_dtype(kind), len(values), [None, buffer])
+        if kind.kind == "b":
+            buffer = pa.py_buffer(np.packbits(values, bitorder="little"))
+            return pa.Array.from_buffers(pa.bool_(), len(values), [None, buffer])
+    return pa.array(values)  # a masked array, texts, objects
+
+
+def to_numpy(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """A column of numbers or truth values as `to_numpy` gives it, shape (rows,).
+
+    Args:
+        column: the column; numbers that are missing are nan.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    kind = column.type
+    if not column.null_count:
+        if pa.types.is_boolean(kind):
+            return np.from_dlpack(column.cast(pa.uint8())).astype(bool)
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            return np.from_dlpack(column)
+    return column.to_numpy(zero_copy_only=False)
