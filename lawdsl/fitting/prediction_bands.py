@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.presentation import Presented
+from lawdsl.fitting.extrapolation.discrepancy import MAX_DEVIATION
 from lawdsl.fitting.extrapolation.law_error import LawError
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.intervals.covariance import MAX_COVARIANCE_PARAMETERS, Covariance
@@ -120,7 +121,7 @@ def band_with_discrepancy(plain: Band, error: LawError, quantile: float) -> Band
     predicted = plain.values * np.exp(error.mean)
     determined = np.isfinite(plain.high) & (plain.values > 0)
     # a prediction that underflows to 0 has no interval around it: 0·exp(inf) is no number
-    determined &= np.isfinite(predicted) & (predicted > 0) & np.isfinite(error.further_run)
+    determined &= np.isfinite(predicted) & (predicted > 0) & (error.curve <= MAX_DEVIATION)
     values = np.where(determined, predicted, plain.values)
 
     def ends(deviation: Array) -> tuple[Array, Array]:

@@ -68,10 +68,12 @@ def show_law_error(answer: Answer, out: Console) -> None:
 
 
 def missing_text(wrong: UnderLawError) -> str:
-    """Why the choice has no interval with the error of the laws; empty where it has one."""
+    """Why the choice has no regret, or no interval with the error of the laws; empty where it has."""
     if not wrong.missing:
         return ""
-    return "the choice has no interval with the error of the laws, and no regret: " + wrong.missing
+    if wrong.draws:
+        return f"the answer has no regret: {wrong.missing}"
+    return f"the choice has no interval with the error of the laws, and no regret: {wrong.missing}"
 
 
 def _under(wrong: UnderLawError | SafeAnswer) -> str:

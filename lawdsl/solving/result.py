@@ -237,7 +237,7 @@ class UnderLawError:
         regret: how much worse in the goal than the best choice of a draw the answer is, in the mean
             of the draws in which it keeps the constraints; None where these are too few.
         regret_high: what it exceeds in a share of 1 minus the level of these draws.
-        missing: why there are no draws; empty where there are.
+        missing: why there are no draws, or no regret of them; empty where there is.
     """
 
     discrepancy: float

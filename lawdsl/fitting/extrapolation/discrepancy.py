@@ -37,8 +37,14 @@ MIN_NOISE = 1e-4  # of the logarithm: tables are rounded
 HUBER_CONSTANT = 2.0
 RANK_RTOL = 1e-12  # relative to the largest singular value: smaller ones are rounding
 REWEIGHTINGS = 4  # by then an outlier's weight no longer changes the noise by much
+# standard deviation of log L beyond which the law is moved by less than half of what the rows suggest
+SHRINKAGE = 0.1
+# standard deviation of log L beyond which a law linearised in its parameters says nothing: a 95 %
+# interval ends a factor of 50 apart
+MAX_DEVIATION = 1.0
 POINTS_AT_ONCE = 512  # whose covariances with the rows fit into the cache of a core
 REFINEMENTS = 6  # of a grid of noise levels, each ten times as fine
+NOISE_LEVELS = 401  # over which a posterior is averaged: 2.3 % apart
 # least and largest standard deviation of what rows of a run have in common, in those of the noise
 RUN_RATIOS = (0.5, 10.0)
 
@@ -200,6 +206,8 @@ class Discrepancy:
         for first in range(0, len(z), POINTS_AT_ONCE):
             part = slice(first, first + POINTS_AT_ONCE)
             mean[part], variance[part] = self._at(z[part], jacobian[part])
+        kept = _kept(variance)
+        mean, variance = kept * mean, variance + ((1 - kept) * mean) ** 2
         if self.widening != 1:
             by_noise = self.from_parameters(jacobian)
             by_law = np.maximum(variance - by_noise, 0.0)
@@ -249,6 +257,9 @@ class Discrepancy:
             mean += (self._residuals - self._changes @ estimate) @ whitened
             changes = changes - whitened.T @ self._changes
         joint = joint + changes @ covariance @ changes.T
+        kept = _kept(np.diag(joint))
+        left_out = (1 - kept) * mean
+        mean, joint = kept * mean, joint + np.outer(left_out, left_out)
         if self.widening != 1:
             by_noise = self._jointly_from_parameters(jacobian)
             values, vectors = np.linalg.eigh(joint - by_noise)
@@ -274,13 +285,29 @@ class Discrepancy:
         return np.einsum("ij,jk,ik->i", changes, self._covariance_by_noise, changes)
 
 
+def _kept(variance: Array) -> Array:
+    """The part of the mean by which the law is moved, shape (points,).
+
+    It is that of an error with standard deviation SHRINKAGE before the rows were seen. The mean is
+    linear in the parameters, and the law is not: where they are hardly determined, a mean of several
+    hundred per cent says nothing. Its variance is not reduced, and what is left out is added to it.
+
+    Args:
+        variance: of the error of the law, shape (points,).
+    """
+    return SHRINKAGE**2 / (SHRINKAGE**2 + np.maximum(variance, 0.0))
+
+
 def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:
-    """The noise of rows and of runs at a maximum of the marginal likelihood, the amplitude given.
+    """The noise of rows and of runs, the amplitude given.
 
-    With runs there may be several maxima; a bounded search for the ratio of the two ends in one.
+    The noise of a row is the mean of its posterior under a uniform prior of the standard deviation
+    (Gelman 2006, Bayesian Analysis 1). The maximum of the marginal likelihood, which equals it where
+    rows are many, is far too small where they are few: a discrepancy can explain them all.
 
-    Where runs have several rows, what these have in common is at least half as large as the noise of
-    a row: with less, the discrepancy would explain it.
+    What the rows of a run have in common is as many times the noise as at a maximum of the marginal
+    likelihood. There may be several maxima; a bounded search for the ratio of the two ends in one.
+    The ratio is at least one half: with less, the discrepancy would explain it.
 
     Args:
         rows: the fitted rows.
@@ -288,56 +315,87 @@ def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:
     """
     explained = rows.explained(amplitude)
     if rows.runs is None:
-        return NoiseLevels(_most_likely_noise(rows, explained, 0.0)[0], 0.0)
+        return NoiseLevels(_expected_noise(_MarginalLikelihood.of(rows, explained, 0.0)), 0.0)
 
     def objective(log_ratio: float) -> float:
-        return -_most_likely_noise(rows, explained, float(np.exp(log_ratio)))[1]
+        return -_MarginalLikelihood.of(rows, explained, float(np.exp(log_ratio))).maximum
 
     from scipy.optimize import minimize_scalar  # slow to load, and needed for runs alone
 
     bounds = np.log(RUN_RATIOS)
     ratio = float(np.exp(minimize_scalar(objective, bounds=bounds, options={"xatol": 1e-3}).x))
-    noise = _most_likely_noise(rows, explained, ratio)[0]
+    noise = _expected_noise(_MarginalLikelihood.of(rows, explained, ratio))
     return NoiseLevels(noise, ratio * noise)
 
 
-def _most_likely_noise(rows: FittedRows, explained: Array, ratio: float) -> tuple[float, float]:
-    """The noise of a row with the largest marginal likelihood, and the logarithm of that.
+@dataclass(frozen=True)
+class _MarginalLikelihood:
+    """The marginal likelihood of the noise of a row, after a change of the basis of the rows.
+
+    Attributes:
+        values: eigenvalues of F⁻¹·explained·F⁻ᵀ, where F·Fᵀ is the covariance of the noise in units
+            of its variance, shape (rows,).
+        squares: of the deviations in that basis, shape (rows,).
+        half_log_determinant: of F·Fᵀ, halved.
+    """
+
+    values: Array
+    squares: Array
+    half_log_determinant: float
+
+    @classmethod
+    def of(cls, rows: FittedRows, explained: Array, ratio: float) -> _MarginalLikelihood:
+        """Change the basis of the rows.
+
+        Args:
+            rows: the fitted rows.
+            explained: the covariance that parameters and discrepancy give, shape (rows, rows).
+            ratio: the standard deviation of what rows of a run have in common, in those of the noise.
+        """
+        weights = np.ones(len(explained)) if rows.weights is None else rows.weights
+        unit = np.diag(1 / weights) + (ratio**2 * rows.same_run if ratio else 0.0)
+        factor = np.linalg.cholesky(unit)
+        inner = solve_triangular(factor, explained, lower=True)
+        inner = solve_triangular(factor, inner.T, lower=True)
+        values, vectors = np.linalg.eigh(inner)
+        squares = (vectors.T @ solve_triangular(factor, rows.deviations, lower=True)) ** 2
+        half_log_determinant = float(np.sum(np.log(np.diag(factor))))
+        return cls(np.maximum(values, 0.0), squares, half_log_determinant)
+
+    def log(self, log_noise: Array) -> Array:
+        """The logarithm of the likelihood at logarithms of the noise, shape (points,)."""
+        variances = self.values[:, None] + np.exp(2 * log_noise)
+        terms = np.log(variances) + self.squares[:, None] / variances
+        return np.asarray(-0.5 * np.sum(terms, axis=0) - self.half_log_determinant)
+
+    @property
+    def maximum(self) -> float:
+        """The largest logarithm of the likelihood."""
+        # several maxima are possible: a grid, then closer and closer around its best point
+        grid = np.linspace(np.log(MIN_NOISE), 0.0, 41)
+        step = grid[1] - grid[0]
+        for _ in range(REFINEMENTS):
+            best = int(np.argmax(self.log(grid)))
+            grid = np.clip(grid[best] + step * np.linspace(-1, 1, 21), np.log(MIN_NOISE), 0.0)
+            step /= 10
+        return float(np.max(self.log(grid)))
+
+
+def _expected_noise(likelihood: _MarginalLikelihood) -> float:
+    """The mean of the posterior of the noise of a row, under a uniform prior.
 
     Args:
-        rows: the fitted rows.
-        explained: the covariance that parameters and discrepancy give, shape (rows, rows).
-        ratio: the standard deviation of what rows of a run have in common, in those of the noise.
+        likelihood: of the noise.
     """
-    weights = np.ones(len(explained)) if rows.weights is None else rows.weights
-    # C = explained + σ²·unit, and unit = F·Fᵀ: the eigenvalues of F⁻¹·explained·F⁻ᵀ give all σ
-    unit = np.diag(1 / weights) + (ratio**2 * rows.same_run if ratio else 0.0)
-    factor = np.linalg.cholesky(unit)
-    inner = solve_triangular(factor, explained, lower=True)
-    inner = solve_triangular(factor, inner.T, lower=True)
-    values, vectors = np.linalg.eigh(inner)
-    squares = (vectors.T @ solve_triangular(factor, rows.deviations, lower=True)) ** 2
-    values = np.maximum(values, 0.0)
-    half_log_determinant = float(np.sum(np.log(np.diag(factor))))
-
-    def likelihood(log_noise: Array) -> Array:
-        variances = values[:, None] + np.exp(2 * log_noise)
-        terms = np.log(variances) + squares[:, None] / variances
-        return np.asarray(-0.5 * np.sum(terms, axis=0) - half_log_determinant)
-
-    # several maxima are possible: a grid, then closer and closer around its best point
-    grid = np.linspace(np.log(MIN_NOISE), 0.0, 41)
-    step = grid[1] - grid[0]
-    for _ in range(REFINEMENTS):
-        likelihoods = likelihood(grid)
-        best = int(np.argmax(likelihoods))
-        grid = np.clip(grid[best] + step * np.linspace(-1, 1, 21), np.log(MIN_NOISE), 0.0)
-        step /= 10
-    return float(np.exp(grid[10])), float(likelihoods[best])
+    grid = np.linspace(np.log(MIN_NOISE), 0.0, NOISE_LEVELS)
+    # uniform in the noise: its density by the logarithm is the noise
+    log_density = likelihood.log(grid) + grid
+    density = np.exp(log_density - np.max(log_density))
+    return float(np.sum(density * np.exp(grid)) / np.sum(density))
 
 
 def conditioned(rows: FittedRows, amplitude: float) -> Discrepancy:
-    """Condition a discrepancy on fitted rows, whose noise is estimated by marginal likelihood.
+    """Condition a discrepancy on fitted rows, whose noise is estimated.
 
     Args:
         rows: the fitted rows.

@@ -28,6 +28,7 @@ FINER_QUANTILES = (0.02, 0.98)  # between which they are
 FINER_MARGIN = 0.5  # of that range, on both sides
 REGRET_RTOL = 1e-6  # of the goal: a smaller regret is that of the draws' resolution
 NEAR = 0.2  # of the distance of neighbours
+UNDETERMINED = "the fitted rows do not determine its laws where better choices may be"
 # of all draws: of fewer in which the answer keeps the constraints there is no regret
 MIN_KEPT = 0.05
 
@@ -64,20 +65,26 @@ def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> Un
     best = best_choices(points, outcome)
     answered = np.isfinite(best.goal)
     at = int(np.flatnonzero(points == point)[0])
-    kept = outcome.feasible[:, at]
+    below, above = _beside_undetermined(choices, points, best.point)
     ends: dict[str, Ends] = {}
     if answered.any():
-        ends = _ends_of_unknowns(choices, best.point[answered], grid, answer.level)
+        low, high = choices.range()
+        places = np.where(below, low, np.where(above, high, best.point))
+        ends = _ends_of_unknowns(choices, places[answered], grid, answer.level)
+    # where the best choice of a draw is not known, its regret is not either
+    kept = outcome.feasible[:, at] & ~below & ~above
     regret = outcome.goal[kept, at] - best.goal[kept]
     # errors at neighbouring points are alike to a part of their size only
     regret[regret < REGRET_RTOL * np.abs(outcome.goal[kept, at])] = 0.0
-    known = np.mean(kept) >= MIN_KEPT
+    is_open = (below | above)[answered]
+    known = np.mean(kept) >= MIN_KEPT and np.mean(is_open) <= 1 - answer.level
     return replace(
         at_answer,
         draws=DRAWS,
         # that some choice keeps the constraints is no less probable than that this one does
         answered=max(float(np.mean(answered)), at_answer.kept or 0.0),
         ends=ends,
+        missing="" if known or not is_open.any() else UNDETERMINED,
         regret=float(np.mean(regret)) if known else None,
         regret_high=float(np.quantile(regret, answer.level)) if known else None,
     )
@@ -86,6 +93,28 @@ def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> Un
 def _drawn(choices: Choices, points: Array, count: int, rng: np.random.Generator) -> Outcome:
     """The outcomes of choices in draws of the laws: arrays of shape (draws, points)."""
     return choices.outcome(points, choices.laws.draws(choices.law_points(points), count, rng))
+
+
+def _beside_undetermined(
+    choices: Choices, points: Array, best: Array
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether the best choices of draws are at the last point before those at which the fitted rows
+    do not determine a law: better ones may lie beyond.
+
+    Args:
+        choices: the question.
+        points: of the grid, rising, shape (points,).
+        best: the best choice of each draw, shape (draws,); nan for none.
+
+    Returns:
+        Whether such points are below, and above, both of shape (draws,).
+    """
+    inputs = choices.inputs(points)
+    values = choices.outcomes.laws_at(inputs, len(points)).values
+    known = np.append(np.all(np.isfinite(values), axis=0), True)  # beyond the ends: not these points
+    places = np.clip(np.searchsorted(points, best), 0, len(points) - 1)
+    at_point = points[places] == best
+    return at_point & ~known[places - 1], at_point & ~known[places + 1]
 
 
 def best_choices(points: Array, outcome: Outcome) -> Best:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.autodiff import values as computed
 from lawdsl.compiling.tape import Tape, compile_tape
+from lawdsl.fitting.extrapolation.discrepancy import MAX_DEVIATION
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
 from lawdsl.fitting.prediction_bands import missing_rows_reason
 from lawdsl.fitting.preparation.build_problem import CompiledLaw, compile_law
@@ -112,7 +113,7 @@ class FitCalls:
             assert self.fit.spread is not None
             mean = np.zeros(len(values))
             variance = np.sum((slopes @ self.fit.spread.sqrt_factor.T) ** 2, axis=1)
-        lost = ~(np.isfinite(values) & np.isfinite(mean) & np.isfinite(variance))
+        lost = ~(np.isfinite(values) & self._determined(mean, variance))
         values[lost], mean[lost], variance[lost] = np.nan, 0.0, 0.0
         return values, mean, variance
 
@@ -135,10 +136,20 @@ class FitCalls:
             changes = slopes @ self.fit.spread.sqrt_factor.T
             mean, covariance = np.zeros(len(values)), changes @ changes.T
         # a point without a value must not make the others unknown
-        lost = ~(np.isfinite(values) & np.isfinite(mean) & np.isfinite(np.diag(covariance)))
+        lost = ~(np.isfinite(values) & self._determined(mean, np.diag(covariance)))
         values[lost], mean[lost] = np.nan, 0.0
         covariance[lost], covariance[:, lost] = 0.0, 0.0
         return values, mean, covariance
+
+    def _determined(self, mean: Array, variance: Array) -> NDArray[np.bool_]:
+        """Where the rows tell something about the law, shape (points,).
+
+        Args:
+            mean: of its error, shape (points,).
+            variance: of its error, shape (points,).
+        """
+        known = np.isfinite(mean) & np.isfinite(variance)
+        return known if self.model is None else known & (variance <= MAX_DEVIATION**2)
 
     def shifted(self, values: Array, errors: Array) -> Array:
         """Values of the law with errors, both of any one shape."""
