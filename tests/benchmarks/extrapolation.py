@@ -2,6 +2,7 @@
 
     python tests/benchmarks/extrapolation.py                       the tables in ../shared/data and laws/data
     python tests/benchmarks/extrapolation.py --worlds 24           simulated worlds, in which the law is nearly right
+    python tests/benchmarks/extrapolation.py --few-rows 60         small tables whose law is right, between their rows
     python tests/benchmarks/extrapolation.py TABLE LAW COST [NAME=COLUMN...] [--where CONDITION]
 
 What is held out and how it is scored is the protocol `largest` of `lawdsl compare`: the most expensive tenth of the
@@ -19,7 +20,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,8 +142,11 @@ def main() -> None:
     parser.add_argument("columns", nargs="*", metavar="NAME=COLUMN")
     parser.add_argument("--where", action="append", default=[])
     parser.add_argument("--worlds", type=int, default=0, help="simulated worlds of each kind")
+    parser.add_argument("--few-rows", type=int, default=0, help="small tables of each kind")
     arguments = parser.parse_args()
-    if arguments.worlds:
+    if arguments.few_rows:
+        show_few_rows(arguments.few_rows)
+    elif arguments.worlds:
         show_worlds(arguments.worlds)
     elif arguments.table:
         show_replays([_named(arguments)])
@@ -171,6 +175,8 @@ def _means(done: list[Replayed]) -> tuple[str, str]:
     """The means of both scores over tables whose intervals are finite."""
     pairs = [(replayed.plain, replayed.with_error) for replayed in done]
     finite = [pair for pair in pairs if np.isfinite([x.score for x in pair]).all()]
+    if not finite:
+        return "none", "none"
     plain, with_error = map(_mean, zip(*finite, strict=True))
     return plain, with_error
 
@@ -279,6 +285,44 @@ def world(
     return Replay(f"{name} {seed}", "chinchilla", {"N": N, "D": D, "L": L}, C, C)
 
 
+def show_few_rows(count: int) -> None:
+    """Print the coverage of the curve, and of a further run, between the rows of small tables."""
+    rows = []
+    N = np.array([1.0e8, 1.8e8, 1.2e8, 3.0e8])
+    points = {"N": N, "D": N * np.array([20.0, 30.0, 65.0, 10.0])}
+    for sizes, ratios in FEW_ROWS:
+        for noise in (0.001, 0.004, 0.015):
+            scores = np.zeros((count, 2, 3))
+            for seed in range(count):
+                rng = np.random.default_rng(seed)
+                truth = _right(N, points["D"], rng)
+                runs = truth * np.exp(noise * rng.standard_normal(len(N)))
+                fit = lawdsl.fit(
+                    "chinchilla", _grid(sizes, ratios, noise, rng), claims=False, rolled_check=False
+                )
+                assert isinstance(fit, Fit)
+                for i, discrepancy in enumerate((0.0, None)):
+                    band = fit.predict_with_errors(points, discrepancy=discrepancy)
+                    inside = (band.low <= truth) & (truth <= band.high)
+                    width = np.median(np.log(band.high / band.low))
+                    run_inside = np.nan
+                    if band.run_low is not None and band.run_high is not None:
+                        run_inside = np.mean((band.run_low <= runs) & (runs <= band.run_high))
+                    scores[seed, i] = np.mean(inside), run_inside, width
+            means = 100 * np.mean(scores, axis=0)
+            texts = (f"{curve:.0f} / {width:.2f}" for curve, _, width in means)
+            rows.append((sizes * len(ratios), f"{100 * noise:g} %", *texts, f"{means[1, 1]:.0f}"))
+    out.print("\n% of curves inside / width")
+    show_rows(("rows", "noise", *HEADERS[:2], "further runs inside"), rows, out)
+
+
+def _grid(sizes: int, ratios: Sequence[int], noise: float, rng: np.random.Generator) -> Any:
+    """Runs of so many sizes, at ratios of tokens to parameters."""
+    N, ratio = (x.ravel() for x in np.meshgrid(np.geomspace(5e7, 4e8, sizes), ratios))
+    L = _right(N, N * ratio, rng) * np.exp(noise * rng.standard_normal(len(N)))
+    return {"N": N, "D": N * ratio, "L": L}
+
+
 def _right(N: Array, D: Array, rng: np.random.Generator) -> Array:
     return 1.82 + 482 / N**0.348 + 2085 / D**0.366
 
@@ -301,6 +345,7 @@ def _floor(N: Array, D: Array, rng: np.random.Generator) -> Array:
     return 1.82 * (6 * N * D / 1e21) ** -0.04 + 482 / N**0.348 + 2085 / D**0.366
 
 
+FEW_ROWS = ((3, (5, 20, 80)), (4, (5, 20, 80)), (4, (5, 20, 80, 200)), (6, (5, 20, 80, 200)))
 WORLDS = {"right": _right, "bend": _bend, "cross": _cross, "floor": _floor}
 
 

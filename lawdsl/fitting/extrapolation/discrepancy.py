@@ -206,7 +206,7 @@ class Discrepancy:
         for first in range(0, len(z), POINTS_AT_ONCE):
             part = slice(first, first + POINTS_AT_ONCE)
             mean[part], variance[part] = self._at(z[part], jacobian[part])
-        kept = _kept(variance)
+        kept = self._kept(variance)
         mean, variance = kept * mean, variance + ((1 - kept) * mean) ** 2
         if self.widening != 1:
             by_noise = self.from_parameters(jacobian)
@@ -257,7 +257,7 @@ class Discrepancy:
             mean += (self._residuals - self._changes @ estimate) @ whitened
             changes = changes - whitened.T @ self._changes
         joint = joint + changes @ covariance @ changes.T
-        kept = _kept(np.diag(joint))
+        kept = self._kept(np.diag(joint))
         left_out = (1 - kept) * mean
         mean, joint = kept * mean, joint + np.outer(left_out, left_out)
         if self.widening != 1:
@@ -266,6 +266,22 @@ class Discrepancy:
             by_law = (vectors * np.maximum(values, 0.0)) @ vectors.T
             joint = joint + (self.widening**2 - 1) * by_law
         return mean, joint
+
+    def _kept(self, variance: Array) -> Array | float:
+        """The part of the mean by which the law is moved, shape (points,); all of it where the law is
+        right.
+
+        It is that of an error with standard deviation SHRINKAGE before the rows were seen. The mean
+        is linear in the parameters, and the law is not: where they are hardly determined, a mean of
+        several hundred per cent says nothing. Its variance is not reduced, and the square of what is
+        left out is added to it.
+
+        Args:
+            variance: of the error of the law, shape (points,).
+        """
+        if not self.amplitude:
+            return 1.0
+        return SHRINKAGE**2 / (SHRINKAGE**2 + np.maximum(variance, 0.0))
 
     def _jointly_from_parameters(self, jacobian: Array) -> Array:
         """The covariance that the noise of the rows leaves, if the law is right: (points, points)."""
@@ -283,19 +299,6 @@ class Discrepancy:
         """
         changes = jacobian @ self.rows.directions
         return np.einsum("ij,jk,ik->i", changes, self._covariance_by_noise, changes)
-
-
-def _kept(variance: Array) -> Array:
-    """The part of the mean by which the law is moved, shape (points,).
-
-    It is that of an error with standard deviation SHRINKAGE before the rows were seen. The mean is
-    linear in the parameters, and the law is not: where they are hardly determined, a mean of several
-    hundred per cent says nothing. Its variance is not reduced, and what is left out is added to it.
-
-    Args:
-        variance: of the error of the law, shape (points,).
-    """
-    return SHRINKAGE**2 / (SHRINKAGE**2 + np.maximum(variance, 0.0))
 
 
 def noise_levels(rows: FittedRows, amplitude: float) -> NoiseLevels:

@@ -60,7 +60,8 @@ def safety(outcomes: Outcomes, inputs: Inputs, count: int) -> Safety:
     fitted = outcomes.outcome(inputs, at.values)
     each = np.array([_of_constraint(outcomes, k, inputs, at) for k in range(len(outcomes.nodes))])
     each = each.reshape(len(outcomes.nodes), count)
-    probability = np.maximum(0.0, 1.0 - np.sum(1.0 - each, axis=0))
+    bound = np.maximum(0.0, 1.0 - np.sum(1.0 - each, axis=0))
+    probability = each[0] if len(each) == 1 else bound  # without rounding
     allowed = fitted.allowed & np.isfinite(fitted.goal)
     return Safety(fitted.goal, allowed, each, probability, fitted.others)
 
