@@ -111,7 +111,9 @@ def _beside_undetermined(
     """
     inputs = choices.inputs(points)
     values = choices.outcomes.laws_at(inputs, len(points)).values
-    known = np.append(np.all(np.isfinite(values), axis=0), True)  # beyond the ends: not these points
+    known = np.append(
+        np.all(np.isfinite(values), axis=0), True
+    )  # beyond the ends: not these points
     places = np.clip(np.searchsorted(points, best), 0, len(points) - 1)
     at_point = points[places] == best
     return at_point & ~known[places - 1], at_point & ~known[places + 1]
