@@ -104,7 +104,7 @@ def test_the_scale_is_that_of_the_fit_not_of_the_law():
 
 
 @pytest.mark.parametrize("name", ["chinchilla", "dcpt.l3", "dcpt.share"])
-def test_values_and_warnings_are_those_of_predict(name: str):
+def test_values_are_those_of_predict_and_warnings_too_but_where_intervals_are_narrow(name: str):
     table = PLANTED[name].table(0.003, 7)
     fit = lawdsl.fit(name, table, starts=PLANTED[name].parameters, claims=False)
     points = {q.name: 1.3 * table[q.name][-3:] for q in fit.read_law().variables if q.name != "r"}
@@ -113,7 +113,9 @@ def test_values_and_warnings_are_those_of_predict(name: str):
     band = fit.predict_with_errors(points, discrepancy=0)
 
     assert band.values == pytest.approx(values, rel=1e-12)
-    assert band.warnings == warnings
+    # points out of the fitted range need no warning where their intervals are narrow
+    assert np.all(band.high / band.low < 1.04)
+    assert band.warnings == tuple(d for d in warnings if d.code != "F0109")
     assert np.all(band.low < values) and np.all(values < band.high)
 
 
