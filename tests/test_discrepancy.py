@@ -29,8 +29,9 @@ from lawdsl.fitting.extrapolation.kernel import (
     kernel,
     kernel_diagonal,
 )
+from lawdsl.fitting.predicted_points import PredictedPoints
 from lawdsl.fitting.result import Fit
-from lawdsl.reporting.predictions import PredictedPoints, show_predictions
+from lawdsl.reporting.predictions import show_predictions
 
 POWER = """variable N, D > 0
 parameter E, A, B, alpha, beta > 0

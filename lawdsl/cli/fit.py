@@ -17,6 +17,7 @@ from lawdsl.cli.options import (
     finish,
     fit_options,
     numbers,
+    plot_option,
     print_message,
     quiet,
     time_limit,
@@ -63,6 +64,7 @@ priors = click.option(
 @time_limit(3600.0, "the fit")
 @priors
 @changes
+@plot_option
 @quiet
 @as_json
 def fit(
@@ -74,6 +76,7 @@ def fit(
     priors: tuple[str, ...],
     time_limit: float,
     changes: LawChanges,
+    plot: str | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -131,7 +134,16 @@ def fit(
     ok = fitted_law.verdict != "not trusted"
     result = fitted_law.to_json()
     new_findings = [d for d in fitted_law.diagnostics if d not in earlier]
-    return finish("fit", result, new_findings, ok=ok, as_json=as_json, show=printed)
+    return finish(
+        "fit",
+        result,
+        new_findings,
+        ok=ok,
+        as_json=as_json,
+        show=printed,
+        plot=plot,
+        record=fitted_law,
+    )
 
 
 def _count(starts: str) -> int | str:

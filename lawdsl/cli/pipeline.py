@@ -15,6 +15,7 @@ from lawdsl.cli.options import (
     cpu_limit,
     finish,
     fit_options,
+    plot_option,
     print_message,
     time_limit,
     value_in,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 )
 @fit_options("level", "drop_bad", "seed", seed={"help": "Of the starts and the draws."})
 @time_limit(3600.0, "all steps")
+@plot_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress; the last step alone.")
 @as_json
 def pipeline(
@@ -71,6 +73,7 @@ def pipeline(
     folder: str | None,
     draws: int,
     time_limit: float,
+    plot: str | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -87,6 +90,8 @@ def pipeline(
     from lawdsl.language import library
 
     declared, _ = library.pipeline(pipeline)
+    if data is None and plot:
+        raise click.UsageError("--plot draws what the pipeline predicts: name a table")
     if data is None:
         return _print_inputs(declared, as_json=as_json)
     from lawdsl.pipelines.run import run_pipeline
@@ -128,6 +133,8 @@ def pipeline(
         ok=result.ok,
         as_json=as_json,
         show=printed,
+        plot=plot,
+        record=result,
     )
 
 

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from lawdsl.cli.law_error import wrong_or_learned
-from lawdsl.cli.options import as_json, bindings, finish, print_message, table_option, value_in
+from lawdsl.cli.options import (
+    as_json,
+    bindings,
+    finish,
+    plot_option,
+    print_message,
+    table_option,
+    value_in,
+)
 
 LEVEL = 0.95
 # what a column of a prediction is called, in the order of BAND_ARRAYS; the first is the output
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--level", type=float, help="Of the intervals, which it asks for.  [default: 0.95]")
 @wrong_or_learned
+@plot_option
 @as_json
 def predict(
     fit: str,
@@ -50,6 +59,7 @@ def predict(
     intervals: bool | None,
     level: float | None,
     wrong: float | Literal["learned"] | None,
+    plot: str | None,
     as_json: bool,
 ) -> int:
     """Predict with a fit: at given values, or on the rows of a table.
@@ -79,9 +89,10 @@ def predict(
     A prediction outside the fitted range that is not known within 2 % has a warning.
     """
     from lawdsl.data.read import read_table
+    from lawdsl.fitting.predicted_points import PREDICTED, PredictedPoints
     from lawdsl.fitting.prediction_inputs import prediction_inputs
     from lawdsl.fitting.result_by_label import load_fit
-    from lawdsl.reporting.predictions import PredictedPoints, show_predictions
+    from lawdsl.reporting.predictions import show_predictions
     from lawdsl.reporting.terminal import console
 
     request = _requested_intervals(intervals, level, wrong)
@@ -97,7 +108,7 @@ def predict(
         points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
         units = data.units
         names = [f"{name} [{units[name]}]" if name in units else name for name in data.columns]
-        suffix = " predicted"
+        suffix = PREDICTED
     else:
         columns = _points(inputs, bindings(pairs), measured=bool(runs))
         predictions, warnings = _predicted(read, columns, more, request)
@@ -114,23 +125,25 @@ def predict(
 
         write_rows(Path(output), headers, rows)
 
+    record = PredictedPoints(
+        names,
+        points,
+        f"{inputs.output}{suffix}",
+        inputs.over if labels else "",
+        labels,
+        predictions,
+        request.level,
+        inputs.law,
+        inputs.units,
+        warnings,
+        _inputs_among(names, read, inputs, pairs),
+    )
+
     def printed() -> None:
         if output:
             print_message(f"wrote {output}")
         else:
-            over = inputs.over if labels else ""
-            show_predictions(
-                PredictedPoints(
-                    names,
-                    points,
-                    f"{inputs.output}{suffix}",
-                    over,
-                    labels,
-                    predictions,
-                    request.level,
-                ),
-                console(),
-            )
+            show_predictions(record, console())
         widened = _widening_text(predictions, read, request)
         if widened:
             print(widened)
@@ -143,7 +156,27 @@ def predict(
         "labels": list(labels) or None,
         "intervals": _document(predictions, read, request) if ends else None,
     }
-    return finish("predict", result, warnings, ok=True, as_json=as_json, show=printed)
+    return finish(
+        "predict",
+        result,
+        warnings,
+        ok=True,
+        as_json=as_json,
+        show=printed,
+        plot=plot,
+        record=record,
+    )
+
+
+def _inputs_among(
+    names: Sequence[str], fit: Fit | Fits, inputs: PredictionInputs, pairs: Sequence[str]
+) -> list[str]:
+    """The columns of a table that the law takes."""
+    bound = dict(bindings(pairs)) if pairs else {}
+    fitted = dict(fit.data.columns) if hasattr(fit, "data") else {}
+    columns = {**fitted, **bound}
+    of_inputs = {columns.get(name, name) for name in (*inputs.variables, *inputs.sets)}
+    return [name for name in names if name.partition(" [")[0] in of_inputs]
 
 
 def _output_headers(

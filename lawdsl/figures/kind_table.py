@@ -82,6 +82,20 @@ KINDS = (
         "the answers against the given that varies",
     ),
     Kind(
+        "predictions",
+        ("PredictedPoints", "Band"),
+        "lawdsl.figures.kinds.predictions",
+        "predictions_figure",
+        "predictions with intervals against a variable, and what the intervals are made of",
+    ),
+    Kind(
+        "pipeline",
+        ("PipelineResult",),
+        "lawdsl.figures.kinds.pipeline",
+        "pipeline_figure",
+        "what the last steps predict for each group, with intervals",
+    ),
+    Kind(
         "trends",
         ("Trends",),
         "lawdsl.figures.kinds.trends",

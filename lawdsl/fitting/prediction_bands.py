@@ -8,6 +8,7 @@ its posterior mean, and the error of the law is in the interval.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -59,6 +60,7 @@ class Band(Presented):
         run_low, run_high: the ends of the interval of a further run, in which its noise is; None
             without a discrepancy.
         parts: what that interval is made of; None without a discrepancy.
+        points: variable -> its values, shape (points,); empty for a law with index sets.
     """
 
     values: Array
@@ -70,6 +72,7 @@ class Band(Presented):
     run_low: Array | None = None
     run_high: Array | None = None
     parts: ErrorParts | None = None
+    points: Mapping[str, Array] = field(default_factory=dict, repr=False)
 
     def stacked(self) -> Array:
         """Its arrays in the order of BAND_ARRAYS, or of PLAIN_ARRAYS: shape (9 or 3, points)."""

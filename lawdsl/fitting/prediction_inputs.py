@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from lawdsl.data.label_columns import binding_name
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.language.printer import print_unit
 from lawdsl.language.symbols import Symbol
+from lawdsl.law.law import unit_text
 
 Factors = tuple[tuple[str, int], ...]
 
@@ -28,6 +30,7 @@ class PredictionInputs:
         over: the set that these labels are of.
         measured: variables that need no value where a label, or further runs, determine them.
         measured_sets: names of the sets for whose labels they are measured.
+        output_unit: of what it predicts, as text; empty where it has none.
     """
 
     law: str
@@ -39,6 +42,14 @@ class PredictionInputs:
     over: str = ""
     measured: tuple[str, ...] = ()
     measured_sets: tuple[str, ...] = ()
+    output_unit: str = ""
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Variable or output -> its unit as text, where it has one."""
+        texts = {name: unit_text(unit) for name, unit in self.variables.items()}
+        texts[self.output] = self.output_unit
+        return {name: text for name, text in texts.items() if text not in ("", "1")}
 
 
 def prediction_inputs(fit: Fit | Fits) -> PredictionInputs:
@@ -48,9 +59,12 @@ def prediction_inputs(fit: Fit | Fits) -> PredictionInputs:
         LawdslError: the text of the law in the fit was altered.
     """
     law = fit.read_law()
-    if isinstance(fit, Fit):
-        return PredictionInputs(law.name, law.output, {q.name: q.unit for q in law.variables})
     declared = law.declarations
+    of_output = declared.output.unit
+    output_unit = print_unit(of_output) if of_output else ""
+    if isinstance(fit, Fit):
+        units = {q.name: q.unit for q in law.variables}
+        return PredictionInputs(law.name, law.output, units, output_unit=output_unit)
     variables: dict[str, Factors | None] = {}
     shares = []
     for name, elements in fit.elements_of_variables(law).items():
@@ -75,6 +89,7 @@ def prediction_inputs(fit: Fit | Fits) -> PredictionInputs:
         ", ".join(sets),
         tuple(m.name for m in measures),
         measured_sets,
+        output_unit,
     )
 
 

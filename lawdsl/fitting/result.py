@@ -236,7 +236,8 @@ class Fit(FitRecord, Presented, Exportable):
             *undetermined,
             *notes,
         )
-        return replace(band, warnings=warnings)
+        points = {q.name: x for q, x in zip(law.variables, problem.columns, strict=True)}
+        return replace(band, warnings=warnings, points=points)
 
     def amplitude(self, discrepancy: float | str | None) -> tuple[float, list[Diagnostic]]:
         """The error of the law per decade that predictions take, and a warning where it is not known.

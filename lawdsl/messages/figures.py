@@ -61,6 +61,11 @@ FIGURES: dict[str, Message] = {
         "The figure shows each claim with its verdict. Claims are lines of the law: `require ∂L/∂N < 0`, "
         "see docs/claims.md.",
     ),
+    "G0115": Message(
+        "a figure of a pipeline without predictions",
+        "Drawn is what the steps of a pipeline predict, at the points after `at`. Where none predicts "
+        "anything, keep the last fit with `-o FIT.json` and draw that.",
+    ),
     "G0113": Message(
         "a figure of runs of a table that has none",
         "Runs are drawn at their model sizes and tokens: columns N and D, as `lawdsl collect` makes them, "

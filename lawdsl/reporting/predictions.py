@@ -6,14 +6,14 @@ Files and JSON documents keep a column for each array.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
+from lawdsl.fitting.predicted_points import PredictedPoints
 from lawdsl.fitting.prediction_bands import BAND_ARRAYS
 from lawdsl.reporting.terminal import (
     cell_text,
@@ -27,57 +27,6 @@ Array = NDArray[np.float64]
 PART_NAMES = ("noise", "run", "law")
 UNLIMITED = 10**6
 """A width, in characters, that no table has."""
-
-
-@dataclass(frozen=True)
-class PredictedPoints:
-    """Predictions at the rows of a table or a grid of values.
-
-    Attributes:
-        names: the headers of the points.
-        points: the cells of each point.
-        output: the name of the predicted variable.
-        over: the name of the index set whose labels have a prediction each; "" without labels.
-        labels: its labels.
-        arrays: shape (points, arrays), or (points, labels, arrays): the value, and with intervals
-            the arrays of a band, in the order of `BAND_ARRAYS`.
-        level: of the intervals.
-    """
-
-    names: Sequence[str]
-    points: Sequence[Sequence[Any]]
-    output: str
-    over: str
-    labels: Sequence[str]
-    arrays: Array
-    level: float
-
-    @property
-    def has_law_error(self) -> bool:
-        """Whether the error of the law is in the predictions."""
-        return self.arrays.shape[-1] == len(BAND_ARRAYS)
-
-    @property
-    def interval_name(self) -> str:
-        """What the interval of the curve is called."""
-        return f"{100 * self.level:g} % interval"
-
-    @property
-    def identifiers(self) -> list[str]:
-        """The headers of the cells that tell one prediction from another."""
-        if not self.labels:
-            return list(self.names)
-        return [*(self.names if len(self.points) > 1 else ()), self.over]
-
-    def one_by_one(self) -> Iterator[tuple[list[Any], Array]]:
-        """The cells under the identifiers of each prediction, and its arrays."""
-        for point, predicted in zip(self.points, self.arrays, strict=True):
-            if not self.labels:
-                yield list(point), predicted
-                continue
-            shared = point if len(self.points) > 1 else ()
-            for label, of_label in zip(self.labels, predicted, strict=True):
-                yield [*shared, label], of_label
 
 
 def show_predictions(predicted: PredictedPoints, out: Console) -> None:

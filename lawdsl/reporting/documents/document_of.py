@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lawdsl.fitting.predicted_points import PredictedPoints
 from lawdsl.reporting.answers import show_answer, show_answers
 from lawdsl.reporting.comparisons import show_comparison, show_comparisons
 from lawdsl.reporting.documents.blocks import (
@@ -22,7 +23,7 @@ from lawdsl.reporting.documents.render_html import notebook_html
 from lawdsl.reporting.documents.render_text import text_of
 from lawdsl.reporting.fits import show_fits
 from lawdsl.reporting.pipelines import show_pipeline
-from lawdsl.reporting.predictions import PredictedPoints, show_predictions
+from lawdsl.reporting.predictions import show_predictions
 from lawdsl.reporting.runs import show_plan
 from lawdsl.reporting.terminal import show_check, show_fit, show_verdict
 from lawdsl.reporting.trends import show_trends

@@ -1,0 +1,86 @@
+"""Figures of pipelines: what their last steps predict for each group."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import run
+
+import lawdsl
+from lawdsl.core.diagnostics import LawdslError
+
+LINES = """pipeline lines "Each mixture at a large size"
+given     N_target > 0  unit param
+
+step      mixing.size  by {labels}  {at}
+"""
+SIZES = np.geomspace(1e7, 1e9, 6)
+MIXTURES = {"even": 2.5, "mostly code": 2.2, "mostly text": 2.9}
+
+
+def table() -> dict[str, list]:
+    rng = np.random.default_rng(0)
+    rows = [(name, n, e) for name, e in MIXTURES.items() for n in SIZES]
+    loss = [(e + 300 / n**0.34) * np.exp(1e-3 * rng.standard_normal()) for _, n, e in rows]
+    share = {"even": 0.5, "mostly code": 0.9, "mostly text": 0.1}
+    return {
+        "mixture": [name for name, *_ in rows],
+        "share": [share[name] for name, *_ in rows],
+        "N": [n for _, n, _ in rows],
+        "L": loss,
+    }
+
+
+def result(folder: Path, labels: str = "mixture", at: str = "at N = N_target", draws: int = 0):
+    path = folder / "lines.law"
+    path.write_text(LINES.format(labels=labels, at=at), encoding="utf-8")
+    return lawdsl.run_pipeline(path, table(), settings={"N_target": 1e10}, draws=draws)
+
+
+def test_mixtures_are_rows_the_lowest_loss_first(tmp_path: Path):
+    done = result(tmp_path)
+    figure = done.plot()
+    predicted = {g.labels["mixture"]: g.predicted for g in done.steps[-1].groups}
+    assert figure.columns["group"] == [
+        f"mixture = {m}" for m in ("mostly code", "even", "mostly text")
+    ]
+    assert figure.columns["predicted"] == sorted(predicted.values())
+    assert f"from {predicted['mostly code']:.4g} (mixture = mostly code)" in figure.title
+
+
+def test_intervals_are_those_of_the_draws_or_of_the_errors(tmp_path: Path):
+    plain, drawn = result(tmp_path), result(tmp_path, draws=50)
+    group = min(plain.steps[-1].groups, key=lambda g: g.predicted)
+    columns = plain.plot().columns
+    assert columns["high"][0] == pytest.approx(group.predicted + 1.959964 * group.error)
+    group = min(drawn.steps[-1].groups, key=lambda g: g.predicted)
+    columns = drawn.plot().columns
+    assert (columns["low"][0], columns["high"][0]) == group.ends
+
+
+def test_groups_that_differ_in_a_number_are_drawn_against_it(tmp_path: Path):
+    figure = result(tmp_path, labels="share").plot()
+    assert figure.columns["group"] == [f"share = {x}" for x in (0.1, 0.5, 0.9)]
+    fields = json.dumps(figure.chart.to_dict())
+    assert '"field": "share"' in fields
+
+
+def test_a_pipeline_that_predicts_nothing_is_refused(tmp_path: Path):
+    with pytest.raises(LawdslError) as caught:
+        result(tmp_path, at="").plot()
+    assert caught.value.diagnostics[0].code == "G0115"
+
+
+def test_the_command_draws_it(tmp_path: Path):
+    result(tmp_path)
+    columns = table()
+    rows = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    (tmp_path / "runs.csv").write_text("\n".join([",".join(columns), *rows]), encoding="utf-8")
+    arguments = ("--set", "N_target=1e10", "--draws", "0", "--plot", "p.svg", "--json")
+    done = run("pipeline", "lines.law", "runs.csv", *arguments, cwd=tmp_path)
+    assert json.loads(done.stdout)["plot"] == "p.svg", done.stderr
+    assert "mostly code" in (tmp_path / "p.svg").read_text(encoding="utf-8")
+    assert run("pipeline", "lines.law", "--plot", "q.svg", cwd=tmp_path).returncode == 2
