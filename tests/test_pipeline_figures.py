@@ -51,14 +51,36 @@ def test_mixtures_are_rows_the_lowest_loss_first(tmp_path: Path):
     assert f"from {predicted['mostly code']:.4g} (mixture = mostly code)" in figure.title
 
 
-def test_intervals_are_those_of_the_draws_or_of_the_errors(tmp_path: Path):
-    plain, drawn = result(tmp_path), result(tmp_path, draws=50)
-    group = min(plain.steps[-1].groups, key=lambda g: g.predicted)
-    columns = plain.plot().columns
-    assert columns["high"][0] == pytest.approx(group.predicted + 1.959964 * group.error)
-    group = min(drawn.steps[-1].groups, key=lambda g: g.predicted)
-    columns = drawn.plot().columns
-    assert (columns["low"][0], columns["high"][0]) == group.ends
+def test_intervals_are_those_of_the_errors(tmp_path: Path):
+    done = result(tmp_path)
+    group = min(done.steps[-1].groups, key=lambda g: g.predicted)
+    figure = done.plot()
+    assert figure.columns["high"][0] == pytest.approx(group.predicted + 1.959964 * group.error)
+    assert "by the standard errors" in figure.description
+
+
+def test_intervals_are_those_of_the_draws_where_noise_is_carried_through(tmp_path: Path):
+    (tmp_path / "two.law").write_text(
+        """pipeline two "A share that none was trained on, at a large size"
+given     N_target > 0  unit param
+given     r_target in [0, 1]
+
+step      mixing.size  by r  at N = N_target
+step      dcpt.share         at r = r_target
+""",
+        encoding="utf-8",
+    )
+    rng = np.random.default_rng(1)
+    r, n = (a.ravel() for a in np.meshgrid(np.linspace(0.05, 1, 8), SIZES))
+    loss = (2 + 0.4 / (r + 0.2) + 300 / n**0.34) * np.exp(1e-3 * rng.standard_normal(len(r)))
+    data = {"r": r, "N": n, "L": loss}
+    settings = {"N_target": 1e10, "r_target": 0.4}
+    done = lawdsl.run_pipeline(tmp_path / "two.law", data, settings=settings, draws=50)
+    (group,) = done.steps[-1].groups
+    figure = done.plot()
+    assert (figure.columns["low"][-1], figure.columns["high"][-1]) == group.ends
+    assert "noise drawn 50 times" in figure.description
+    assert f"95 % {group.ends[0]:.4g} to {group.ends[1]:.4g} at r = 0.4" in figure.title
 
 
 def test_groups_that_differ_in_a_number_are_drawn_against_it(tmp_path: Path):

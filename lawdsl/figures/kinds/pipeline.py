@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -55,7 +56,7 @@ def pipeline_figure(result: PipelineResult) -> Figure:
         notes.append(f"{left_out} groups are left out")
     last = shown[-1]
     title = _title(result, last)
-    legend = _legend(result)
+    legend = _legend(result, shown)
     description = f"{title}. {legend}."
     chart = alt.vconcat(*panels, spacing=34).resolve_scale(color="independent", shape="independent")
     columns = {name: [x for t in tables for x in t[name]] for name in tables[-1]}
@@ -151,8 +152,12 @@ def _labels(group: Group) -> str:
     return ", ".join(f"{name} = {label}" for name, label in group.labels.items())
 
 
-def _legend(result: PipelineResult) -> str:
-    percent = f"{100 * result.level:g} %"
-    if result.draws:
-        return f"bars: {percent} intervals, noise drawn {result.draws} times and carried through"
-    return f"bars: {percent} intervals by the standard errors of the steps"
+def _legend(result: PipelineResult, shown: Sequence[StepResult]) -> str:
+    """Where the intervals come from."""
+    bars = f"bars: {100 * result.level:g} % intervals"
+    drawn = [all(group.ends is not None for group in _used(step)) for step in shown]
+    carried = f"noise drawn {result.draws} times and carried through"
+    if all(drawn):
+        return f"{bars}, {carried}"
+    errors = "by the standard errors of each step"
+    return f"{bars}, below: {carried}, above: {errors}" if drawn[-1] else f"{bars} {errors}"
