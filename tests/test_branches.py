@@ -26,7 +26,7 @@ from lawdsl.runners.sweeps import inputs, scheduler, workers
 from lawdsl.runners.sweeps import plan as planning
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import Plan
-from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, run_jobs
+from lawdsl.runners.sweeps.scheduler import Policy, RunOutcome, StopRequest, run_jobs
 from lawdsl.runners.tables.collect import RunsTable, collect
 from lawdsl.runners.training import branching
 
@@ -261,7 +261,7 @@ ONE = TEXT.replace('{code = 0}, {code = "1/3"}, {code = 1}', '{code = "1/3"}').r
 )
 
 
-def carried_out(plan: Plan, **changes: Any) -> dict[str, Outcome]:
+def carried_out(plan: Plan, **changes: Any) -> dict[str, RunOutcome]:
     """End of a label -> what became of the run; only of those that were not done before."""
     with StopRequest() as stop:
         found = run_jobs(engine(**changes), plan.to_do, stop)

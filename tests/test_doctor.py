@@ -25,10 +25,10 @@ from lawdsl.runners.doctor.execution import Session, do, examine, interrupted, j
 from lawdsl.runners.doctor.records import (
     NEEDS,
     TIME_USED_UP,
-    Check,
     CheckResult,
+    DoctorCheck,
     Examination,
-    Figure,
+    Measurement,
     at_least,
     at_most,
     equal,
@@ -42,7 +42,7 @@ ROOM = ROOT / "runners" / "doctor"
 
 FAULTS = """
 import os, signal, sys, time
-from lawdsl.runners.doctor.records import Figure, at_most, not_measured
+from lawdsl.runners.doctor.records import Measurement, at_most, not_measured
 from lawdsl.runners.doctor.small_runs import RunFailed
 
 def passes(check_input):
@@ -50,18 +50,18 @@ def passes(check_input):
 
 def fails(check_input):
     yield at_most("error", 3.0, 2.0, why="it is too large")
-    yield Figure("after", 1)
+    yield Measurement("after", 1)
 
 def is_killed(check_input):
-    yield Figure("before", 1)
+    yield Measurement("before", 1)
     os.kill(os.getpid(), signal.SIGKILL)
 
 def aborts(check_input):
-    yield Figure("before", 1)
+    yield Measurement("before", 1)
     os.abort()
 
 def raises(check_input):
-    yield Figure("before", 1)
+    yield Measurement("before", 1)
     print("reading /home/somebody/secret/file.txt", file=sys.stderr)
     raise ValueError("no such kernel")
 
@@ -70,13 +70,13 @@ def run_fails(check_input):
     yield
 
 def hangs(check_input):
-    yield Figure("before", 1)
+    yield Measurement("before", 1)
     time.sleep(600)
 
 def ignores_the_end(check_input):
     import subprocess
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    yield Figure("child", child.pid)
+    yield Measurement("child", child.pid)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         time.sleep(1)
@@ -86,10 +86,10 @@ def measures_nothing(check_input):
 """
 
 
-def fault(name: str, seconds: float = 30.0, **changes: object) -> Check:
+def fault(name: str, seconds: float = 30.0, **changes: object) -> DoctorCheck:
     """A check of the module FAULTS."""
     values = {"seconds": (seconds, seconds)} | changes
-    return Check(name, "what it shows", "doctor_faults", name, **values)  # type: ignore[arg-type]
+    return DoctorCheck(name, "what it shows", "doctor_faults", name, **values)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -126,27 +126,27 @@ def test_each_row_of_the_table_has_its_function_and_a_time_limit():
 @pytest.mark.parametrize(
     ("figures", "code", "limit", "status", "why"),
     [
-        ([Figure("a", 1)], 0, 60.0, "passed", ""),
-        ([Figure("a", 1), not_measured("b", "no GPU")], 0, 60.0, "passed", ""),
+        ([Measurement("a", 1)], 0, 60.0, "passed", ""),
+        ([Measurement("a", 1), not_measured("b", "no GPU")], 0, 60.0, "passed", ""),
         ([not_measured("a", "no compiler")], 0, 60.0, "not measured", "no compiler"),
         ([], 0, 60.0, "not measured", "it yielded no figure"),
         ([at_most("a", 3, 2, why="large")], 0, 60.0, "failed", "a: large"),
         ([at_most("a", float("nan"), 2)], 0, 60.0, "failed", "a"),
         ([at_least("a", float("nan"), 2)], 0, 60.0, "failed", "a"),
         ([equal("a", "x", "y", "they differ")], 0, 60.0, "failed", "a: they differ"),
-        ([Figure("a", 1)], 1, 60.0, "failed", ""),
-        ([Figure("a", 1)], -9, 60.0, "failed", "its process was killed by SIGKILL"),
-        ([Figure("a", 1)], None, 60.0, "failed", "it was not finished after 60 s"),
-        ([Figure("a", 1)], 124, 60.0, "failed", "it was not finished after 60 s"),
+        ([Measurement("a", 1)], 1, 60.0, "failed", ""),
+        ([Measurement("a", 1)], -9, 60.0, "failed", "its process was killed by SIGKILL"),
+        ([Measurement("a", 1)], None, 60.0, "failed", "it was not finished after 60 s"),
+        ([Measurement("a", 1)], 124, 60.0, "failed", "it was not finished after 60 s"),
         # the time of all checks was up, not its own: that is no fault of the machine
-        ([Figure("a", 1)], 124, None, "not measured", "it was cut short"),
-        ([Figure("a", 1)], None, None, "not measured", "it was cut short"),
+        ([Measurement("a", 1)], 124, None, "not measured", "it was cut short"),
+        ([Measurement("a", 1)], None, None, "not measured", "it was cut short"),
         ([], None, None, "not measured", "it was cut short"),
         ([at_most("a", 3, 2)], None, None, "failed", "a"),
     ],
 )
 def test_a_check_is_judged_by_its_figures_and_its_end(
-    figures: list[Figure], code: int | None, limit: float | None, status: str, why: str
+    figures: list[Measurement], code: int | None, limit: float | None, status: str, why: str
 ):
     result = judged(fault("any"), figures, code, limit)
 
@@ -156,7 +156,7 @@ def test_a_check_is_judged_by_its_figures_and_its_end(
 
 def test_a_check_of_speed_may_be_cut_short():
     for limit, whose in ((60.0, "its time"), (None, "the time of all checks")):
-        result = judged(fault("any", may_be_cut=True), [Figure("a", 1)], None, limit)
+        result = judged(fault("any", may_be_cut=True), [Measurement("a", 1)], None, limit)
 
         assert result.status == "passed"
         assert result.why == f"it was cut short: {whose} was used up"
@@ -198,7 +198,7 @@ def test_the_report_shows_what_failed_and_why_the_rest_was_not_measured():
             "the rate of products",
             "passed",
             2.25,
-            (Figure("bfloat16", 123456.7, "GFLOP/s"), at_most("error", 1e-6, 1e-5)),
+            (Measurement("bfloat16", 123456.7, "GFLOP/s"), at_most("error", 1e-6, 1e-5)),
         ),
         CheckResult(
             "resume",
@@ -241,7 +241,9 @@ def test_checks_for_which_the_time_did_not_suffice_are_named_as_a_command(sessio
 def test_a_check_that_was_cut_short_is_not_passed_over_in_the_verdict():
     results = (
         CheckResult("machine", "the machine", "passed"),
-        CheckResult("resume", "a run", "not measured", 9.0, (Figure("step", 20),), TIME_USED_UP),
+        CheckResult(
+            "resume", "a run", "not measured", 9.0, (Measurement("step", 20),), TIME_USED_UP
+        ),
     )
     text = markdown(Examination("cpu", False, 120.0, results, "2026-05-01 10:00 UTC", "lawdsl x"))
 
@@ -301,9 +303,9 @@ def test_a_report_that_cannot_be_written_after_the_checks_is_printed(
     folder = tmp_path / "reports"
     folder.mkdir()
 
-    def done(session: Session, check: Check, *_: object, **__: object) -> CheckResult:
+    def done(session: Session, check: DoctorCheck, *_: object, **__: object) -> CheckResult:
         folder.rmdir()
-        return CheckResult(check.name, check.shows, "passed", 1.0, (Figure("a", 17),))
+        return CheckResult(check.name, check.shows, "passed", 1.0, (Measurement("a", 17),))
 
     rows = mock.patch.object(table, "CHECKS", (fault("passes"),))
     with rows, mock.patch("lawdsl.runners.doctor.execution.do", done):
@@ -319,9 +321,11 @@ def test_an_interrupted_examination_has_the_results_until_then(session: Session)
         *(fault("passes"), fault("hangs"), fault("fails")),
         *(fault("aborts", needs="cuda"), fault("raises", quick=False)),
     )
-    session.results.append(CheckResult("passes", "what it shows", "passed", 1.0, (Figure("a", 1),)))
+    session.results.append(
+        CheckResult("passes", "what it shows", "passed", 1.0, (Measurement("a", 1),))
+    )
     (session.folder / "hangs").mkdir()
-    figures = json.dumps(Figure("before", 1).to_json()) + "\n"
+    figures = json.dumps(Measurement("before", 1).to_json()) + "\n"
     (session.folder / "hangs" / "figures.jsonl").write_text(figures, encoding="utf-8")
 
     text = markdown(interrupted(session, "cpu", checks=rows, quick=True, machine=Machine(1, {})))

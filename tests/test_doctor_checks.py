@@ -22,9 +22,9 @@ import pytest
 from lawdsl.runners.doctor.checks import CHECKS
 from lawdsl.runners.doctor.execution import Session, do
 from lawdsl.runners.doctor.records import (
-    Check,
     CheckInput,
-    Figure,
+    DoctorCheck,
+    Measurement,
 )
 from lawdsl.runners.sweeps.machine import Machine
 
@@ -40,7 +40,7 @@ def session() -> Iterator[Session]:
     assert not one.folder.exists()
 
 
-def figures_of(check: Check, folder: Path, seconds: float = 120.0) -> list[Figure]:
+def figures_of(check: DoctorCheck, folder: Path, seconds: float = 120.0) -> list[Measurement]:
     """The figures of a check, which is done in this process."""
     function = getattr(import_module(check.module, "lawdsl.runners.doctor"), check.function)
     check_input = CheckInput(folder, "cpu", time.monotonic() + seconds)
@@ -164,7 +164,7 @@ def test_a_wrong_loss_is_wrong(tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", ON_CPU, ids=lambda check: check.name)
-def test_each_check_alone_passes_on_this_cpu(check: Check, session: Session):
+def test_each_check_alone_passes_on_this_cpu(check: DoctorCheck, session: Session):
     patient = replace(check, seconds=(400, 400))  # other tests take the cores too
     result = do(session, patient, "cpu")
 
@@ -282,7 +282,7 @@ def test_evaluation_is_measured_with_the_first_micro_batch_that_fits(tmp_path: P
         if micro >= 8:
             raise MemoryError
         evaluated.append((micro, evaluate))
-        yield Figure(f"micro-batch {micro}: training", 1.0)
+        yield Measurement(f"micro-batch {micro}: training", 1.0)
 
     (check,) = (check for check in CHECKS if check.name == "large-model")
     fakes = {"_large": large, "write_corpora": lambda folder, **_: folder}

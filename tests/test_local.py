@@ -27,7 +27,7 @@ from lawdsl.runners.spec import ExecutionConfig
 from lawdsl.runners.sweeps import export, inputs, scheduler, workers
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.run_folders import prepare, read_state
-from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, run_jobs
+from lawdsl.runners.sweeps.scheduler import Policy, RunOutcome, StopRequest, run_jobs
 from lawdsl.runners.sweeps.sweep import read_sweep
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,7 +50,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return tell
 
 
-def carried_out(path: Path, **changes: Any) -> dict[str, Outcome]:
+def carried_out(path: Path, **changes: Any) -> dict[str, RunOutcome]:
     """Label -> what became of the run; only of those that were not done before."""
     plan = planned(path)
     with StopRequest() as stop:
@@ -362,7 +362,7 @@ def test_a_run_that_comes_to_no_end_keeps_no_other_from_its_own(tmp_path: Path, 
     ended: list[str] = []
     with StopRequest() as stop:
 
-        def tell(outcome: Outcome) -> None:
+        def tell(outcome: RunOutcome) -> None:
             ended.append(outcome.status)
             stop.count = 2 if len(ended) == 5 else 0
 

@@ -35,7 +35,7 @@ from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.plan import PlannedRun
 from lawdsl.runners.sweeps.ray_cluster import ClusterNode, Resources
 from lawdsl.runners.sweeps.run_folders import last_row, read_state
-from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, StopRequest, run_jobs
+from lawdsl.runners.sweeps.scheduler import Job, Policy, RunOutcome, StopRequest, run_jobs
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST = "large_code=0_seed=1"
@@ -81,7 +81,7 @@ def slow(label: str = "", seconds: float = 0.05) -> tuple[str, ...]:
 
 def carried_out(
     cluster: Cluster, path: Path, progress: Callable[..., None] | None = None, **changes: Any
-) -> dict[str, Outcome]:
+) -> dict[str, RunOutcome]:
     """Label -> what became of the run."""
     machine = ray_cluster.machine_of(ray_cluster.nodes())
     engine = ray.RayEngine(**{"machine": machine, "worker": worker(), **changes})

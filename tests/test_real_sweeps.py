@@ -23,7 +23,7 @@ from lawdsl.runners.sweeps.inputs import inputs_of
 from lawdsl.runners.sweeps.local import LocalEngine
 from lawdsl.runners.sweeps.plan import Plan, plan_of
 from lawdsl.runners.sweeps.run_folders import last_row, read_state
-from lawdsl.runners.sweeps.scheduler import Outcome, Policy, StopRequest, run_jobs
+from lawdsl.runners.sweeps.scheduler import Policy, RunOutcome, StopRequest, run_jobs
 from lawdsl.runners.sweeps.sweep import read_sweep
 from lawdsl.runners.sweeps.workers import WORKER
 
@@ -167,7 +167,7 @@ def planned(path: Path) -> Plan:
     return plan_of(sweep, inputs, orders_of(sweep, inputs), MACHINE, 2)
 
 
-def carried_out(path: Path, worker: tuple[str, ...]) -> dict[str, Outcome]:
+def carried_out(path: Path, worker: tuple[str, ...]) -> dict[str, RunOutcome]:
     with StopRequest() as stop:
         found = run_jobs(
             LocalEngine(MACHINE, 2, Policy(retries=0), worker), planned(path).to_do, stop

@@ -22,7 +22,7 @@ from lawdsl.runners.sweeps import scheduler
 from lawdsl.runners.sweeps.machine import Machine
 from lawdsl.runners.sweeps.reused_workers import ReusableProcess, ReusedWorker, end_all
 from lawdsl.runners.sweeps.run_folders import prepare
-from lawdsl.runners.sweeps.scheduler import Job, Outcome, Policy, StopRequest, run_jobs
+from lawdsl.runners.sweeps.scheduler import Job, Policy, RunOutcome, StopRequest, run_jobs
 
 FIRST = "small_code=0.3333_seed=1"
 FEWER = TEXT.replace('{code = 0}, {code = "1/3"}', '{code = "1/3"}')  # two runs of each model
@@ -38,7 +38,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return lambda **does: monkeypatch.setenv("FAKE", json.dumps(does))
 
 
-def done(path: Path, **changes: Any) -> dict[str, Outcome]:
+def done(path: Path, **changes: Any) -> dict[str, RunOutcome]:
     with StopRequest() as stop, closing(engine(reuse=True, **changes)) as local:
         found = run_jobs(local, planned(path).to_do, stop)
     return {outcome.run.label: outcome for outcome in found}

@@ -15,8 +15,12 @@ from planted import PLANTED, grid
 import lawdsl
 from lawdsl.compiling.intervals import Interval, precision
 from lawdsl.solving.formulate.closed_form import isolate
-from lawdsl.solving.univariate.interval_functions import Formula, IntervalFunction, number
-from lawdsl.solving.univariate.line_minimum import Candidate, LineMinimum, Margin
+from lawdsl.solving.univariate.interval_functions import (
+    IntervalFunction,
+    UnivariateExpression,
+    number,
+)
+from lawdsl.solving.univariate.line_minimum import Candidate, IntervalMargin, LineMinimum
 from lawdsl.solving.univariate.refinement import _merge_refinement, minimize
 from lawdsl.solving.univariate.roots import (
     MAX_ROOT_PIECES,
@@ -31,7 +35,7 @@ Numbers = Callable[[np.ndarray], np.ndarray]
 
 
 def function(expression: sp.Expr) -> IntervalFunction:
-    return IntervalFunction(Formula(sp.sympify(expression), x), {})
+    return IntervalFunction(UnivariateExpression(sp.sympify(expression), x), {})
 
 
 def numbers(expression: sp.Expr) -> Numbers:
@@ -148,7 +152,7 @@ def test_roots_far_out_and_near_0_are_found():
         (3 - y ** sp.Rational(1, 25) * sp.Rational(3, 10), 1e25),
         (5 * y ** sp.Rational(-3, 10) - 2 * y ** sp.Rational(1, 10), 2.5**2.5),
     ):
-        formula = Formula(expression, y)
+        formula = UnivariateExpression(expression, y)
         found = roots(IntervalFunction(formula, {}), UnknownRange(0.0, math.inf, True, True))
         assert found.undecided == ()
         (place,) = found.intervals
@@ -172,13 +176,18 @@ def least_by_sampling(
 
 
 def least(goal: sp.Expr, margins: list[sp.Expr], low: float, high: float) -> LineMinimum:
-    return minimize(function(goal), [Margin(function(m)) for m in margins], UnknownRange(low, high))
+    return minimize(
+        function(goal), [IntervalMargin(function(m)) for m in margins], UnknownRange(low, high)
+    )
 
 
 def test_a_single_point_at_which_a_sign_is_not_decided_may_be_feasible():
     """There (x - 1)^2 is 1e-24, and interval arithmetic on its expanded form knows no sign of it."""
     equation = sp.exp(x) - sp.exp(sp.Rational("1.000000000001"))
-    conditions = [Margin(function(equation), equality=True), Margin(function(x**2 - 2 * x + 1))]
+    conditions = [
+        IntervalMargin(function(equation), equality=True),
+        IntervalMargin(function(x**2 - 2 * x + 1)),
+    ]
     found = minimize(function(x), conditions, UnknownRange(0.0, 3.0))
 
     assert not (found.best is None and found.certain)

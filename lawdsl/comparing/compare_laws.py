@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lawdsl.comparing.common_rows import CommonRows, common_rows
-from lawdsl.comparing.cross_validation import Entry
+from lawdsl.comparing.cross_validation import ComparisonEntry
 from lawdsl.comparing.extrapolation import FoldFits, rankings_by_intervals
 from lawdsl.comparing.findings import findings
 from lawdsl.comparing.protocol_options import ProtocolOptions
@@ -54,7 +54,7 @@ def compare_one(
         if too_few_rows:
             raise LawdslError([replace(d, place=data.table.name) for d in too_few_rows])
     entries = [
-        Entry(law, name, problem, freedom(law))
+        ComparisonEntry(law, name, problem, freedom(law))
         for law, name, problem in zip(laws, _unique_names(laws), problems, strict=True)
     ]
     plan, skipped = _plan_folds(data, objective, protocols.names)

@@ -25,7 +25,7 @@ EXTRA_FITS = 3  # further fits, where several parameter vectors fit the rows equ
 
 
 @dataclass(frozen=True)
-class Entry:
+class ComparisonEntry:
     """A law in a comparison.
 
     Attributes:
@@ -41,7 +41,9 @@ class Entry:
     symmetries: Freedom
 
 
-def fit_and_score(entry: Entry, fold: Fold, seed: int, starts: int) -> tuple[FoldResult, Array]:
+def fit_and_score(
+    entry: ComparisonEntry, fold: Fold, seed: int, starts: int
+) -> tuple[FoldResult, Array]:
     """Fit a law on the rows of a fold, and score it on its test rows.
 
     Args:
@@ -110,7 +112,7 @@ def best_fit(law: Law, problem: Problem, seed: int, starts: int) -> Optimum:
         return optimum(prepare(law), problem, starts, seed)
 
 
-def _not_identified(entry: Entry, problem: Problem, theta: Array) -> tuple[str, ...]:
+def _not_identified(entry: ComparisonEntry, problem: Problem, theta: Array) -> tuple[str, ...]:
     """The parameters that the rows of a fold do not determine, in the law's order."""
     with np.errstate(all="ignore"):
         law, unidentifiable = prepare(entry.law), unidentifiable_directions(entry.symmetries)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.comparing.common_rows import CommonRows
-from lawdsl.comparing.cross_validation import Entry
+from lawdsl.comparing.cross_validation import ComparisonEntry
 from lawdsl.comparing.interval_score import LEVEL, further_run_interval, scored
 from lawdsl.comparing.paired_bootstrap import MAX_UNITS, draw_unit_counts
 from lawdsl.comparing.protocols import Fold, Protocol
@@ -63,7 +63,7 @@ class FoldFits:
 
 
 def rankings_by_intervals(
-    entries: Sequence[Entry],
+    entries: Sequence[ComparisonEntry],
     data: CommonRows,
     protocol: Protocol,
     folds: Sequence[Fold],
@@ -96,7 +96,7 @@ def rankings_by_intervals(
 
 
 def _fit_and_score(
-    entry: Entry, data: CommonRows, fold: Fold, fits: FoldFits
+    entry: ComparisonEntry, data: CommonRows, fold: Fold, fits: FoldFits
 ) -> tuple[FoldResult, Array]:
     """One law on one fold; scores are inf where the rows do not determine its predictions."""
     tested = len(fold.test)
@@ -154,7 +154,7 @@ def _with_fit(result: FoldResult, fit: Fit) -> FoldResult:
 
 
 def _ranking(
-    entries: Sequence[Entry],
+    entries: Sequence[ComparisonEntry],
     data: CommonRows,
     protocol: Protocol,
     part: str,

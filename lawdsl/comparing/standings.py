@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.comparing.common_rows import CommonRows
-from lawdsl.comparing.cross_validation import Entry, fit_and_score
+from lawdsl.comparing.cross_validation import ComparisonEntry, fit_and_score
 from lawdsl.comparing.paired_bootstrap import bootstrap_means, choose_units, draw_unit_counts
 from lawdsl.comparing.protocols import Fold, Protocol
 from lawdsl.comparing.ranking import RankingData
@@ -46,7 +46,7 @@ class _ResamplingUnit:
 
 
 def rankings_by(
-    entries: Sequence[Entry],
+    entries: Sequence[ComparisonEntry],
     data: CommonRows,
     protocol: Protocol,
     folds: Sequence[Fold],
@@ -114,7 +114,7 @@ def _resampling_unit(
 
 
 def _rank_in_sample(
-    entries: Sequence[Entry], results: FoldResults, unit: _ResamplingUnit
+    entries: Sequence[ComparisonEntry], results: FoldResults, unit: _ResamplingUnit
 ) -> RankingData:
     """A ranking by AICc.
 
@@ -141,7 +141,10 @@ def _rank_in_sample(
 
 
 def _held_out_means(
-    entries: Sequence[Entry], folds: Sequence[Fold], results: FoldResults, unit: _ResamplingUnit
+    entries: Sequence[ComparisonEntry],
+    folds: Sequence[Fold],
+    results: FoldResults,
+    unit: _ResamplingUnit,
 ) -> tuple[Array, Array, Array]:
     """The mean loss of the test rows of each law in each fold, shape (laws, folds); that mean in
     each draw, shape (laws, folds, draws); and its smallest and largest value among equally good
@@ -163,7 +166,7 @@ def _held_out_means(
 
 
 def _build_ranking(
-    entries: Sequence[Entry],
+    entries: Sequence[ComparisonEntry],
     protocol: Protocol,
     part: str,
     unit: _ResamplingUnit,

@@ -16,7 +16,7 @@ from lawdsl.data.columns import no_column
 from lawdsl.data.evaluations import Codes, RunReading, read_runs, row_codes
 from lawdsl.data.means import Between, Means, Point
 from lawdsl.data.measure_findings import missing_points_finding, no_common_point, unread_labels
-from lawdsl.data.measure_rows import Rows
+from lawdsl.data.measure_rows import MeasureRows
 from lawdsl.data.table import bad_rows
 from lawdsl.language import tree
 from lawdsl.language.constants import literal
@@ -33,7 +33,7 @@ class RunValue:
     between: tuple[Between, ...]
 
 
-def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Means:
+def means_of(measure: Measure, rows: MeasureRows, points: Sequence[Point] | None) -> Means:
     """The values of a measured variable.
 
     The formula is evaluated in each run, averaged over the runs at each point, and then averaged
@@ -85,7 +85,7 @@ def means_of(measure: Measure, rows: Rows, points: Sequence[Point] | None) -> Me
 
 
 def _run_values_by_point(
-    measure: Measure, rows: Rows, open_variables: Sequence[str]
+    measure: Measure, rows: MeasureRows, open_variables: Sequence[str]
 ) -> dict[str, dict[Key, list[RunValue]]]:
     """The values of a measure in the runs of each label, grouped by the open variables.
 
@@ -121,7 +121,7 @@ def _point(names: Iterable[str], key: Key) -> Point:
     return dict(zip(names, key, strict=True))
 
 
-def _read_run(rows: Rows, runs: Codes, reading: Reading) -> dict[int, RunReading]:
+def _read_run(rows: MeasureRows, runs: Codes, reading: Reading) -> dict[int, RunReading]:
     """The reading of each run at a position; a loss of nan raises an error with its row."""
     met = rows.meeting(reading.conditions[1:])
     position = _six_digits(reading.conditions[0][1])
@@ -162,7 +162,7 @@ def _formula_value(measure: Measure, readings: Mapping[tree.Call, RunReading]) -
 
 
 def _common_points(
-    rows: Rows,
+    rows: MeasureRows,
     by_label: Mapping[str, Mapping[Key, object]],
     open_variables: tuple[str, ...],
     keys: Sequence[Key] | None,

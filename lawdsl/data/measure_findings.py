@@ -10,7 +10,7 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import abridged, conjunction
 from lawdsl.data.evaluations import Codes, Mask
 from lawdsl.data.means import Means, Point, Read
-from lawdsl.data.measure_rows import Rows
+from lawdsl.data.measure_rows import MeasureRows
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Measure, Reading
 
@@ -22,7 +22,7 @@ MAX_LISTED = 5  # elements of a list in a message
 
 
 def unread_labels(
-    measure: Measure, rows: Rows, runs: Codes, read: Read, labels: Iterable[str]
+    measure: Measure, rows: MeasureRows, runs: Codes, read: Read, labels: Iterable[str]
 ) -> list[Diagnostic]:
     """Messages about labels without a value, each with the first reading that none of its runs has.
 
@@ -62,7 +62,7 @@ def unread_labels(
     ]
 
 
-def no_common_point(rows: Rows, points: Mapping[str, Sequence[Point]]) -> Diagnostic:
+def no_common_point(rows: MeasureRows, points: Mapping[str, Sequence[Point]]) -> Diagnostic:
     """The message where no point is common to all labels.
 
     Args:
@@ -81,7 +81,7 @@ def no_common_point(rows: Rows, points: Mapping[str, Sequence[Point]]) -> Diagno
 
 
 def missing_points_finding(
-    rows: Rows, label: str, lacking: Sequence[Point], label_points: Sequence[Point]
+    rows: MeasureRows, label: str, lacking: Sequence[Point], label_points: Sequence[Point]
 ) -> Diagnostic:
     """The message about a label without runs at points where others were measured.
 
@@ -102,7 +102,7 @@ def _reading_at(point: Point) -> str:
     return f"L(…, {listed_points([point])})"
 
 
-def _nearest(rows: Rows, mine: Mask, reading: Reading) -> tuple[str, str]:
+def _nearest(rows: MeasureRows, mine: Mask, reading: Reading) -> tuple[str, str]:
     """The nearest available readings, and advice."""
     for name, number in reading.conditions[1:]:
         if not (mine & rows.meeting([(name, number)])).any():

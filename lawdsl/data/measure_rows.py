@@ -45,7 +45,7 @@ class MeasureRequest:
 
 
 @dataclass(frozen=True)
-class Rows:
+class MeasureRows:
     """The rows of a table as a measure uses them.
 
     Attributes:
@@ -145,7 +145,7 @@ def rows_with_labels(
     return table.keep(has_label), [name for name in labels if name]
 
 
-def rows_of(request: MeasureRequest, measure: Measure) -> Rows:
+def rows_of(request: MeasureRequest, measure: Measure) -> MeasureRows:
     """The rows and columns that a measure needs.
 
     Args:
@@ -185,7 +185,7 @@ def rows_of(request: MeasureRequest, measure: Measure) -> Rows:
     # objects: in an array of text each cell is as long as the longest label
     names, codes = np.unique(np.array(labels, dtype=object), return_inverse=True)
     measurements = columns.pop(output)
-    return Rows(
+    return MeasureRows(
         table=table,
         names=tuple(map(str, names)),
         codes=codes.reshape(-1),

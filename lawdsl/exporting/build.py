@@ -13,16 +13,16 @@ from lawdsl.compiling.indexed_leaves import Leaves
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.label_columns import binding_name
 from lawdsl.exporting.content import (
-    Bound,
     Constant,
     Errors,
     Exported,
+    ExportedBound,
+    ExportedVariable,
     FitFacts,
     Nested,
     Term,
-    Variable,
 )
-from lawdsl.exporting.program import Program, program_of
+from lawdsl.exporting.program import FormulaProgram, program_of
 from lawdsl.fitting.prediction_bands import missing_band_diagnostic
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
@@ -165,7 +165,9 @@ def _formulas(declared: Declarations) -> Iterator[tuple[str, Formula]]:
     yield declared.output.text, declared.output.formula
 
 
-def _variable(law: Law, declared: Declarations, instance: Instance, symbol: Symbol) -> Variable:
+def _variable(
+    law: Law, declared: Declarations, instance: Instance, symbol: Symbol
+) -> ExportedVariable:
     by_label = bool(symbol.indices) and symbol.name not in instance.by_row
     over = declared.indices[symbol.indices[0]].over if by_label else ""
     elements = [with_subscripts(symbol.name, (x,)) for x in instance.labels[over]] if over else []
@@ -173,7 +175,7 @@ def _variable(law: Law, declared: Declarations, instance: Instance, symbol: Symb
     left_out = None
     if over and symbol.name in instance.left_out:
         left_out = instance.labels[over].index(instance.left_out[symbol.name])
-    return Variable(
+    return ExportedVariable(
         symbol.name,
         symbol.doc or "",
         unit_text(symbol.unit.factors) if symbol.unit else "",
@@ -183,17 +185,17 @@ def _variable(law: Law, declared: Declarations, instance: Instance, symbol: Symb
     )
 
 
-def _bounds(law: Law, q: Quantity) -> Iterator[Bound]:
+def _bounds(law: Law, q: Quantity) -> Iterator[ExportedBound]:
     # 17 digits give a float64 back unchanged
     settings = {s.symbol: sp.Float(s.value, 17) for s in law.settings if s.value is not None}
     for b in q.bounds:
-        yield Bound(b.relation, float(b.limit.xreplace(settings)))
+        yield ExportedBound(b.relation, float(b.limit.xreplace(settings)))
 
 
 def _constants(
     declared: Declarations,
     instance: Instance,
-    program: Program,
+    program: FormulaProgram,
     values: Mapping[str, float],
     errors_of: Mapping[str, float],
 ) -> Iterator[Constant]:

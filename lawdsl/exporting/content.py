@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lawdsl.exporting.program import Program
+from lawdsl.exporting.program import FormulaProgram
 from lawdsl.language.tree import Formula
 
 Nested = float | tuple[Any, ...]
@@ -17,7 +17,7 @@ Nested = float | tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Bound:
+class ExportedBound:
     """One bound of a domain: `relation limit`, the limit a number."""
 
     relation: str
@@ -25,7 +25,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Variable:
+class ExportedVariable:
     """A variable of the law.
 
     Attributes:
@@ -40,7 +40,7 @@ class Variable:
     name: str
     doc: str
     unit: str
-    bounds: tuple[Bound, ...]
+    bounds: tuple[ExportedBound, ...]
     over: str = ""
     left_out: int | None = None
 
@@ -159,8 +159,8 @@ class Exported:
     unit: str
     doc: str
     formulas: tuple[tuple[str, Formula], ...]
-    program: Program = field(repr=False)
-    variables: tuple[Variable, ...]
+    program: FormulaProgram = field(repr=False)
+    variables: tuple[ExportedVariable, ...]
     constants: tuple[Constant, ...]
     labels: Mapping[str, tuple[str, ...]]
     index_sets: Mapping[str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from lawdsl.exporting.content import Exported, Term, Variable
+from lawdsl.exporting.content import Exported, ExportedVariable, Term
 from lawdsl.exporting.module import (
     Module,
     described,
@@ -302,7 +302,9 @@ def _inputs(module: Module) -> Iterator[str]:
     yield "}"
 
 
-def _bounds(module: Module, variable: Variable, name: str, identifier: str) -> Iterator[str]:
+def _bounds(
+    module: Module, variable: ExportedVariable, name: str, identifier: str
+) -> Iterator[str]:
     for bound in variable.bounds:
         limit = module.target.number(bound.limit)
         domain = javascript_string(f"{variable.name} {bound.relation} {bound.limit:g}")

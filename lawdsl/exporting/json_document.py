@@ -9,7 +9,7 @@ from typing import Any, cast
 from lawdsl import __version__
 from lawdsl.compiling.indexed import Leaf
 from lawdsl.exporting.content import Exported
-from lawdsl.exporting.program import Program
+from lawdsl.exporting.program import FormulaProgram
 from lawdsl.language.instances.instance import Differing
 from lawdsl.language.printer import print_formula
 
@@ -97,7 +97,7 @@ def _document(made: Exported) -> dict[str, Any]:
     }
 
 
-def _program(program: Program) -> dict[str, Any]:
+def _program(program: FormulaProgram) -> dict[str, Any]:
     """The steps: operation, arguments (numbers of earlier steps), and what else it needs."""
     axes = program.axis_names
     steps = []

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from lawdsl import __version__
 from lawdsl.compiling.indexed import Leaf
-from lawdsl.exporting.content import Constant, Exported, Nested, Variable
+from lawdsl.exporting.content import Constant, Exported, ExportedVariable, Nested
 from lawdsl.exporting.names import Identifiers
-from lawdsl.exporting.statements import Writer
-from lawdsl.exporting.targets import Target
+from lawdsl.exporting.statements import StatementWriter
+from lawdsl.exporting.targets import ExportTarget
 from lawdsl.language.instances.instance import Differing
 from lawdsl.language.printer import print_formula
 
@@ -35,7 +35,7 @@ class Module:
     """
 
     made: Exported
-    target: Target
+    target: ExportTarget
     arguments: Mapping[str, str]
     rows: Mapping[str, str]
     positions: Mapping[str, str]
@@ -54,14 +54,14 @@ class Module:
         """The identifiers of checked inputs: positions in place of labels."""
         return [*self.arguments.values(), *self.positions.values()]
 
-    def writer(self) -> Writer:
+    def writer(self) -> StatementWriter:
         """A writer of the statements of one function."""
         counts = {
             axis: len(self.made.labels[self.made.index_sets[index]])
             for axis, index in self.made.program.axis_names.items()
         }
         identifiers = Identifiers(self.identifiers.used)
-        return Writer(
+        return StatementWriter(
             self.made.program,
             self.target,
             identifiers,
@@ -129,7 +129,7 @@ class Module:
         return ["[", *(self.target.indent + line for line in folded), "]"]
 
 
-def module_of(made: Exported, target: Target) -> Module:
+def module_of(made: Exported, target: ExportTarget) -> Module:
     """Choose the identifiers of a module."""
     identifiers = Identifiers(target.reserved)
     arguments = {v.name: identifiers.add(v.name) for v in made.variables}
@@ -177,7 +177,7 @@ def _provenance(made: Exported) -> list[str]:
     return lines
 
 
-def described(variable: Variable) -> str:
+def described(variable: ExportedVariable) -> str:
     """What a reader must know of a variable: its text, unit and domain."""
     parts = [variable.doc, f"in {variable.unit}" if variable.unit else "", variable.domain]
     return "; ".join(part for part in parts if part) or "any number"
@@ -205,12 +205,12 @@ def part_number(module: Module) -> str:
     return text
 
 
-def sets_of(variable: Variable) -> tuple[str, ...]:
+def sets_of(variable: ExportedVariable) -> tuple[str, ...]:
     """The sets of the subscripts that values of a variable have."""
     return (variable.over,) if variable.over else ()
 
 
-def slope_of(module: Module, writer: Writer, name: str, over: Sequence[str]) -> str:
+def slope_of(module: Module, writer: StatementWriter, name: str, over: Sequence[str]) -> str:
     """The derivative by a parameter or variable as an expression: nested lists along its sets.
 
     Args:

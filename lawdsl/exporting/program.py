@@ -1,4 +1,4 @@
-"""Law -> Program: the steps of its formula, and its derivatives as further steps of the same kind.
+"""Law -> the steps of its formula, and its derivatives as further steps of the same kind.
 
 The steps are those of `lawdsl.compiling.indexed`, made from the syntax tree, so that a let is one
 step and terms stand in the order of the law. Derivatives are those of reverse accumulation
@@ -40,7 +40,7 @@ CONSTANT_OPERATIONS: Mapping[str, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True)
-class Program:
+class FormulaProgram:
     """The formula of a law as steps, each of which uses only earlier ones.
 
     Attributes:
@@ -71,7 +71,7 @@ class Program:
         return self.axes[position] | _axes_of(op, data)
 
 
-def program_of(leaves: Leaves) -> Program:
+def program_of(leaves: Leaves) -> FormulaProgram:
     """Compile the formula of a law, and its derivatives by parameters and variables.
 
     Args:
@@ -85,7 +85,7 @@ def program_of(leaves: Leaves) -> Program:
     derivatives = _Derivatives(builder)
     slopes = derivatives.of(value)
     names = {leaves.axis(index): index for index in leaves.declared.indices}
-    return Program(
+    return FormulaProgram(
         tuple(builder.steps), value, dict(builder.named), slopes, tuple(derivatives.axes), names
     )
 
@@ -107,47 +107,47 @@ def _axes_of(op: str, data: object) -> frozenset[int]:
 
 
 @dataclass(frozen=True)
-class _Operand:
+class _ProgramValue:
     """A step as a number of an arithmetic, in which rows of functions write their derivatives."""
 
     steps: _Derivatives
     position: int
 
-    def __add__(self, other: Any) -> _Operand:
+    def __add__(self, other: Any) -> _ProgramValue:
         return self.steps.operand("add", self, other)
 
-    def __radd__(self, other: Any) -> _Operand:
+    def __radd__(self, other: Any) -> _ProgramValue:
         return self.steps.operand("add", other, self)
 
-    def __sub__(self, other: Any) -> _Operand:
+    def __sub__(self, other: Any) -> _ProgramValue:
         return self + -self.steps.as_operand(other)
 
-    def __rsub__(self, other: Any) -> _Operand:
+    def __rsub__(self, other: Any) -> _ProgramValue:
         return other + -self
 
-    def __mul__(self, other: Any) -> _Operand:
+    def __mul__(self, other: Any) -> _ProgramValue:
         return self.steps.operand("multiply", self, other)
 
-    def __rmul__(self, other: Any) -> _Operand:
+    def __rmul__(self, other: Any) -> _ProgramValue:
         return self.steps.operand("multiply", other, self)
 
-    def __truediv__(self, other: Any) -> _Operand:
+    def __truediv__(self, other: Any) -> _ProgramValue:
         return self * self.steps.as_operand(other) ** -1
 
-    def __rtruediv__(self, other: Any) -> _Operand:
+    def __rtruediv__(self, other: Any) -> _ProgramValue:
         return self.steps.as_operand(other) / self
 
-    def __pow__(self, other: Any) -> _Operand:
+    def __pow__(self, other: Any) -> _ProgramValue:
         return self.steps.operand("power", self, other)
 
-    def __neg__(self) -> _Operand:
+    def __neg__(self) -> _ProgramValue:
         return self.steps.operand("multiply", -1.0, self)
 
 
 class _Derivatives:
     """The derivatives of one step by leaves, appended to the steps of a builder.
 
-    It is also the arithmetic of `_Operand`: its attributes are functions of the language.
+    It is also the arithmetic of `_ProgramValue`: its attributes are functions of the language.
     """
 
     def __init__(self, builder: StepBuilder) -> None:
@@ -162,17 +162,17 @@ class _Derivatives:
             raise AttributeError(name)
 
         def function(x: Any) -> Any:
-            return self.operand(name, x) if isinstance(x, _Operand) else float(VALUES[name](x))
+            return self.operand(name, x) if isinstance(x, _ProgramValue) else float(VALUES[name](x))
 
         return function
 
-    def as_operand(self, x: Any) -> _Operand:
+    def as_operand(self, x: Any) -> _ProgramValue:
         """A number as a step."""
-        if isinstance(x, _Operand):
+        if isinstance(x, _ProgramValue):
             return x
-        return _Operand(self, self._added("number", (), float(x)))
+        return _ProgramValue(self, self._added("number", (), float(x)))
 
-    def operand(self, op: str, *arguments: Any, data: object = None) -> _Operand:
+    def operand(self, op: str, *arguments: Any, data: object = None) -> _ProgramValue:
         """The step that applies an operation; products and sums with 1 and 0 are left out."""
         operands = [self.as_operand(x) for x in arguments]
         numbers = [self._number(x) for x in operands]
@@ -184,11 +184,11 @@ class _Derivatives:
         if op in ("add", "multiply") and None not in numbers:
             x, y = cast(list[float], numbers)
             return self.as_operand(x + y if op == "add" else x * y)
-        return _Operand(self, self._added(op, tuple(x.position for x in operands), data))
+        return _ProgramValue(self, self._added(op, tuple(x.position for x in operands), data))
 
     def of(self, value: int) -> dict[Leaf, int]:
         """The derivative of a step by each leaf that is a parameter or a variable."""
-        adjoints: dict[int, _Operand] = {value: self.as_operand(1.0)}
+        adjoints: dict[int, _ProgramValue] = {value: self.as_operand(1.0)}
         slopes: dict[Leaf, int] = {}
         for position in reversed(range(value + 1)):
             adjoint = adjoints.get(position)
@@ -206,11 +206,13 @@ class _Derivatives:
                     adjoints[k] = adjoints[k] + summed if k in adjoints else summed
         return slopes
 
-    def _contributions(self, position: int, adjoint: _Operand) -> Sequence[_Operand | None]:
+    def _contributions(
+        self, position: int, adjoint: _ProgramValue
+    ) -> Sequence[_ProgramValue | None]:
         """The derivative of the output by each argument of a step, but for sums over axes."""
         op, arguments, data = self.builder.steps[position]
-        result = _Operand(self, position)
-        x = [_Operand(self, k) for k in arguments]
+        result = _ProgramValue(self, position)
+        x = [_ProgramValue(self, k) for k in arguments]
         constant = [self._number(operand) is not None for operand in x]
         match op:
             case "number":
@@ -243,7 +245,7 @@ class _Derivatives:
             for k, i in enumerate(arguments)
         ]
 
-    def _summed(self, contribution: _Operand, position: int, argument: int) -> _Operand:
+    def _summed(self, contribution: _ProgramValue, position: int, argument: int) -> _ProgramValue:
         """A contribution summed over the axes that its step has and its argument lacks."""
         op, _, data = self.builder.steps[position]
         beyond = (self.axes[position] | _axes_of(op, data)) - self.axes[argument]
@@ -251,7 +253,7 @@ class _Derivatives:
             return contribution
         return self.operand("sum", contribution, data=tuple(sorted(beyond)))
 
-    def _number(self, operand: _Operand) -> float | None:
+    def _number(self, operand: _ProgramValue) -> float | None:
         op, _, data = self.builder.steps[operand.position]
         return cast(float, data) if op == "number" else None
 

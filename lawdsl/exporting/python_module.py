@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lawdsl.exporting import python_helpers as helpers
-from lawdsl.exporting.content import Exported, Term, Variable
+from lawdsl.exporting.content import Exported, ExportedVariable, Term
 from lawdsl.exporting.module import (
     Module,
     described,
@@ -21,7 +21,7 @@ from lawdsl.exporting.module import (
     slope_of,
 )
 from lawdsl.exporting.names import line_comment, python_docstring, python_string
-from lawdsl.exporting.targets import JAX, NUMPY, PYTHON, TORCH, Target
+from lawdsl.exporting.targets import JAX, NUMPY, PYTHON, TORCH, ExportTarget
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Dialect:
         notes: further lines of the docstring.
     """
 
-    target: Target
+    target: ExportTarget
     imports: tuple[str, ...]
     helpers: Mapping[str, str]
     read: str
@@ -415,7 +415,9 @@ def _inputs(module: Module) -> list[str]:
     return [*lines, f"    return {', '.join(module.bound)}{',' if len(module.bound) == 1 else ''}"]
 
 
-def _bounds(module: Module, variable: Variable, name: str, identifier: str) -> Iterable[str]:
+def _bounds(
+    module: Module, variable: ExportedVariable, name: str, identifier: str
+) -> Iterable[str]:
     for bound in variable.bounds:
         limit = module.target.number(bound.limit)
         inside = f"{identifier} {bound.relation} {limit}"

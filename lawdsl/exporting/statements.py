@@ -12,8 +12,8 @@ from typing import cast
 
 from lawdsl.compiling.indexed import Leaf
 from lawdsl.exporting.names import Identifiers
-from lawdsl.exporting.program import FINITE_LOG, OTHERS, REDUCTIONS, Program
-from lawdsl.exporting.targets import Target
+from lawdsl.exporting.program import FINITE_LOG, OTHERS, REDUCTIONS, FormulaProgram
+from lawdsl.exporting.targets import ExportTarget
 
 MAX_WIDTH = 100  # of a line, beyond which a sum is broken before its terms
 
@@ -28,7 +28,7 @@ Environment = frozenset[int]  # the axes that have an index where an expression 
 
 
 @dataclass
-class Writer:
+class StatementWriter:
     """The statements of one function.
 
     Attributes:
@@ -41,8 +41,8 @@ class Writer:
         inner_loops: the same, for a second loop along the axis within the first.
     """
 
-    program: Program
-    target: Target
+    program: FormulaProgram
+    target: ExportTarget
     identifiers: Identifiers
     counts: Mapping[int, int]
     leaf: Callable[[Leaf, Mapping[int, str]], str]

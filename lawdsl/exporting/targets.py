@@ -17,7 +17,7 @@ CALLS = ("exp", "log", "log10", "sqrt", "sin", "cos", "tan", "tanh", "sinh", "co
 
 
 @dataclass(frozen=True)
-class Target:
+class ExportTarget:
     """A language, with an array library or none.
 
     Attributes:
@@ -104,7 +104,7 @@ _JAVASCRIPT_WORDS = _MODULE | frozenset(
     " inputs constructor prototype".split()
 )
 
-PYTHON = Target(
+PYTHON = ExportTarget(
     "python",
     ".py",
     {
@@ -126,9 +126,9 @@ PYTHON = Target(
     reserved=_PYTHON_WORDS,
 )
 
-NUMPY = Target("numpy", ".py", _of_library("np", "arctan"), "np", reserved=_PYTHON_WORDS)
+NUMPY = ExportTarget("numpy", ".py", _of_library("np", "arctan"), "np", reserved=_PYTHON_WORDS)
 
-TORCH = Target(
+TORCH = ExportTarget(
     "torch",
     ".py",
     {
@@ -140,9 +140,9 @@ TORCH = Target(
     reserved=_PYTHON_WORDS,
 )
 
-JAX = Target("jax", ".py", _of_library("jnp", "arctan"), "jnp", reserved=_PYTHON_WORDS)
+JAX = ExportTarget("jax", ".py", _of_library("jnp", "arctan"), "jnp", reserved=_PYTHON_WORDS)
 
-JAVASCRIPT = Target(
+JAVASCRIPT = ExportTarget(
     "javascript",
     ".mjs",
     {

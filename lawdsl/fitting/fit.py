@@ -65,8 +65,7 @@ def fit(
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         starts: how many starts the engine chooses, `"auto"`: as many as it takes until several
             agree; `"declared"` for those of the law's file; or one start, parameter -> value.
-        objective: a loss and the scale of its residuals, in place of the law's own: huber(log),
-            squared(raw), absolute(log), quantile(log) and so on.
+        objective: a loss and the scale of its residuals, in place of the law's own: `squared(raw)`.
         delta: Huber's delta in place of the law's own.
         quantile: share of rows below the fit under a quantile loss, in place of the law's own.
         where: one condition that rows must meet, `"size = 70M"`, or several.
@@ -99,8 +98,8 @@ def fit(
         named_columns: entries of `columns` as keywords, L="loss", but for names of options.
 
     Returns:
-        The fit, or the fits of all labels of a law with index sets. One that is not trusted is
-        returned too, with a `NotTrustedWarning`; its `verdict` and `diagnostics` say why.
+        The fit, or the fits of all labels of a law with index sets; with a `NotTrustedWarning` where
+        it is not trusted.
 
     Raises:
         LawdslError: a law or table that cannot be used.
@@ -128,10 +127,15 @@ def fit(
         columns={**(columns or {}), **named_columns},
     )
     result = fit_with(law, table, options)
-    if result.verdict == "not trusted":
-        worst = [d for d in result.diagnostics if d.severity == "error"]
-        warn(worst or result.diagnostics, NotTrustedWarning)
+    _warn_unless_trusted(result)
     return result
+
+
+def _warn_unless_trusted(fit: Fit | Fits) -> None:
+    """Warn the caller of `fit` of a fit that is not trusted, with the reasons."""
+    if fit.verdict == "not trusted":
+        worst = [d for d in fit.diagnostics if d.severity == "error"]
+        warn(worst or fit.diagnostics, NotTrustedWarning, stacklevel=4)
 
 
 def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:

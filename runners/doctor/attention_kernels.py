@@ -10,7 +10,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from ..training import models
 from .attention_backends import KERNEL, backends
-from .records import CheckInput, Figure
+from .records import CheckInput, Measurement
 from .small_runs import VOCABULARY, configuration
 
 SHAPE = configuration(256, 2, 4, 512)  # heads of 64, as most models have
@@ -22,7 +22,7 @@ FAST = ("flash", "cuDNN")
 SLOW = "attention runs without a fast kernel: a mask is passed, or this torch lacks the kernel"
 
 
-def attention_kernels(check_input: CheckInput) -> Iterator[Figure]:
+def attention_kernels(check_input: CheckInput) -> Iterator[Measurement]:
     """The backend of attention, by precision; on a GPU flash or cuDNN is expected in bfloat16."""
     for compiled in (False, True) if check_input.on_gpu and not check_input.quick else (False,):
         for low in (True, False):
@@ -33,7 +33,7 @@ def attention_kernels(check_input: CheckInput) -> Iterator[Figure]:
             expected = low or not check_input.on_gpu
             ok = not expected or any(name in FAST for name in used)
             kinds = "flash or cuDNN" if check_input.on_gpu else "flash"
-            yield Figure(
+            yield Measurement(
                 f"attention in {what}",
                 ", ".join(used) or "none recognised",
                 "",
@@ -43,7 +43,7 @@ def attention_kernels(check_input: CheckInput) -> Iterator[Figure]:
             )
             if check_input.on_gpu:
                 kernels = sorted({name[:80] for name in names if KERNEL.search(name)})
-                yield Figure(f"kernels in {what}", ", ".join(kernels) or "none recognised")
+                yield Measurement(f"kernels in {what}", ", ".join(kernels) or "none recognised")
 
 
 def profiled(device: str, *, low: bool, compiled: bool) -> list[str]:

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-from .records import Check
+from .records import DoctorCheck
 
-CHECKS: tuple[Check, ...] = (
-    Check("machine", "what the machine has", ".machine", "machine", seconds=(90, 60)),
-    Check(
+CHECKS: tuple[DoctorCheck, ...] = (
+    DoctorCheck("machine", "what the machine has", ".machine", "machine", seconds=(90, 60)),
+    DoctorCheck(
         "products",
         "the rate of matrix products, which bounds that of training",
         ".products",
         "products",
         seconds=(90, 60),
     ),
-    Check(
+    DoctorCheck(
         "gradients",
         "loss and gradients of a small model against float64 on the CPU",
         ".gradients",
         "eager_gradients",
         seconds=(90, 90),
     ),
-    Check(
+    DoctorCheck(
         "resume",
         "a run that is killed by SIGKILL and resumed, against one that is not: equal bit for bit",
         ".resuming",
         "resume",
         seconds=(90, 120),
     ),
-    Check(
+    DoctorCheck(
         "attention",
         "which attention kernels run",
         ".attention_kernels",
         "attention_kernels",
         seconds=(90, 120),
     ),
-    Check(
+    DoctorCheck(
         "loss-curve",
         "the losses of 50 steps against those of the CPU in float32",
         ".loss_curves",
@@ -42,7 +42,7 @@ CHECKS: tuple[Check, ...] = (
         seconds=(90, 150),
         quick=False,
     ),
-    Check(
+    DoctorCheck(
         "compiled-resume",
         "a compiled run that is killed and resumed with an empty compile cache: equal bit for bit",
         ".resuming",
@@ -51,7 +51,7 @@ CHECKS: tuple[Check, ...] = (
         seconds=(0, 240),
         quick=False,
     ),
-    Check(
+    DoctorCheck(
         "processes",
         "the losses of two processes on the CPU (gloo) against those of one",
         ".loss_curves",
@@ -59,7 +59,7 @@ CHECKS: tuple[Check, ...] = (
         seconds=(90, 60),
         quick=False,
     ),
-    Check(
+    DoctorCheck(
         "gpus",
         "the losses of two GPUs (NCCL), replicated and sharded, against those of one",
         ".loss_curves",
@@ -68,7 +68,7 @@ CHECKS: tuple[Check, ...] = (
         seconds=(0, 200),
         quick=False,
     ),
-    Check(
+    DoctorCheck(
         "small-models",
         "how fast small models are trained, evaluated, saved and resumed",
         ".training_speed",
@@ -77,7 +77,7 @@ CHECKS: tuple[Check, ...] = (
         quick=False,
         may_be_cut=True,
     ),
-    Check(
+    DoctorCheck(
         "compiled-gradients",
         "loss and gradients by torch.compile against float64 on the CPU",
         ".gradients",
@@ -86,7 +86,7 @@ CHECKS: tuple[Check, ...] = (
         quick=False,
         may_be_cut=True,
     ),
-    Check(
+    DoctorCheck(
         "large-model",
         "how fast a 0.5B model is trained on rows of 2,048 tokens in bfloat16, by micro-batch",
         ".training_speed",
@@ -96,7 +96,7 @@ CHECKS: tuple[Check, ...] = (
         quick=False,
         may_be_cut=True,
     ),
-    Check(
+    DoctorCheck(
         "memory",
         "a run that is out of memory gets a smaller micro-batch, and the run beside it goes on",
         ".memory_exhaustion",
@@ -105,7 +105,7 @@ CHECKS: tuple[Check, ...] = (
         seconds=(0, 150),
         quick=False,
     ),
-    Check(
+    DoctorCheck(
         "runs-at-once",
         "how fast small models are trained by several runs at once",
         ".runs_at_once",

@@ -26,7 +26,7 @@ from typing import Literal
 
 from ..sweeps.machine import Machine, this_machine
 from .checks import CHECKS
-from .records import INTERRUPTED, TIME_USED_UP, Check, CheckResult, Examination, Figure
+from .records import INTERRUPTED, TIME_USED_UP, CheckResult, DoctorCheck, Examination, Measurement
 
 TOTAL_SECONDS = {"cpu": 120.0, "cuda": 600.0}
 """Time limit of all checks together, by device."""
@@ -44,7 +44,7 @@ QUOTED_PATH = re.compile(r"([\"'])/(?:[^\"'\n]*/)([^\"'/\n]*)\1")
 PATH = re.compile(r"(?<![\w.])/(?:[^\s/:'\"<>|,;()]+/)+([^\s/:'\"<>|,;()]*)")
 
 Device = Literal["cpu", "cuda"]
-Announce = Callable[[Check, CheckResult | None], None]
+Announce = Callable[[DoctorCheck, CheckResult | None], None]
 
 
 class Session:
@@ -76,7 +76,7 @@ def examine(
     session: Session,
     device: Device,
     *,
-    checks: Sequence[Check] = CHECKS,
+    checks: Sequence[DoctorCheck] = CHECKS,
     quick: bool = False,
     machine: Machine | None = None,
     announce: Announce = lambda check, result: None,
@@ -114,7 +114,7 @@ def interrupted(
     session: Session,
     device: Device,
     *,
-    checks: Sequence[Check] = CHECKS,
+    checks: Sequence[DoctorCheck] = CHECKS,
     quick: bool = False,
     machine: Machine | None = None,
 ) -> Examination:
@@ -147,7 +147,7 @@ def _examination(session: Session, device: Device, quick: bool) -> Examination:
     return Examination(device, quick, seconds, tuple(session.results), date)
 
 
-def _why_not(check: Check, device: Device, machine: Machine, quick: bool, left: float) -> str:
+def _why_not(check: DoctorCheck, device: Device, machine: Machine, quick: bool, left: float) -> str:
     """Why a check is not done; empty where it is."""
     if check.needs != "cpu" and device == "cpu":
         return "it needs a GPU with CUDA" if check.needs == "cuda" else "it needs several GPUs"
@@ -162,7 +162,7 @@ def _why_not(check: Check, device: Device, machine: Machine, quick: bool, left: 
 
 def do(
     session: Session,
-    check: Check,
+    check: DoctorCheck,
     device: Device,
     *,
     quick: bool = False,
@@ -210,7 +210,7 @@ def do(
 
 
 def judged(
-    check: Check, figures: Sequence[Figure], code: int | None, limit: float | None
+    check: DoctorCheck, figures: Sequence[Measurement], code: int | None, limit: float | None
 ) -> CheckResult:
     """Judge a check by its figures and by how its process ended.
 
@@ -296,17 +296,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(timeout=END_SECONDS)
 
 
-def _figures(path: Path) -> list[Figure]:
+def _figures(path: Path) -> list[Measurement]:
     """The figures that a check has yielded; a line that was cut off by its death is left out."""
     figures = []
     with suppress(OSError):
         for line in path.read_text(encoding="utf-8").splitlines():
             with suppress(ValueError, TypeError):
-                figures.append(_redacted_figure(Figure(**json.loads(line))))
+                figures.append(_redacted_figure(Measurement(**json.loads(line))))
     return figures
 
 
-def _redacted_figure(figure: Figure) -> Figure:
+def _redacted_figure(figure: Measurement) -> Measurement:
     value = redacted(figure.value) if isinstance(figure.value, str) else figure.value
     return replace(figure, name=redacted(figure.name), value=value, why=redacted(figure.why))
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from ..training import models
-from .records import CheckInput, Figure, at_most, not_measured
+from .records import CheckInput, Measurement, at_most, not_measured
 from .small_runs import VOCABULARY, configuration
 
 SHAPE = configuration(64, 2, 2, 128)
@@ -50,12 +50,12 @@ PRECISIONS = (
 )
 
 
-def eager_gradients(check_input: CheckInput) -> Iterator[Figure]:
+def eager_gradients(check_input: CheckInput) -> Iterator[Measurement]:
     """Loss and gradients in each precision, not compiled."""
     yield from _gradients(check_input, compiled=False)
 
 
-def compiled_gradients(check_input: CheckInput) -> Iterator[Figure]:
+def compiled_gradients(check_input: CheckInput) -> Iterator[Measurement]:
     """Loss and gradients in each precision, compiled; in float32 alone on a CPU."""
     missing = _compiler_missing(check_input)
     if missing:
@@ -72,7 +72,7 @@ def _compiler_missing(check_input: CheckInput) -> str:
     return "" if has_compiler else "there is no C++ compiler"
 
 
-def _gradients(check_input: CheckInput, *, compiled: bool) -> Iterator[Figure]:
+def _gradients(check_input: CheckInput, *, compiled: bool) -> Iterator[Measurement]:
     shape = COMPILED_ON_CPU if compiled and not check_input.on_gpu else SHAPE
     model = models.load(shape, "width-scaled", seed=0)
     generator = torch.Generator().manual_seed(0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .records import CheckInput, Figure, at_least, at_most
+from .records import CheckInput, Measurement, at_least, at_most
 from .small_runs import TINY, FinishedRun, order, start_run, wait_for_run, write_corpora
 
 STEPS, EVERY = 50, 5
@@ -56,17 +56,17 @@ TWO_GPUS: Variants = {
 }
 
 
-def loss_curve(check_input: CheckInput) -> Iterator[Figure]:
+def loss_curve(check_input: CheckInput) -> Iterator[Measurement]:
     """The losses of 50 steps against those of the CPU in float32."""
     yield from _compared(check_input, CPU, ON_GPU if check_input.on_gpu else ON_CPU)
 
 
-def two_processes(check_input: CheckInput) -> Iterator[Figure]:
+def two_processes(check_input: CheckInput) -> Iterator[Measurement]:
     """The losses of two processes on the CPU, over gloo, against those of one."""
     yield from _compared(check_input, CPU, PROCESSES)
 
 
-def two_gpus(check_input: CheckInput) -> Iterator[Figure]:
+def two_gpus(check_input: CheckInput) -> Iterator[Measurement]:
     """The losses of two GPUs, over NCCL, against those of one."""
     one = {"device": "cuda", "compile": False, "deterministic": True}
     yield from _compared(check_input, one, TWO_GPUS)
@@ -74,7 +74,7 @@ def two_gpus(check_input: CheckInput) -> Iterator[Figure]:
 
 def _compared(
     check_input: CheckInput, how: Mapping[str, Any], variants: Variants
-) -> Iterator[Figure]:
+) -> Iterator[Measurement]:
     """Do a reference in float32 and its variants at once; compare all their losses."""
     data = write_corpora(check_input.folder / "corpora")
     evaluate = tuple(range(0, STEPS + 1, EVERY))

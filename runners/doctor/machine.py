@@ -20,7 +20,7 @@ import lawdsl
 
 from ..run import costs
 from ..sweeps.machine import this_machine
-from .records import CheckInput, Figure, at_least, not_measured
+from .records import CheckInput, Measurement, at_least, not_measured
 
 PACKAGES = (
     "torch",
@@ -41,15 +41,17 @@ CPUINFO = Path("/proc/cpuinfo")
 MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")  # of a container: bytes, or max
 
 
-def machine(check_input: CheckInput) -> Iterator[Figure]:
+def machine(check_input: CheckInput) -> Iterator[Measurement]:
     """The machine and the versions; fails where memory, disk or the GPU's driver do not suffice."""
-    yield Figure("lawdsl", lawdsl.__version__)
-    yield Figure("lawdsl, installed from", _installed_from(Path(lawdsl.__file__).parent.parent))
-    yield Figure("Python", platform.python_version())
-    yield Figure("system", f"{platform.system()} {platform.release()} {platform.machine()}")
+    yield Measurement("lawdsl", lawdsl.__version__)
+    yield Measurement(
+        "lawdsl, installed from", _installed_from(Path(lawdsl.__file__).parent.parent)
+    )
+    yield Measurement("Python", platform.python_version())
+    yield Measurement("system", f"{platform.system()} {platform.release()} {platform.machine()}")
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
-            yield Figure(name, version(name))
+            yield Measurement(name, version(name))
     yield from _processor()
     yield from _memory()
     free = shutil.disk_usage(check_input.folder).free / GIB
@@ -83,20 +85,20 @@ def _installed_from(folder: Path) -> str:
     return "a local folder" if "dir_info" in source else "an archive"
 
 
-def _processor() -> Iterator[Figure]:
-    yield Figure("processor", _line(CPUINFO, r"model name\s*:\s*(.+)") or platform.processor())
-    yield Figure("cores", os.cpu_count())
-    yield Figure("cores that may be used", this_machine().cores)
+def _processor() -> Iterator[Measurement]:
+    yield Measurement("processor", _line(CPUINFO, r"model name\s*:\s*(.+)") or platform.processor())
+    yield Measurement("cores", os.cpu_count())
+    yield Measurement("cores that may be used", this_machine().cores)
     with suppress(OSError):  # times measured on a busy machine say little of it
-        yield Figure("load of the last minute", os.getloadavg()[0], "processes")
-    yield Figure("threads of torch", torch.get_num_threads())
-    yield Figure("vector instructions of torch", torch.backends.cpu.get_cpu_capability())
-    yield Figure("BLAS of torch", _blas_of_torch())
+        yield Measurement("load of the last minute", os.getloadavg()[0], "processes")
+    yield Measurement("threads of torch", torch.get_num_threads())
+    yield Measurement("vector instructions of torch", torch.backends.cpu.get_cpu_capability())
+    yield Measurement("BLAS of torch", _blas_of_torch())
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    yield Figure("BLAS of numpy", f"{blas.get('name')} {blas.get('version')}")
+    yield Measurement("BLAS of numpy", f"{blas.get('name')} {blas.get('version')}")
     compiler = next((name for name in ("g++", "clang++", "c++") if shutil.which(name)), None)
     if compiler:
-        yield Figure("C++ compiler, for torch.compile on a CPU", compiler)
+        yield Measurement("C++ compiler, for torch.compile on a CPU", compiler)
     else:
         yield not_measured("C++ compiler, for torch.compile on a CPU", "there is none")
 
@@ -107,13 +109,13 @@ def _blas_of_torch() -> str:
     return match[1] if match else "unknown"
 
 
-def _memory() -> Iterator[Figure]:
+def _memory() -> Iterator[Measurement]:
     sizes = {name: _line(MEMINFO, rf"{name}:\s*(\d+) kB") for name in ("MemTotal", "MemAvailable")}
     limit = _line(MEMORY_LIMIT, r"(\d+)")
     if sizes["MemTotal"]:
-        yield Figure("memory", int(sizes["MemTotal"]) * 1024 / GIB, "GiB")
+        yield Measurement("memory", int(sizes["MemTotal"]) * 1024 / GIB, "GiB")
     if limit:
-        yield Figure("memory limit of the container", int(limit) / GIB, "GiB")
+        yield Measurement("memory limit of the container", int(limit) / GIB, "GiB")
     if sizes["MemAvailable"]:
         free = int(sizes["MemAvailable"]) * 1024
         if limit and int(limit) < free:
@@ -125,7 +127,7 @@ def _memory() -> Iterator[Figure]:
         yield not_measured("free memory", "the system has no /proc/meminfo")
 
 
-def _gpus(check_input: CheckInput) -> Iterator[Figure]:
+def _gpus(check_input: CheckInput) -> Iterator[Measurement]:
     """The GPUs as the driver and as torch see them, which must agree."""
     listed, count = this_machine().gpus, torch.cuda.device_count()
     expected, why = "", ""
@@ -135,26 +137,26 @@ def _gpus(check_input: CheckInput) -> Iterator[Figure]:
     elif check_input.on_gpu:
         expected, why = "at least 1", "the driver lists no GPU, or there is no driver"
     ok = count >= max(len(listed), int(check_input.on_gpu))
-    yield Figure("GPUs that torch sees", count, "", expected, ok, "" if ok else why)
+    yield Measurement("GPUs that torch sees", count, "", expected, ok, "" if ok else why)
     if not count:
         return
-    yield Figure("CUDA of torch", torch.version.cuda or torch.version.hip or "unknown")
-    yield Figure("driver", _driver())
+    yield Measurement("CUDA of torch", torch.version.cuda or torch.version.hip or "unknown")
+    yield Measurement("driver", _driver())
     if torch.distributed.is_nccl_available():
-        yield Figure("NCCL", ".".join(map(str, torch.cuda.nccl.version())))
+        yield Measurement("NCCL", ".".join(map(str, torch.cuda.nccl.version())))
     for index in range(count):
         facts = torch.cuda.get_device_properties(index)
         free, total = torch.cuda.mem_get_info(index)
-        yield Figure(f"GPU {index}", facts.name)
-        yield Figure(f"GPU {index}, compute capability", f"{facts.major}.{facts.minor}")
-        yield Figure(f"GPU {index}, memory", total / GIB, "GiB")
-        yield Figure(f"GPU {index}, free memory", free / GIB, "GiB")
+        yield Measurement(f"GPU {index}", facts.name)
+        yield Measurement(f"GPU {index}, compute capability", f"{facts.major}.{facts.minor}")
+        yield Measurement(f"GPU {index}, memory", total / GIB, "GiB")
+        yield Measurement(f"GPU {index}, free memory", free / GIB, "GiB")
         peak = costs.peak_flops(facts.name)
         name = f"GPU {index}, bfloat16 peak of the data sheet"
         if peak is None:
             yield not_measured(name, "the device is not in the table of data sheets", "TFLOP/s")
         else:
-            yield Figure(name, peak / 1e12, "TFLOP/s")
+            yield Measurement(name, peak / 1e12, "TFLOP/s")
 
 
 def _driver() -> str:

@@ -20,7 +20,7 @@ from ..run.metrics_log import POINTS, read
 from ..spec import RunOrder
 from ..sweeps.run_folders import LOG
 from ..training import models
-from .records import CheckInput, Figure, at_least, equal, not_measured
+from .records import CheckInput, Measurement, at_least, equal, not_measured
 from .small_runs import (
     TINY,
     VARYING,
@@ -49,7 +49,7 @@ LOG_LINES = 5  # last lines of each stream of a command that failed
 OUT_OF_MEMORY = "memory did not suffice"  # R0507
 
 
-def memory_exhaustion(check_input: CheckInput) -> Iterator[Figure]:
+def memory_exhaustion(check_input: CheckInput) -> Iterator[Measurement]:
     """A run that is out of memory gets a smaller micro-batch; runs beside it are unharmed."""
     free = _free()
     if free < LEAST_FREE:
@@ -70,9 +70,9 @@ def memory_exhaustion(check_input: CheckInput) -> Iterator[Figure]:
         wait(check_input, lambda: rows() >= 2 or not active(), "the runs beside had begun")
         large = _rows_that_take(min(LARGE_RUN_BYTES, _free() / 4))
         taken = _peak(large)
-        yield Figure(f"memory of {large} rows at once", taken / GIB, "GiB")
+        yield Measurement(f"memory of {large} rows at once", taken / GIB, "GiB")
         hog = _take(int(_free() - LEFT_SHARE * taken - CONTEXT))
-        yield Figure("memory left to the run", _free() / GIB, "GiB")
+        yield Measurement("memory left to the run", _free() / GIB, "GiB")
         status, folder = _sweep(check_input, large)
         del hog
         log = (folder / LOG).read_text(encoding="utf-8", errors="replace")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from ..run import costs
-from .records import CheckInput, Figure, at_least
+from .records import CheckInput, Measurement, at_least
 
 LEAST_SHARE_OF_PEAK = 0.5  # of the data sheet; a GPU in order reaches 0.7 to 0.85
 SECONDS = 0.4  # that one kind of product is repeated
@@ -16,7 +16,7 @@ SIZE_CPU, SIZE_GPU = 768, 8192  # rows and columns of the factors
 FEW = "another program uses the GPU, or its power or clock is limited"
 
 
-def products(check_input: CheckInput) -> Iterator[Figure]:
+def products(check_input: CheckInput) -> Iterator[Measurement]:
     """The FLOP/s of square products: float32 and bfloat16, on a GPU with TF32 too."""
     device = torch.device(check_input.device)
     size = SIZE_GPU if check_input.on_gpu else SIZE_CPU
@@ -35,10 +35,10 @@ def products(check_input: CheckInput) -> Iterator[Figure]:
             bound = LEAST_SHARE_OF_PEAK * peak / scale
             yield at_least(what, rate / scale, bound, unit, FEW)
         else:
-            yield Figure(what, rate / scale, unit)
+            yield Measurement(what, rate / scale, unit)
     torch.backends.cuda.matmul.allow_tf32 = before
     if not check_input.on_gpu:
-        yield Figure("threads", torch.get_num_threads())
+        yield Measurement("threads", torch.get_num_threads())
 
 
 def product_rate(

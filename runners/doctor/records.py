@@ -18,7 +18,7 @@ NEEDS = ("cpu", "cuda", "several gpus")
 
 
 @dataclass(frozen=True)
-class Figure:
+class Measurement:
     """One line of a check: what was measured, and what is expected of it.
 
     Attributes:
@@ -42,27 +42,27 @@ class Figure:
         return asdict(self)
 
 
-def not_measured(name: str, why: str, unit: str = "") -> Figure:
+def not_measured(name: str, why: str, unit: str = "") -> Measurement:
     """A figure without a value, and the reason."""
-    return Figure(name, None, unit, why=why)
+    return Measurement(name, None, unit, why=why)
 
 
-def at_most(name: str, value: float, bound: float, unit: str = "", why: str = "") -> Figure:
+def at_most(name: str, value: float, bound: float, unit: str = "", why: str = "") -> Measurement:
     """A figure that must not exceed a bound; NaN does."""
     ok = value <= bound
-    return Figure(name, value, unit, f"at most {bound:.3g}", ok, "" if ok else why)
+    return Measurement(name, value, unit, f"at most {bound:.3g}", ok, "" if ok else why)
 
 
-def at_least(name: str, value: float, bound: float, unit: str = "", why: str = "") -> Figure:
+def at_least(name: str, value: float, bound: float, unit: str = "", why: str = "") -> Measurement:
     """A figure that must reach a bound; NaN does not."""
     ok = value >= bound
-    return Figure(name, value, unit, f"at least {bound:.3g}", ok, "" if ok else why)
+    return Measurement(name, value, unit, f"at least {bound:.3g}", ok, "" if ok else why)
 
 
-def equal(name: str, value: str, expected: str, why: str) -> Figure:
+def equal(name: str, value: str, expected: str, why: str) -> Measurement:
     """A figure that must equal another, such as a digest."""
     ok = value == expected
-    return Figure(name, value, "", expected, ok, "" if ok else why)
+    return Measurement(name, value, "", expected, ok, "" if ok else why)
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class CheckInput:
         return self.deadline - time.monotonic()
 
 
-CheckFunction = Callable[[CheckInput], Iterator[Figure]]
+CheckFunction = Callable[[CheckInput], Iterator[Measurement]]
 """A check yields each figure as soon as it is measured, so that a crash loses none before it."""
 
 
 @dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     """One row of the table of checks.
 
     Attributes:
@@ -138,7 +138,7 @@ class CheckResult:
     shows: str
     status: Status
     seconds: float = 0.0
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[Measurement, ...] = ()
     why: str = ""
     log: tuple[str, ...] = ()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .records import INTERRUPTED, CheckResult, Examination, Figure
+from .records import INTERRUPTED, CheckResult, Examination, Measurement
 
 SIGNIFICANT = 4  # digits of a number in the report
 WIDE = 10_000  # from here on numbers have separators and no decimals
@@ -73,7 +73,7 @@ def _section(result: CheckResult) -> Iterator[str]:
         yield from ("", "```", *(line.replace("```", "'''") for line in result.log), "```")
 
 
-def value_text(figure: Figure) -> str:
+def value_text(figure: Measurement) -> str:
     """The value of a figure with its unit, as the report shows it."""
     if figure.value is None:
         return "not measured" + (f": {figure.why}" if figure.why else "")
@@ -81,7 +81,7 @@ def value_text(figure: Figure) -> str:
     return f"{text} {figure.unit}".rstrip()
 
 
-def _expectation(figure: Figure) -> str:
+def _expectation(figure: Measurement) -> str:
     """What is expected of a figure, and whether it is so."""
     if figure.ok:
         return figure.expected

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from .records import CheckInput, Figure, equal
+from .records import CheckInput, Measurement, equal
 from .small_runs import (
     TINY,
     environment,
@@ -23,17 +23,17 @@ EVERY = 20  # steps between checkpoints
 WHY = "the run that was killed and resumed differs from the one that was not"
 
 
-def resume(check_input: CheckInput) -> Iterator[Figure]:
+def resume(check_input: CheckInput) -> Iterator[Measurement]:
     """A run that is killed by SIGKILL and resumed; not compiled."""
     yield from _resumed(check_input, compiled=False)
 
 
-def compiled_resume(check_input: CheckInput) -> Iterator[Figure]:
+def compiled_resume(check_input: CheckInput) -> Iterator[Measurement]:
     """A compiled run that is killed by SIGKILL and resumed with an empty compile cache."""
     yield from _resumed(check_input, compiled=True)
 
 
-def _resumed(check_input: CheckInput, *, compiled: bool) -> Iterator[Figure]:
+def _resumed(check_input: CheckInput, *, compiled: bool) -> Iterator[Measurement]:
     data = write_corpora(check_input.folder / "corpora")
     how = {
         "device": check_input.device,
@@ -55,10 +55,10 @@ def _resumed(check_input: CheckInput, *, compiled: bool) -> Iterator[Figure]:
             code = worker.processes[0].wait()
         if code != -signal.SIGKILL:
             wait_for_run(check_input, worker)  # raises the error of a run that failed by itself
-            yield Figure("weights", None, why="the run ended before it could be killed")
+            yield Measurement("weights", None, why="the run ended before it could be killed")
             return
         step = saved_steps(killed)[-1]
-        yield Figure("killed after the checkpoint of step", step, f"of {STEPS}")
+        yield Measurement("killed after the checkpoint of step", step, f"of {STEPS}")
         cache = check_input.folder / "empty"
         caches = {
             "TORCHINDUCTOR_CACHE_DIR": cache / "inductor",

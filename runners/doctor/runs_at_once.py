@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from .records import CheckInput, Figure, not_measured
+from .records import CheckInput, Measurement, not_measured
 from .small_runs import SIZES, order, start_run, wait_for_run, write_corpora
 
 BATCH, SEQUENCE = 16, 128
@@ -18,7 +18,7 @@ CPU_SIZES, CPU_COUNTS = ("0.2M",), (1, 2)
 GPU_SIZES, GPU_COUNTS = ("0.2M", "1M", "10M"), (1, 8, 4, 2)
 
 
-def runs_at_once(check_input: CheckInput) -> Iterator[Figure]:
+def runs_at_once(check_input: CheckInput) -> Iterator[Measurement]:
     """Tokens a second of all runs together, by model size and number of runs."""
     if check_input.on_gpu:
         yield from _measured(check_input, GPU_SIZES, GPU_COUNTS, STEPS_GPU)
@@ -28,7 +28,7 @@ def runs_at_once(check_input: CheckInput) -> Iterator[Figure]:
 
 def _measured(
     check_input: CheckInput, sizes: Sequence[str], counts: Sequence[int], steps: int
-) -> Iterator[Figure]:
+) -> Iterator[Measurement]:
     data = write_corpora(check_input.folder / "corpora")
     single: dict[str, float] = {}
     longest = 0.0
@@ -41,11 +41,11 @@ def _measured(
             begun = time.monotonic()
             rate = _rate(check_input, data, size, count, steps)
             longest = max(longest, time.monotonic() - begun)
-            yield Figure(what, rate, "tokens/s")
+            yield Measurement(what, rate, "tokens/s")
             if count == 1:
                 single[size] = rate
             elif single.get(size):
-                yield Figure(f"{what}, against one", rate / single[size], "times")
+                yield Measurement(f"{what}, against one", rate / single[size], "times")
 
 
 def _rate(check_input: CheckInput, data: Path, size: str, count: int, steps: int) -> float:

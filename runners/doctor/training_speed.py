@@ -23,7 +23,7 @@ from ..training.memory import profile
 from ..training.recording import record
 from ..training.setup import TrainingTask, task_of
 from ..training.state import resumed, save
-from .records import CheckInput, Figure, at_most, equal, not_measured
+from .records import CheckInput, Measurement, at_most, equal, not_measured
 from .small_runs import QWEN2_HALF_BILLION, SIZES, order, write_corpora
 
 TIMED_SECONDS = 1.5  # that steps of a small model are repeated
@@ -47,7 +47,7 @@ class Speed:
     peak: int
 
 
-def small_models(check_input: CheckInput) -> Iterator[Figure]:
+def small_models(check_input: CheckInput) -> Iterator[Measurement]:
     """Tokens a second of small models; seconds to evaluate, to save and to resume."""
     data = write_corpora(check_input.folder / "corpora")
     for name in ("0.2M", "1M", "10M") if check_input.on_gpu else ("0.2M", "1M"):
@@ -64,29 +64,29 @@ def small_models(check_input: CheckInput) -> Iterator[Figure]:
         yield from _trained(check_input.folder / name, ordered, name)
 
 
-def _trained(folder: Path, ordered: RunOrder, name: str) -> Iterator[Figure]:
+def _trained(folder: Path, ordered: RunOrder, name: str) -> Iterator[Measurement]:
     """A task is trained for a while, evaluated, saved and resumed."""
     folder.mkdir()
     with ExitStack() as exit_stack:
         task = task_of(folder, ordered, _joined(ordered))
         state = resumed(task, exit_stack)
         speed = _speed(task, lambda: training_step(task, state), TIMED_SECONDS)
-        yield Figure(f"{name}: training", speed.rate, "tokens/s")
+        yield Measurement(f"{name}: training", speed.rate, "tokens/s")
         flops = task.inputs.facts.flops_per_token(task.training.sequence)
-        yield Figure(f"{name}: training", speed.rate * flops / 1e9, "GFLOP/s")
+        yield Measurement(f"{name}: training", speed.rate * flops / 1e9, "GFLOP/s")
         seconds = _timed(task, lambda: record(task, state, lambda: 0))
-        yield Figure(f"{name}: evaluation of {_evaluated_tokens(task):,} tokens", seconds, "s")
-        yield Figure(f"{name}: saving", _timed(task, lambda: save(task, state)), "s")
+        yield Measurement(f"{name}: evaluation of {_evaluated_tokens(task):,} tokens", seconds, "s")
+        yield Measurement(f"{name}: saving", _timed(task, lambda: save(task, state)), "s")
     with ExitStack() as exit_stack:
         again = task_of(folder, ordered, _joined(ordered))
         begun = time.perf_counter()
         state_again = resumed(again, exit_stack)
-        yield Figure(f"{name}: resuming", time.perf_counter() - begun, "s")
+        yield Measurement(f"{name}: resuming", time.perf_counter() - begun, "s")
         step, expected = str(state_again.step), str(state.step)
         yield equal(f"{name}: step after resuming", step, expected, "the checkpoint was not used")
 
 
-def large_model(check_input: CheckInput) -> Iterator[Figure]:
+def large_model(check_input: CheckInput) -> Iterator[Measurement]:
     """A 0.5B model on rows of 2,048 tokens in bfloat16, compiled, by micro-batch."""
     data = write_corpora(
         check_input.folder / "corpora", validation_tokens=LARGE_ROWS * LARGE_SEQUENCE
@@ -117,7 +117,9 @@ def large_model(check_input: CheckInput) -> Iterator[Figure]:
         longest = max(longest, time.monotonic() - begun)
 
 
-def _large(check_input: CheckInput, data: Path, micro: int, *, evaluate: bool) -> Iterator[Figure]:
+def _large(
+    check_input: CheckInput, data: Path, micro: int, *, evaluate: bool
+) -> Iterator[Measurement]:
     """The 0.5B model with one micro-batch.
 
     Args:
@@ -150,11 +152,11 @@ def _large(check_input: CheckInput, data: Path, micro: int, *, evaluate: bool) -
         task = task_of(folder, ordered, _joined(ordered))
         state = resumed(task, exit_stack)
         _synchronize(task)
-        yield Figure(f"{what}: loading and compilation", time.perf_counter() - begun, "s")
+        yield Measurement(f"{what}: loading and compilation", time.perf_counter() - begun, "s")
         torch.cuda.reset_peak_memory_stats()
         speed = _speed(task, lambda: training_step(task, state), 0.0, LARGE_STEPS)
         facts = task.inputs.facts
-        yield Figure(f"{what}: training", speed.rate, "tokens/s")
+        yield Measurement(f"{what}: training", speed.rate, "tokens/s")
         peak = costs.peak_flops(task.parallel.name, task.training.precision)
         flops = facts.flops_per_token(LARGE_SEQUENCE)
         utilisation = costs.model_flops_utilisation(speed.rate, flops, peak)
@@ -162,7 +164,7 @@ def _large(check_input: CheckInput, data: Path, micro: int, *, evaluate: bool) -
             why = "the device is not in the table of data sheets"
             yield not_measured(f"{what}: MFU", why)
         else:
-            yield Figure(f"{what}: MFU", utilisation)
+            yield Measurement(f"{what}: MFU", utilisation)
         estimate = (
             expected_memory(QWEN2_HALF_BILLION, task.training, micro, check_input.device) / GIB
         )
@@ -170,8 +172,8 @@ def _large(check_input: CheckInput, data: Path, micro: int, *, evaluate: bool) -
         if evaluate:
             seconds = _timed(task, lambda: record(task, state, lambda: 0))
             what = f"evaluation of {_evaluated_tokens(task):,} tokens, with compilation"
-            yield Figure(what, seconds, "s")
-            yield Figure("saving", _timed(task, lambda: save(task, state)), "s")
+            yield Measurement(what, seconds, "s")
+            yield Measurement("saving", _timed(task, lambda: save(task, state)), "s")
 
 
 def expected_memory(config: Mapping[str, Any], training: Training, micro: int, device: str) -> int:

@@ -25,7 +25,7 @@ from .machine import this_machine
 from .nodes import follow, lead, listen, this_node
 from .plan import PlannedRun
 from .run_folders import read_state
-from .scheduler import Outcome, Policy, StopRequest, run_jobs
+from .scheduler import Policy, RunOutcome, StopRequest, run_jobs
 
 
 def main(arguments: list[str]) -> int:
@@ -53,11 +53,11 @@ def main(arguments: list[str]) -> int:
 
 def _execute(
     listing: dict[str, Any], runs: Sequence[PlannedRun], stop: StopRequest
-) -> list[Outcome] | None:
+) -> list[RunOutcome] | None:
     """The outcomes of the runs; None on other nodes than the first."""
     policy = Policy(listing["retries"], listing["halve"], listing["steal"])
     local = LocalEngine(this_machine(), 1, policy, tuple(listing["worker"]))
-    outcomes = [Outcome(r, r.state.status, r.state.message) for r in runs if r.state.final]
+    outcomes = [RunOutcome(r, r.state.status, r.state.message) for r in runs if r.state.final]
     remaining = [run for run in runs if not run.state.final]
     if not remaining:
         return outcomes

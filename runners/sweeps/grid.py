@@ -14,7 +14,7 @@ from ..spec import CorpusSpec, ModelSpec, Paths, Prefix, Run, RunOrder, Training
 from .inputs import SweepInputs
 from .machine import Machine, resolved_precision
 from .run_folders import folders_by_identity, read_state
-from .stages import Stage
+from .stages import TrainingStage
 from .sweep import GridRun, Sweep
 
 Folders = Mapping[str, tuple[Path, ...]]
@@ -122,7 +122,7 @@ def label_of(cell: GridRun) -> str:
     return "_".join((cell.model, *shares, f"seed={cell.seed}"))
 
 
-def _run(sweep: Sweep, inputs: SweepInputs, cell: GridRun, stage: Stage) -> Run:
+def _run(sweep: Sweep, inputs: SweepInputs, cell: GridRun, stage: TrainingStage) -> Run:
     model, facts = sweep.models[cell.model], inputs.models[cell.model]
     return Run(
         model=ModelSpec(
@@ -175,7 +175,7 @@ def _order(
     sweep: Sweep,
     inputs: SweepInputs,
     cell: GridRun,
-    stage: Stage,
+    stage: TrainingStage,
     reference: tuple[str, int] | None,
 ) -> RunOrder:
     model, facts = sweep.models[cell.model], inputs.models[cell.model]

@@ -33,7 +33,7 @@ HELD = ("error[R0408]", "error[R0409]")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """The outcome of a run.
 
     Attributes:
@@ -116,7 +116,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Speed:
+class SweepSpeed:
     """The speed of the active runs of a sweep.
 
     Attributes:
@@ -128,7 +128,7 @@ class Speed:
     mfu: float | None = None
 
 
-Progress = Callable[[int, int, Speed], None]
+Progress = Callable[[int, int, SweepSpeed], None]
 
 
 @dataclass(eq=False)
@@ -239,10 +239,10 @@ def run_jobs(
     machines: Machines,
     runs: Sequence[PlannedRun],
     stop: StopRequest,
-    ended: Callable[[Outcome], None] = lambda outcome: None,
+    ended: Callable[[RunOutcome], None] = lambda outcome: None,
     progress: Progress = lambda tokens, at_work, speed: None,
     retried: Callable[[PlannedRun, str], None] = lambda run, why: None,
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     """Execute runs, in the order given where resources permit.
 
     Args:
@@ -266,14 +266,14 @@ def run_jobs(
     engine = machines.engine(runs)
     waiting = [Job(run, tokens=run.trained(run.state.tokens)) for run in runs]
     working: list[Job] = []
-    outcomes: list[Outcome] = []
+    outcomes: list[RunOutcome] = []
     trained, why = 0, ""
     branches: dict[Path, list[tuple[Path, RunOrder]]] = {}
     for run in runs:
         if stable := stable_folder(run.folder, run.order):
             branches.setdefault(stable, []).append((run.folder, run.order))
 
-    def end(job: Job, outcome: Outcome) -> None:
+    def end(job: Job, outcome: RunOutcome) -> None:
         nonlocal trained
         trained += job.tokens
         outcomes.append(outcome)
@@ -283,7 +283,7 @@ def run_jobs(
             for branch in [j for j in waiting if _waits_for(j, job)]:
                 waiting.remove(branch)
                 why = f"their stable run {job.run.label} is not done"
-                end(branch, Outcome(branch.run, "left", why))
+                end(branch, RunOutcome(branch.run, "left", why))
 
     try:
         while working or (waiting and not stop.count and not why):
@@ -323,26 +323,26 @@ def run_jobs(
         for job in working:
             # also after an error here: no worker outlives its sweep unsaved
             engine.send_signal(job, signal.SIGTERM)
-    return outcomes + [Outcome(job.run, "left", why) for job in waiting]
+    return outcomes + [RunOutcome(job.run, "left", why) for job in waiting]
 
 
-def _speed_of(working: Sequence[Job]) -> Speed:
+def _speed_of(working: Sequence[Job]) -> SweepSpeed:
     """The speed of the active runs, as far as they have written it."""
     live = [job.live for job in working if job.live is not None]
     known = [progress.mfu for progress in live if progress.mfu is not None]
     mfu = sum(known) / len(known) if known else None
-    return Speed(sum(progress.tokens_per_second for progress in live), mfu)
+    return SweepSpeed(sum(progress.tokens_per_second for progress in live), mfu)
 
 
-def _start_run(engine: Engine, job: Job, working: Sequence[Job]) -> Outcome | None:
+def _start_run(engine: Engine, job: Job, working: Sequence[Job]) -> RunOutcome | None:
     """Start the worker of a run, unless another sweep has completed the run or is executing it."""
     run = job.run
     now = read_state(run.folder)
     if now.final:
         job.tokens = run.tokens
-        return Outcome(run, now.status, now.message)
+        return RunOutcome(run, now.status, now.message)
     if holder := engine.lock_holder(job, now.held_by):
-        return Outcome(run, "held", holder)
+        return RunOutcome(run, "held", holder)
     prepare(run.folder, run.order)
     job.attempts += 1
     try:
@@ -367,20 +367,20 @@ def _forward_signals(engine: Engine, working: Sequence[Job], stop: StopRequest) 
             engine.send_signal(job, signal.SIGTERM if job.signals_sent == 1 else signal.SIGKILL)
 
 
-def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -> Outcome | None:
+def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -> RunOutcome | None:
     """What became of a run whose worker has ended; None where it is to be tried again."""
     run = job.run
     status, message = str(exit.end.get("status", "")), str(exit.end.get("message") or "")
     if status in ("done", "diverged"):
         job.tokens = run.tokens if status == "done" else job.tokens
-        return Outcome(run, status, message)
+        return RunOutcome(run, status, message)
     # only now: a run that came to its end while it was told to stop is done
     if stop.count:
-        return Outcome(run, "stopped")
+        return RunOutcome(run, "stopped")
     if status == "oom":
         smaller = _half_micro_batch(run, engine.policy.halve or job.halving)
         if smaller is None:
-            return Outcome(run, status, message)
+            return RunOutcome(run, status, message)
         job.run, job.halving = smaller, True
         micro = smaller.order.how.micro_batch
         job.retry_reason = f"out of memory; it is tried again with a micro-batch of {micro}"
@@ -388,7 +388,7 @@ def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -
     wrong = exit.code == WRONG
     last_error = next((line for line in reversed(exit.log) if line.startswith("error[")), "")
     if wrong and last_error.startswith(HELD):
-        return Outcome(run, "held", read_state(run.folder).held_by or "another process")
+        return RunOutcome(run, "held", read_state(run.folder).held_by or "another process")
     if not wrong and job.attempts <= engine.policy.retries:
         append_to_log(run.folder, f"{exit.why}; the run is started again")
         step = newest_checkpoint(run.folder)
@@ -401,7 +401,7 @@ def _outcome_of(engine: Engine, job: Job, exit: WorkerExit, stop: StopRequest) -
         fail(run.folder, why, exit.log)
     except OSError as error:
         why += f" (which could not be written there: {error.strerror})"
-    return Outcome(run, "failed", why, exit.log)
+    return RunOutcome(run, "failed", why, exit.log)
 
 
 def _half_micro_batch(run: PlannedRun, halve: bool) -> PlannedRun | None:

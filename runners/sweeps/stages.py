@@ -26,7 +26,7 @@ OWN_FIELDS = ("schedule", "decay")  # fields of [training] that [schedule] decid
 
 
 @dataclass(frozen=True)
-class Stage:
+class TrainingStage:
     """One of the runs of a cell.
 
     Attributes:
@@ -51,7 +51,7 @@ class Stage:
 
 def stages_of(
     training: Training, evaluation: Schedule, branching: Branching | None
-) -> tuple[tuple[Stage, ...], list[Diagnostic]]:
+) -> tuple[tuple[TrainingStage, ...], list[Diagnostic]]:
     """Give the runs of each cell of a model, a stable run before its branches.
 
     Args:
@@ -67,7 +67,7 @@ def stages_of(
         return _branches(training, evaluation, branching)
     problems = list(_schedule_problems(training))
     try:
-        return (Stage(training, steps(evaluation, training.steps)),), problems
+        return (TrainingStage(training, steps(evaluation, training.steps)),), problems
     except LawdslError as error:
         return (), [*problems, *error.diagnostics]
 
@@ -100,7 +100,7 @@ def doubly_specified(raw: Mapping[str, Any]) -> Iterator[Diagnostic]:
 
 def _branches(
     training: Training, evaluation: Schedule, branching: Branching
-) -> tuple[tuple[Stage, ...], list[Diagnostic]]:
+) -> tuple[tuple[TrainingStage, ...], list[Diagnostic]]:
     if branching.decay_steps is not None and "decay" in branching.model_fields_set:
         message = "schedule.decay and schedule.decay_steps both specify the length of a decay"
         return (), [_mistake(message, "leave one of them out", "schedule.decay_steps")]
@@ -119,7 +119,7 @@ def _branches(
             return (), list(error.diagnostics)
     several = len(runs) > 1
     branches = [
-        Stage(
+        TrainingStage(
             run,
             (*_steps_until(constant, begin), run.steps),
             begins=begin if several else 0,
@@ -138,7 +138,7 @@ def _branches(
             "final": Training.model_fields["final"].default,
         }
     )
-    stage = Stage(
+    stage = TrainingStage(
         stable, _steps_until(constant, stable.steps), branch_steps=_unique(begins), suffix="_stable"
     )
     return (stage, *branches), list(_stable_problems(stable))

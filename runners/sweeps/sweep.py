@@ -23,7 +23,7 @@ from .file_errors import (
     valid_sections,
 )
 from .settings import setting_errors
-from .stages import Stage, doubly_specified, stages_of
+from .stages import TrainingStage, doubly_specified, stages_of
 
 Shares = Mapping[str, Fraction]
 Written = Mapping[str, str]  # shares before they are numbers
@@ -73,7 +73,7 @@ class Sweep:
     cells: tuple[GridRun, ...]
     training: Mapping[str, Training]
     how: Mapping[str, ExecutionConfig]
-    stages: Mapping[str, tuple[Stage, ...]]
+    stages: Mapping[str, tuple[TrainingStage, ...]]
     domain: str | None
     general: str | None
     dlc: tuple[GridRun, int] | None
@@ -193,9 +193,9 @@ def _tables(value: Any) -> list[dict[str, Any]]:
 
 def _stages(
     file: Mapping[str, Any], training: Mapping[str, Training]
-) -> tuple[dict[str, tuple[Stage, ...]], Problems]:
+) -> tuple[dict[str, tuple[TrainingStage, ...]], Problems]:
     """Model -> the runs of each of its cells; none where the tables they follow from are wrong."""
-    by_model: dict[str, tuple[Stage, ...]] = {}
+    by_model: dict[str, tuple[TrainingStage, ...]] = {}
     problems: Problems = []
     for model, requested in training.items():
         # the schedule of [training] is checked even where another table is wrong
@@ -292,7 +292,7 @@ def _exports(
     export: str | None,
     cells: Sequence[GridRun],
     how: Mapping[str, ExecutionConfig],
-    stages: Mapping[str, Sequence[Stage]],
+    stages: Mapping[str, Sequence[TrainingStage]],
 ) -> Problems:
     """Check that every exported model has a folder of its own."""
     if export is None:

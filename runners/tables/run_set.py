@@ -15,7 +15,7 @@ from ..run.metrics_log import POINTS, read
 from ..run.schedules import phase
 from ..spec import ORDER, RunOrder, Training, canonical_json, read_order
 from ..sweeps.run_folders import read_state
-from ..sweeps.stages import Stage
+from ..sweeps.stages import TrainingStage
 from ..sweeps.sweep import GridRun, Sweep, read_sweep
 
 MAX_RUNS_LISTED = 5  # runs that are named in one message
@@ -155,7 +155,7 @@ def _of_sweep(path: Path) -> tuple[list[GatheredRun], list[Diagnostic]]:
     return runs, [Diagnostic("R0802", message, "warning", place=str(path), help=help)]
 
 
-def _described(sweep: Sweep, cell: GridRun, stage: Stage) -> str:
+def _described(sweep: Sweep, cell: GridRun, stage: TrainingStage) -> str:
     """A run as a sweep describes it, without what its files hold."""
     model = sweep.models[cell.model]
     return canonical_json(

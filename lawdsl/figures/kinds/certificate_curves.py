@@ -135,7 +135,7 @@ def _visible(y: Array, value: float | None, sense: int) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class _Line:
+class _WitnessLine:
     """The quantity `y` of a claim along a symbol `x`, NaN outside the domain."""
 
     symbol: sp.Symbol
@@ -151,7 +151,7 @@ class _Line:
         return bool(np.any(holds))
 
 
-def _lines(failure: Failure) -> Iterator[_Line]:
+def _lines(failure: Failure) -> Iterator[_WitnessLine]:
     """The quantity along each symbol that it has: variables first."""
     box, point = failure.box, failure.point
     known = {**box.settings, **point}
@@ -176,7 +176,7 @@ def _lines(failure: Failure) -> Iterator[_Line]:
         inside = np.isfinite(y)
         for relation, slack in zip(relations, slacks, strict=True):
             inside &= slack > 0 if relation.strict else slack >= -1e-12
-        yield _Line(symbol, x, np.where(inside, y, np.nan), logarithmic)
+        yield _WitnessLine(symbol, x, np.where(inside, y, np.nan), logarithmic)
 
 
 def _grid(failure: Failure, symbol: sp.Symbol) -> tuple[Array, bool]:

@@ -34,7 +34,7 @@ TOP, BOTTOM = 260, 140  # heights of the panels
 
 
 @dataclass(frozen=True)
-class _Path:
+class _ComputePath:
     """What is drawn along the path.
 
     Attributes:
@@ -155,7 +155,7 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
     )
 
 
-def _path(fit: Fit, times: float | None) -> _Path:
+def _path(fit: Fit, times: float | None) -> _ComputePath:
     """The path of a fit's trust horizon, from its smallest row to well beyond its largest."""
     if times is not None and not float(times) > 1:
         message = f"{times:g} times the largest fitted run is not beyond it"
@@ -174,7 +174,7 @@ def _path(fit: Fit, times: float | None) -> _Path:
     sizes = np.linspace(float(np.min(logs)), end, POINTS)
     if not path_of(horizon, surface, sizes)[1]:
         sizes = np.linspace(largest, end, POINTS)
-    return _Path(fit, law, horizon, surface, model, fit.spread.quantile(LEVEL), sizes)
+    return _ComputePath(fit, law, horizon, surface, model, fit.spread.quantile(LEVEL), sizes)
 
 
 def _decades(horizon: Horizon) -> float:
@@ -196,7 +196,7 @@ def _no_horizon(fit: Fit) -> Diagnostic:
     return Diagnostic("G0106", message, help=f"{help}: draw it with --kind fit")
 
 
-def _curve(path: _Path) -> dict[str, list[Any]]:
+def _curve(path: _ComputePath) -> dict[str, list[Any]]:
     """The tidy table of the curve."""
     columns = path.columns(path.sizes)
     table = {path.size: 10**path.sizes} | dict(zip(path.surface.names, columns, strict=True))
@@ -204,7 +204,9 @@ def _curve(path: _Path) -> dict[str, list[Any]]:
     return {name: values.tolist() for name, values in table.items()}
 
 
-def _points(path: _Path, rows: MeasuredRows, held_out: MeasuredRows | None) -> dict[str, list[Any]]:
+def _points(
+    path: _ComputePath, rows: MeasuredRows, held_out: MeasuredRows | None
+) -> dict[str, list[Any]]:
     """The tidy table of the measured runs, moved to the path by the prediction."""
     parts = []
     for some, fitted in ((rows, True), (held_out, False)):
@@ -256,7 +258,7 @@ def _reach_text(horizon: Horizon) -> str:
     return f"not within 5 % even at the largest {what}"
 
 
-def _where(path: _Path) -> str:
+def _where(path: _ComputePath) -> str:
     """Where the curve runs, and the measured runs are drawn."""
     if len(path.surface.names) == 1:
         return ""
@@ -267,7 +269,7 @@ def _where(path: _Path) -> str:
     return f"{text}; the prediction moves the measured runs there"
 
 
-def _chart(path: _Path, curve: dict[str, Any], points: dict[str, Any]) -> Any:
+def _chart(path: _ComputePath, curve: dict[str, Any], points: dict[str, Any]) -> Any:
     """The prediction above, and the same relative to it below."""
     above, x = (path.size_axis(curve[path.size], labels=labels) for labels in (False, True))
     output = path.law.output
@@ -320,7 +322,7 @@ def _relative(curve: dict[str, Any]) -> dict[str, Any]:
     return {first: curve[first], "zero": np.zeros(len(middle)), **table}
 
 
-def _limit(path: _Path, points: dict[str, Any]) -> float:
+def _limit(path: _ComputePath, points: dict[str, Any]) -> float:
     """Where the axis in percent ends: beyond the last tolerance and most points."""
     off = np.abs(np.array(points["off"], dtype=np.float64))
     return float(max(6.0, 1.15 * np.nanquantile(off, 0.98)))
@@ -337,7 +339,7 @@ def _bands(table: dict[str, Any], x: Any, y: Callable[[str], Any]) -> list[Any]:
     ]
 
 
-def _runs(path: _Path, points: dict[str, Any], x: Any, y: Any) -> list[Any]:
+def _runs(path: _ComputePath, points: dict[str, Any], x: Any, y: Any) -> list[Any]:
     """The measured runs; larger ones that were not fitted as diamonds."""
     tooltip = [
         alt.Tooltip(f"{theme.escaped(name)}:Q", title=name, format=".5~g")
@@ -356,7 +358,7 @@ def _runs(path: _Path, points: dict[str, Any], x: Any, y: Any) -> list[Any]:
     ]
 
 
-def _rules(path: _Path, x: Any, *, labels: bool) -> list[Any]:
+def _rules(path: _ComputePath, x: Any, *, labels: bool) -> list[Any]:
     """The largest fitted run, and how far predictions are within 1, 2 and 5 %."""
     horizon = path.horizon
     at, text = [], []

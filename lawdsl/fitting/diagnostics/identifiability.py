@@ -144,9 +144,7 @@ def undetermined_directions(
     with np.errstate(all="ignore"):
         # not (>): 0 times infinity is nan, which means no effect
         without_effect = ~(np.linalg.norm(jacobian, axis=0) * reach > NO_EFFECT * spread)
-    size = np.abs(theta)
-    for i, (_, distance) in _nearest_bounds(problem, theta).items():
-        size[i] = max(size[i], distance)
+    size = _sizes(problem, theta)
 
     def effects_of(chosen: NDArray[np.bool_]) -> _ParameterEffects:
         numbers = np.flatnonzero(chosen & ~without_effect & ~excluded)
@@ -184,18 +182,26 @@ def undetermined_directions(
     reasons = design_causes(law, problem) if groups and not law.is_large else []
     reasons += [terms.cause for terms in scattered if terms.cause is not None]
     may_need_prior = problem.penalty is None and _has_few_rows_or_sizes(problem)
+    exponents = {n for n, one in zip(names, is_linear, strict=True) if not one}
+    rank_note = [f"rank {rank} of {len(names)}"] if rank < len(names) else []
     findings = []
     for group in groups:
         involved = [n for n in names if n in group]
-        exponents = {n for n, one in zip(names, is_linear, strict=True) if not one}
         known = next((n for n in involved if n in exponents), None) if may_need_prior else None
-        notes = [f"rank {rank} of {len(names)}"] if rank < len(names) else []
-        notes += [terms.note for terms in exchanged if terms.names <= group]
+        notes = rank_note + [terms.note for terms in exchanged if terms.names <= group]
         finding = _finding(law, involved, notes, reasons, known)
         # off the ray the rows say a little
         findings.append(finding if group & errors else replace(finding, severity="warning"))
     collinear = [] if law.is_large else _collinear_findings(law, problem)
     return findings or collinear, unidentifiable.parameters.union(*groups)
+
+
+def _sizes(problem: Problem, theta: Array) -> Array:
+    """How large the parameters are, or how far from their nearest bound, shape (parameters,)."""
+    size = np.abs(theta)
+    for i, (_, distance) in _nearest_bounds(problem, theta).items():
+        size[i] = max(size[i], distance)
+    return size
 
 
 def _with_priors(problem: Problem, theta: Array, jacobian: Array, noise: float) -> Array:

@@ -16,7 +16,7 @@ from importlib.resources import files
 import numpy as np
 
 from lawdsl.exporting.build import exported
-from lawdsl.exporting.content import Exported, Variable
+from lawdsl.exporting.content import Exported, ExportedVariable
 from lawdsl.exporting.javascript_module import javascript_module
 from lawdsl.fitting.extrapolation.horizon import Horizon
 from lawdsl.reporting.report.entries import Entry
@@ -138,7 +138,7 @@ def _sliders(made: Exported, horizon: Horizon | None) -> Iterator[Slider]:
 
 
 def _slider(
-    made: Exported, variable: Variable, label: str, count: int, horizon: Horizon | None
+    made: Exported, variable: ExportedVariable, label: str, count: int, horizon: Horizon | None
 ) -> Slider:
     ranges = made.fit.ranges if made.fit else {}
     name = f"{variable.name}[{label}]" if label else variable.name

@@ -26,6 +26,7 @@ from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.probability import Safety, safety, worst_directions
 from lawdsl.solving.law_error.safe import ROUNDING, verified_answer
 from lawdsl.solving.law_error.search_variables import SearchVariables
+from lawdsl.solving.nlp.descent import EvaluationLimit
 from lawdsl.solving.result import Answer, SafeAnswer
 
 Array = NDArray[np.float64]
@@ -44,10 +45,6 @@ STEP = 1e-6  # of central differences
 NO_VALUE = 1e6  # in place of a number that is not finite
 FIRST_ORDER = 0.8  # of what a margin with several laws may fail by, in the first searches
 RARE = 1e-12  # added to a probability before its logarithm
-
-
-class _EvaluationLimit(Exception):
-    """A search has used up its evaluations."""
 
 
 @dataclass
@@ -157,7 +154,7 @@ class Searches:
                 nonlocal evaluated
                 evaluated += 1
                 if evaluated > EVALUATIONS:
-                    raise _EvaluationLimit
+                    raise EvaluationLimit
                 known.clear()
                 up, down = np.minimum(y + STEP, high), np.maximum(y - STEP, low)
                 points = np.vstack([y, np.where(np.eye(len(y), dtype=bool), up, y)])
@@ -193,7 +190,7 @@ class Searches:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             # where SLSQP leaves the box by rounding, SciPy clips and warns
             warnings.simplefilter("ignore", RuntimeWarning)
-            with contextlib.suppress(_EvaluationLimit):
+            with contextlib.suppress(EvaluationLimit):
                 reached = scipy.optimize.minimize(
                     lambda y: (at(y)[0][0], at(y)[1][0]),
                     begin,

@@ -67,7 +67,7 @@ class _SearchCoordinates:
         return np.where(both, np.hypot(self.spans, x), derivatives)
 
 
-class _EvaluationLimit(Exception):
+class EvaluationLimit(Exception):
     """A search has used up its evaluations."""
 
 
@@ -113,7 +113,7 @@ def sqp_search(
         nonlocal trials
         trials += 1
         if trials > EVALUATIONS_PER_STEP * length:
-            raise _EvaluationLimit
+            raise EvaluationLimit
         x_at_u = to.back(u)
         values, slopes = problem.functions.at(x_at_u)
         return float(values[0]) / scale, slopes[0] * to.slopes(x_at_u) / scale
@@ -135,7 +135,7 @@ def sqp_search(
             callback=stepped,
             options={"maxiter": length, "ftol": OBJECTIVE_FTOL},
         ).x
-    except _EvaluationLimit:
+    except EvaluationLimit:
         given_up = True
     x = np.clip(to.back(reached), low, high)
     return (x, given_up) if np.isfinite(x).all() else None

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lawdsl.law.algebra import derivative
 from lawdsl.solving.formulate.closed_form import try_algebra
 from lawdsl.solving.inputs import evaluated
-from lawdsl.solving.univariate.interval_functions import Formula
+from lawdsl.solving.univariate.interval_functions import UnivariateExpression
 from lawdsl.solving.univariate.kinks import COINCIDENCE_RTOL, is_root
 from lawdsl.solving.univariate.line_functions import LineValues
 from lawdsl.solving.univariate.state import SolverState, UnivariateSolution
@@ -250,7 +250,10 @@ def _one_sided_slope_roots(
     state: SolverState, solution: UnivariateSolution, tolerance: float
 ) -> Iterator[Root]:
     """The slopes of the goal that are 0 on one side of a kink."""
-    slopes = [Formula(side, state.unknown.symbol).slope.expression for side in solution.best.sides]
+    slopes = [
+        UnivariateExpression(side, state.unknown.symbol).slope.expression
+        for side in solution.best.sides
+    ]
     if not slopes:
         return
     line_values = state.functions.with_outputs(slopes).evaluate(

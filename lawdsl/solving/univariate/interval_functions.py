@@ -21,7 +21,7 @@ from lawdsl.solving.formulate.closed_form import flatten_powers
 from lawdsl.solving.univariate.asymptotics import Approach, SignNearEnd, limit, sign_near_end
 
 
-class Formula:
+class UnivariateExpression:
     """An expression in one unknown, compiled once for all values of its other symbols."""
 
     def __init__(self, expression: sp.Expr, unknown: sp.Symbol) -> None:
@@ -34,15 +34,15 @@ class Formula:
         return compile_tape([self.expression], [self.unknown, *self.others])
 
     @cached_property
-    def slope(self) -> Formula:
+    def slope(self) -> UnivariateExpression:
         """Its derivative by the unknown, without the infinite slopes of step functions."""
         expression = derivative(self.expression, self.unknown)
         # a step is cut at its kink anyway, so its infinite slope is on no smooth piece
         expression = expression.replace(sp.DiracDelta, lambda *_: sp.S.Zero)
-        return Formula(flatten_powers(expression), self.unknown)
+        return UnivariateExpression(flatten_powers(expression), self.unknown)
 
     @cached_property
-    def products(self) -> tuple[tuple[Formula, Formula], ...]:
+    def products(self) -> tuple[tuple[UnivariateExpression, UnivariateExpression], ...]:
         """The expression as the sum of its terms divided by one of them, times that one, for each
         term that is a multiple of a power of the unknown.
         """
@@ -50,10 +50,10 @@ class Formula:
         divisors = [t for t in terms if _is_power(t, self.unknown)] if len(terms) > 1 else []
         return tuple(
             (
-                Formula(
+                UnivariateExpression(
                     flatten_powers(sp.Add(*(flatten_powers(t / one) for t in terms))), self.unknown
                 ),
-                Formula(one, self.unknown),
+                UnivariateExpression(one, self.unknown),
             )
             for one in divisors
         )
@@ -72,7 +72,7 @@ class IntervalFunction:
         values: symbol -> value.
     """
 
-    def __init__(self, formula: Formula, values: Mapping[sp.Symbol, float]) -> None:
+    def __init__(self, formula: UnivariateExpression, values: Mapping[sp.Symbol, float]) -> None:
         self.formula, self.values = formula, values
         inputs = {i: number(values[s]) for i, s in enumerate(formula.others, start=1)}
         self._prepared: Prepared | None

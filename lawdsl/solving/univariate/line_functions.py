@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.interval_evaluation import certain_floats
 from lawdsl.compiling.tape import compile_tape
-from lawdsl.solving.univariate.interval_functions import Formula
+from lawdsl.solving.univariate.interval_functions import UnivariateExpression
 
 Array = NDArray[np.float64]
 
@@ -31,8 +31,8 @@ class LineFunctions:
 
     def __init__(
         self,
-        goal: Formula,
-        margins: Sequence[Formula],
+        goal: UnivariateExpression,
+        margins: Sequence[UnivariateExpression],
         followers: Sequence[sp.Expr],
         unknown: sp.Symbol,
         parameters: Sequence[sp.Symbol],

@@ -19,7 +19,7 @@ from flint import arb
 
 from lawdsl.compiling.intervals import Interval, middle, precision, sign_of
 from lawdsl.solving.univariate.interval_functions import IntervalFunction, number
-from lawdsl.solving.univariate.line_minimum import Candidate, LineMinimum, Margin
+from lawdsl.solving.univariate.line_minimum import Candidate, IntervalMargin, LineMinimum
 from lawdsl.solving.univariate.piecewise import split_at_kinks
 from lawdsl.solving.univariate.roots import (
     ROOT_BITS,
@@ -38,7 +38,7 @@ MAX_BOUND_PARTS = 400
 
 
 def minimize_in_one_pass(
-    goal: IntervalFunction, margins: Sequence[Margin], domain: UnknownRange
+    goal: IntervalFunction, margins: Sequence[IntervalMargin], domain: UnknownRange
 ) -> LineMinimum:
     """Minimise a function under constraints, from one subdivision of the range.
 
@@ -88,7 +88,7 @@ class _LineMinimizer:
     """The search for the minimum of one function on one range."""
 
     def __init__(
-        self, goal: IntervalFunction, margins: Sequence[Margin], domain: UnknownRange
+        self, goal: IntervalFunction, margins: Sequence[IntervalMargin], domain: UnknownRange
     ) -> None:
         self.goal, self.margins, self.domain = goal, margins, domain
         self.interval = domain.interval

@@ -12,7 +12,7 @@ from lawdsl.solving.univariate.roots import nearest_float
 
 
 @dataclass(frozen=True)
-class Margin:
+class IntervalMargin:
     """A constraint: a function that is not below 0; 0 if it is an equality, above 0 if strict."""
 
     function: IntervalFunction

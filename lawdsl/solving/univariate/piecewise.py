@@ -17,7 +17,7 @@ import sympy as sp
 from lawdsl.compiling.intervals import Interval, middle
 from lawdsl.law.functions import KINKED
 from lawdsl.solving.formulate.closed_form import flatten_powers
-from lawdsl.solving.univariate.interval_functions import Formula, IntervalFunction
+from lawdsl.solving.univariate.interval_functions import IntervalFunction, UnivariateExpression
 from lawdsl.solving.univariate.roots import interval_order, roots_between
 
 MAX_SMOOTH_PIECES = 200  # greatest number of pieces into which a range is cut
@@ -140,5 +140,5 @@ def _with_branch(function: IntervalFunction, branch: dict[sp.Expr, sp.Expr]) -> 
 
 
 @lru_cache(maxsize=512)
-def _formula(expression: sp.Expr, unknown: sp.Symbol) -> Formula:
-    return Formula(flatten_powers(expression), unknown)
+def _formula(expression: sp.Expr, unknown: sp.Symbol) -> UnivariateExpression:
+    return UnivariateExpression(flatten_powers(expression), unknown)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from lawdsl.solving.univariate.interval_functions import IntervalFunction
 from lawdsl.solving.univariate.line_minimizer import minimize_in_one_pass
-from lawdsl.solving.univariate.line_minimum import LineMinimum, Margin
+from lawdsl.solving.univariate.line_minimum import IntervalMargin, LineMinimum
 from lawdsl.solving.univariate.roots import UnknownRange
 
 MAX_REFINEMENTS = 3  # searches of an undecided part
@@ -21,7 +21,7 @@ MAX_RELATIVE_WIDTH = 0.5  # relative to the range: only a narrower part is searc
 
 
 def minimize(
-    goal: IntervalFunction, margins: Sequence[Margin], domain: UnknownRange
+    goal: IntervalFunction, margins: Sequence[IntervalMargin], domain: UnknownRange
 ) -> LineMinimum:
     """Minimise a function of one unknown under constraints, refining undecided parts of the range.
 

@@ -13,8 +13,8 @@ from lawdsl.solving.formulate.problem import AlgebraicConstraint
 from lawdsl.solving.inputs import evaluated
 from lawdsl.solving.result import Relaxation
 from lawdsl.solving.univariate.boundary import zero_of
-from lawdsl.solving.univariate.interval_functions import Formula, IntervalFunction
-from lawdsl.solving.univariate.line_minimum import Margin
+from lawdsl.solving.univariate.interval_functions import IntervalFunction, UnivariateExpression
+from lawdsl.solving.univariate.line_minimum import IntervalMargin
 from lawdsl.solving.univariate.refinement import minimize
 from lawdsl.solving.univariate.roots import UnknownRange
 
@@ -47,7 +47,9 @@ def relaxations(
     advice = []
     for condition in conditions:
         others = [c for c in conditions if c is not condition]
-        violation = IntervalFunction(Formula(flatten_powers(-condition.margin), unknown), values)
+        violation = IntervalFunction(
+            UnivariateExpression(flatten_powers(-condition.margin), unknown), values
+        )
         minimum = minimize(violation, _margins(others, unknown, values), domain)
         if minimum.best is None:
             continue
@@ -58,7 +60,7 @@ def relaxations(
 
             def feasible(given_name: str, value: float) -> bool:
                 given_values = {**values, names[given_name]: value}
-                zero = IntervalFunction(Formula(sp.S.Zero, unknown), given_values)
+                zero = IntervalFunction(UnivariateExpression(sp.S.Zero, unknown), given_values)
                 return (
                     minimize(zero, _margins(conditions, unknown, given_values), domain).best
                     is not None
@@ -85,9 +87,11 @@ def relaxations(
 
 def _margins(
     conditions: Sequence[AlgebraicConstraint], unknown: sp.Symbol, values: Mapping[sp.Symbol, float]
-) -> list[Margin]:
+) -> list[IntervalMargin]:
     return [
-        Margin(IntervalFunction(Formula(c.margin, unknown), values), c.equality, c.strict)
+        IntervalMargin(
+            IntervalFunction(UnivariateExpression(c.margin, unknown), values), c.equality, c.strict
+        )
         for c in conditions
     ]
 

@@ -26,9 +26,13 @@ from lawdsl.solving.univariate.description import (
     describe_undecided,
 )
 from lawdsl.solving.univariate.implicit_derivatives import AnswerDerivatives, answer_derivatives
-from lawdsl.solving.univariate.interval_functions import Formula, IntervalFunction, number
+from lawdsl.solving.univariate.interval_functions import (
+    IntervalFunction,
+    UnivariateExpression,
+    number,
+)
 from lawdsl.solving.univariate.line_functions import LineFunctions, LineValues
-from lawdsl.solving.univariate.line_minimum import Candidate, LineMinimum, Margin
+from lawdsl.solving.univariate.line_minimum import Candidate, IntervalMargin, LineMinimum
 from lawdsl.solving.univariate.monte_carlo import MonteCarloSample, sample_answers
 from lawdsl.solving.univariate.refinement import minimize
 from lawdsl.solving.univariate.relaxation import relaxations
@@ -66,9 +70,9 @@ class UnivariateSolver:
         assert problem.single is not None
         self.formulated, self.problem, self.unknown = formulated, problem, problem.single
         x = self.x = self.unknown.symbol
-        self.goal = Formula(flatten_powers(problem.goal), x)
+        self.goal = UnivariateExpression(flatten_powers(problem.goal), x)
         self.conditions = [c for c in problem.conditions if x in c.margin.free_symbols]
-        self.margins = [Formula(flatten_powers(c.margin), x) for c in self.conditions]
+        self.margins = [UnivariateExpression(flatten_powers(c.margin), x) for c in self.conditions]
         self._formulas: dict[tuple[str, int], sp.Expr | None] = {}
 
     @cached_property
@@ -122,7 +126,7 @@ class UnivariateSolver:
         """The goal on the feasible set, the constraints that do not hold everywhere, the range."""
         domain = unknown_range(self.unknown, values)
         margins = [
-            Margin(IntervalFunction(margin, values), c.equality, c.strict)
+            IntervalMargin(IntervalFunction(margin, values), c.equality, c.strict)
             for margin, c in zip(self.margins, self.conditions, strict=True)
         ]
         bounding = tuple(i for i, margin in enumerate(margins) if not _always_holds(margin, domain))
@@ -462,7 +466,7 @@ def _interval_around(ends: Ends, value: float) -> Ends | None:
     return (low, high) if ends[0] - room <= value <= ends[1] + room else None
 
 
-def _always_holds(margin: Margin, domain: UnknownRange) -> bool:
+def _always_holds(margin: IntervalMargin, domain: UnknownRange) -> bool:
     """Whether a constraint holds on the entire range."""
     enclosure = None if margin.equality else margin.function(domain.interval)
     if enclosure is None:
