@@ -72,7 +72,8 @@ def ternary(count: int) -> tuple[Mesh, Array]:
         if j + k < count - 1:
             triangles.append((number[j + 1, k], number[j + 1, k + 1], number[j, k + 1]))
     second, third = np.array(pairs, dtype=np.float64).T / count
-    shares = np.stack([1 - second - third, second, third])
+    first = np.array([count - j - k for j, k in pairs]) / count  # 1 minus the others may be -1e-17
+    shares = np.stack([first, second, third])
     return Mesh(*in_triangle(shares), np.array(triangles)), shares
 
 

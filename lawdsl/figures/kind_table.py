@@ -68,6 +68,13 @@ KINDS = (
         "lines of equal output over two variables, the compute-optimal path",
     ),
     Kind(
+        "landscape",
+        ("Fits",),
+        "lawdsl.figures.kinds.landscape_ternary",
+        "ternary_figure",
+        "of a law of mixtures: lines of equal output over three shares, in a triangle",
+    ),
+    Kind(
         "answer",
         ("Answer",),
         "lawdsl.figures.kinds.answer",
