@@ -347,10 +347,19 @@ def test_options_of_a_fit_are_in_its_command(options: dict[str, Any], tmp_path: 
     assert again.law.digest == fit.law.digest
 
 
-def test_the_demonstration_ends_with_how_to_get_its_report(tmp_path: Path):
-    said = run("demo", cwd=tmp_path)
-    assert said.returncode == 0 and "lawdsl demo --report demo.html" in said.stderr
-    assert list(tmp_path.iterdir()) == []
+def test_the_demonstration_ends_with_its_report(tmp_path: Path):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    environment = {"TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
+    said = run("demo", cwd=tmp_path, environment=environment)
+    (written,) = folder.glob("*/report.html")
+    assert said.returncode == 0 and f"wrote {written}: the same as one page" in said.stderr
+    assert list(tmp_path.iterdir()) == [folder]
+    page = Page(written.read_text(encoding="utf-8"))
+    assert "share of domain data" in page.text and len(page.all("img")) > 4
+
+
+def test_the_demonstration_writes_its_report_where_it_is_told(tmp_path: Path):
     made = run("demo", "--report", "demo.html", "--json", cwd=tmp_path)
     assert json.loads(made.stdout)["result"]["report"] == "demo.html"
     page = Page((tmp_path / "demo.html").read_text(encoding="utf-8"))

@@ -1,6 +1,9 @@
-"""`lawdsl demo`: a shipped law -> its claims, fits, held-out losses, and an answer."""
+"""`lawdsl demo`: a shipped law -> its claims, fits, held-out losses, an answer, and its report."""
 
 from __future__ import annotations
+
+import tempfile
+from pathlib import Path
 
 import click
 
@@ -15,32 +18,40 @@ INSTALL = "pip install 'lawdsl[figures]'"
 @click.option(
     "--report",
     metavar="FILE",
-    help="Write the fits and the answer as a report: .html, or .md.",
+    help="Where the fits and the answer are reported: .html, or .md.  [default: a new file in the "
+    "folder for temporary files]",
 )
+@click.option("--no-report", is_flag=True, help="Write no report.")
 @as_json
-def demo(report: str | None, as_json: bool) -> int:
-    """Show a law, its claims proved and measured, fits, losses held out, and a question answered."""
+def demo(report: str | None, no_report: bool, as_json: bool) -> int:
+    """Show a law, its claims proved and measured, fits, losses held out, and a question answered.
+
+    Ends with a report of it, one page with figures, where the libraries for figures are installed.
+    """
     from lawdsl.cli.demo_steps import run
-    from lawdsl.reporting.report.write import check_suffix
+    from lawdsl.reporting.report.write import check_suffix, write_report
     from lawdsl.reporting.terminal import console
 
+    if report and no_report:
+        raise click.UsageError("--report and --no-report exclude each other")
     if report:
         check_suffix(report)
     out = None if as_json else console()
     result, ok, entries = run(out)
+    lacking = missing(*REPORTING)
+    if not (report or no_report or as_json or lacking):
+        # a new folder: nothing is overwritten, and nothing is left in that of the user
+        report = str(Path(tempfile.mkdtemp(prefix="lawdsl-demo-")) / "report.html")
     if report:
-        from lawdsl.reporting.report.write import write_report
-
         write_report(entries, report)
         result["report"] = report
 
     def printed() -> None:
+        print()
         if report:
-            print_message(f"wrote {report}")
-        elif lacking := missing(*REPORTING):
+            print_message(f"wrote {report}: the same as one page, with figures")
+        elif lacking and not no_report:
             print_message(f"a report as one page needs {', '.join(lacking)}: {INSTALL}")
-        else:
-            print_message("as one page, with figures: lawdsl demo --report demo.html")
 
     return finish("demo", result, (), ok=ok, as_json=as_json, show=printed)
 
