@@ -186,6 +186,29 @@ def test_predict_says_which_value_is_missing(fitted: Path, tmp_path: Path):
     assert done.returncode == 2 and "no variable 'q'" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("predict", "FIT", "r=0.2", "r=0.3"),
+            "r is given twice, r=0.2 and r=0.3: several values are r=0.2,0.3",
+        ),
+        (("predict", "FIT", TABLE, "r=r", "r = r"), "r is given twice, r=r and r = r"),
+        (("fit", "share", TABLE, "L=L", "L=r"), "L is given twice"),
+        (("fit", "share", TABLE, "--fix", "E=1", "--fix", "E=2"), "E is given twice"),
+        (("fit", "share", TABLE, "--tie", "E=C", "--tie", "E=gamma"), "E is given twice"),
+        (("compare", "share", TABLE, "L=L", "L=r"), "L is given twice"),
+        (("plot", "FIT", "times=3", "times=4"), "times is given twice"),
+        (("export", "FIT", "--to", "latex", "--set", "a=1", "--set", "a=2"), "a is given twice"),
+    ],
+)
+def test_a_name_that_is_given_twice_is_an_error(
+    arguments: tuple[str, ...], told: str, fitted: Path, tmp_path: Path
+):
+    done = lawdsl(*(fitted if a == "FIT" else a for a in arguments), cwd=tmp_path)
+    assert done.returncode == 2 and told in done.stderr
+
+
 def test_fmt_rewrites_checks_and_shows_differences(tmp_path: Path):
     path = tmp_path / "a.law"
     path.write_text("law a\nvariable x>0 # why\nparameter A\nL=A*x", encoding="utf-8")

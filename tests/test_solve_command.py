@@ -304,8 +304,15 @@ WRONG_LINES = [  # what the command line cannot be: exit code 2
     ((ALLOCATION, *NUMBERS, "C=many"), "write C=2.5, or with a unit such as FLOP"),
     ((ALLOCATION, *NUMBERS, "C=1,,2"), "is not a number"),
     ((ALLOCATION, *NUMBERS, "C=1Gtoken"), "C is in FLOP, not Gtoken"),
-    ((ALLOCATION, *NUMBERS, "C=1", "C=2"), "C is given twice; several values are C=1,2,3"),
+    (
+        (ALLOCATION, *NUMBERS, "C=1", "C=2"),
+        "C is given twice, C=1 and C=2: several values are C=1,2",
+    ),
     ((ALLOCATION, *NUMBERS, "loss.E=1", "C=2"), "loss.E is given twice"),
+    (
+        (ALLOCATION, "loss=a.json", "loss=b.json", "C=1"),
+        "loss is given twice, loss=a.json and loss=b.json: leave one out",
+    ),
     ((ALLOCATION, "loss=fit.json", "loss.E=1", "C=2"), "its own parameters"),
     ((ALLOCATION, *NUMBERS[1:], "loss.E=1,2", "C=2"), "write loss.E=2.5"),
     ((ALLOCATION, *NUMBERS, "C=" + ",".join(map(str, range(1, 10_002)))), "at most 10,000"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lawdsl.cli.pairs import split_pairs
 from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
@@ -209,10 +210,9 @@ def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
         click.UsageError: an argument of another form.
     """
     values = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
+    for pair, name, equals, value in split_pairs(pairs):
         try:
-            values[name.strip()] = float(value)
+            values[name] = float(value)
         except ValueError:
             equals = ""
         if not equals:
@@ -236,29 +236,36 @@ def formulas(pairs: Iterable[str], what: str) -> dict[str, str]:
     return _texts(pairs, f"{what} takes NAME=FORMULA")
 
 
-def bindings(pairs: Iterable[str], usage: str = "write NAME=VALUE") -> dict[str, str]:
+def bindings(
+    pairs: Iterable[str],
+    usage: str = "write NAME=VALUE",
+    *,
+    lists: Callable[[str], bool] | None = None,
+) -> dict[str, str]:
     """Parse NAME=COLUMN arguments as text.
 
     Args:
         pairs: the arguments.
         usage: how to write them, for the message.
+        lists: whether a name takes several values, separated by commas; None where none does.
 
     Returns:
         Name -> column.
 
     Raises:
-        click.UsageError: an argument of another form.
+        click.UsageError: an argument of another form, or a name that is given twice.
     """
-    return _texts(pairs, usage)
+    return _texts(pairs, usage, lists=lists)
 
 
-def _texts(pairs: Iterable[str], usage: str) -> dict[str, str]:
+def _texts(
+    pairs: Iterable[str], usage: str, *, lists: Callable[[str], bool] | None = None
+) -> dict[str, str]:
     texts = {}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.strip() or not text.strip():
+    for pair, name, equals, text in split_pairs(pairs, lists=lists):
+        if not equals or not name or not text:
             raise click.UsageError(f"{usage}, not {pair!r}")
-        texts[name.strip()] = text.strip()
+        texts[name] = text
     return texts
 
 

@@ -110,7 +110,7 @@ def predict(
         names = [f"{name} [{units[name]}]" if name in units else name for name in data.columns]
         suffix = PREDICTED
     else:
-        columns = _points(inputs, bindings(pairs), measured=bool(runs))
+        columns = _points(inputs, bindings(pairs, lists=lambda _: True), measured=bool(runs))
         predictions, warnings = _predicted(read, columns, more, request)
         names, suffix = list(columns), ""
         points = list(zip(*columns.values(), strict=True))

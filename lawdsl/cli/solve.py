@@ -211,10 +211,7 @@ def _sorted(
     fits: dict[str, Any] = {}
     values: dict[str, list[float]] = {}
     names = [argument.partition("=")[0].strip() for argument in arguments]
-    # the last of two values would win without notice
-    for twice in (n for i, n in enumerate(names) if n in names[:i]):
-        raise click.UsageError(f"{twice} is given twice; several values are {twice}=1,2,3")
-    for name, text in bindings(arguments).items():
+    for name, text in bindings(arguments, lists=lambda name: name not in question.uses).items():
         use, dot, inner = name.partition(".")
         if name in question.uses:
             fits[name] = text

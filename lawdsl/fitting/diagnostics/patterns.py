@@ -26,6 +26,7 @@ from lawdsl.fitting.diagnostics.residuals import (
     orthonormal_basis,
     project_out,
 )
+from lawdsl.fitting.diagnostics.run_strata import run_strata
 
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
@@ -36,6 +37,8 @@ SMALL_TABLE_ROWS = 20
 CURVE_DEGREES = (2, 3, 4)  # of the polynomials that are tested with so few rows
 # curves of smaller probability are tested with each row left out, too
 LEAVE_ONE_OUT_PVALUE = 1e-3
+# means of runs whose ranks are dependent at this level agree with their values
+MEANS_RANK_PVALUE = 1e-3
 # an axis with more distinct values is cut into this many ranges of equal counts
 MAX_LEVELS = 16
 # residual degrees of freedom in each half: with fewer, their variances are not compared
@@ -96,6 +99,7 @@ class LineCorrelation:
         correlation: the correlation of residuals in one group of neighbours.
         inflation: the design effect: n rows carry the information of n/inflation independent ones.
         p_value: the probability under independent noise, for the best of all groupings tested.
+        of_runs: whether means of runs are correlated, and not rows.
     """
 
     axis: int
@@ -103,35 +107,61 @@ class LineCorrelation:
     correlation: float
     inflation: float
     p_value: float
+    of_runs: bool = False
 
 
-def find_pattern(view: ResidualView, inflation: float = 1.0) -> Pattern | None:
+def find_pattern(
+    view: ResidualView, inflation: float = 1.0, runs: Groups | None = None
+) -> Pattern | None:
     """The clearest pattern in the residuals, if it is significant.
 
     Args:
         view: the residuals.
         inflation: the design effect: n rows carry the information of n/inflation independent ones.
+        runs: the run of each row, shape (rows,), where the rows of a run share an error: then run
+            means are tested, and deviations from them with that design effect. None for rows that
+            are independent but for the design effect.
     """
     best = None
-    candidates = list(_candidate_patterns(view))
-    curves = list(_small_table_curves(view)) if len(view) <= SMALL_TABLE_ROWS else []
-    count = len(candidates) + len(curves)
-    for axes, columns, is_small in [
-        *((*candidate, False) for candidate in candidates),
-        *((*candidate, True) for candidate in curves),
-    ]:
-        added = basis_outside(view.basis, columns)
-        p_value, share = _pattern_test(view, added, view.projected, inflation)
-        # values and ranks must agree: heavy-tailed noise fails a test on values alone
-        if not is_small:
-            p_value = max(p_value, _pattern_test(view, added, view.scores, inflation)[0])
-        elif p_value < LEAVE_ONE_OUT_PVALUE:
-            p_value = _leave_one_out_pvalue(view, columns, p_value, inflation)
+    strata = None if runs is None else run_strata(view, runs)
+    size = len(view) if strata is None else len(strata.between)
+    candidates = [(*candidate, False) for candidate in _candidate_patterns(view)]
+    if size <= SMALL_TABLE_ROWS:
+        candidates += [(*candidate, True) for candidate in _small_table_curves(view)]
+    count = len(candidates) if strata is None else 2 * len(candidates)
+    for axes, columns, is_small in candidates:
+        if strata is None:
+            p_value = _pattern_pvalue(view, columns, is_small, inflation)
+        else:
+            p_value = min(
+                _pattern_pvalue(strata.between, strata.averaging @ columns, is_small, 1.0),
+                _pattern_pvalue(strata.within, columns, False, inflation),
+            )
         corrected = min(1.0, p_value * count)
         if corrected < FALSE_ALARM_RATE and (best is None or corrected < best.p_value):
-            curve = added @ (added.T @ view.projected)
-            best = Pattern(axes, added, curve, share, corrected)
+            added = basis_outside(view.basis, columns)
+            share = _pattern_test(view, added, view.projected, inflation)[1]
+            best = Pattern(axes, added, added @ (added.T @ view.projected), share, corrected)
     return best
+
+
+def _pattern_pvalue(view: ResidualView, columns: Array, is_small: bool, inflation: float) -> float:
+    """The probability under noise of an effect of columns, shape (rows, columns).
+
+    Args:
+        view: the residuals.
+        columns: the functions of the pattern.
+        is_small: whether they are for tables so small that ranks have little power.
+        inflation: the design effect.
+    """
+    added = basis_outside(view.basis, columns)
+    p_value = _pattern_test(view, added, view.projected, inflation)[0]
+    # values and ranks must agree: heavy-tailed noise fails a test on values alone
+    if not is_small:
+        return max(p_value, _pattern_test(view, added, view.scores, inflation)[0])
+    if p_value < LEAVE_ONE_OUT_PVALUE:
+        return _leave_one_out_pvalue(view, columns, p_value, inflation)
+    return p_value
 
 
 def _pattern_test(
@@ -202,7 +232,12 @@ def large_values(values: Array) -> NDArray[np.bool_]:
 
 
 def find_line_correlation(
-    view: ResidualView, axes: Sequence[int], inflation: float = 1.0
+    view: ResidualView,
+    axes: Sequence[int],
+    inflation: float = 1.0,
+    lines: Groups | None = None,
+    *,
+    of_runs: bool = False,
 ) -> LineCorrelation | None:
     """The clearest sign that neighbouring rows are not independent, if it is significant.
 
@@ -213,15 +248,20 @@ def find_line_correlation(
         view: the residuals.
         axes: positions of the variables along which lines are formed.
         inflation: the design effect of rows that are dependent in another way.
+        lines: the line of each row, shape (rows,), where it is known, as a run; else None.
+        of_runs: whether the rows are means of runs, too few for ranks to be as sure as values.
     """
     significant = []
-    groupings = list(_line_groupings(view, axes))
+    groupings = list(_line_groupings(view, axes, lines))
     for axis, line, groups in groupings:
         results = [
             _between_groups_test(view.basis, residuals, groups, inflation)
             for residuals in (view.scores, view.projected)
         ]
-        corrected = min(1.0, max(p for p, _ in results) * len(groupings))
+        by_ranks, by_values = (p for p, _ in results)
+        if of_runs and by_ranks < MEANS_RANK_PVALUE:
+            by_ranks = 0.0
+        corrected = min(1.0, max(by_ranks, by_values) * len(groupings))
         if corrected < FALSE_ALARM_RATE:
             ratio, size, length = results[1][1], _mean_group_size(groups), _mean_group_size(line)
             correlation = (ratio - 1) / (ratio + size - 1)
@@ -229,7 +269,9 @@ def find_line_correlation(
             # whose effect is at most its length
             design_effect = 1 + (size - 1) * correlation if size == length else min(ratio, length)
             count = int(np.sum(np.bincount(line) > 1))
-            significant.append(LineCorrelation(axis, count, correlation, design_effect, corrected))
+            significant.append(
+                LineCorrelation(axis, count, correlation, design_effect, corrected, of_runs)
+            )
     if not significant:
         return None
     clearest = min(significant, key=lambda dependence: dependence.p_value)
@@ -242,11 +284,13 @@ def _mean_group_size(groups: Groups) -> float:
 
 
 def _line_groupings(
-    view: ResidualView, axes: Sequence[int]
+    view: ResidualView, axes: Sequence[int], lines: Groups | None = None
 ) -> Iterator[tuple[int, Groups, Groups]]:
     """Yield an axis, the line of each row, and its group: the complete line, then pairs on it."""
     for axis in axes:
         line = line_numbers(view, axis)
+        if lines is not None:
+            line = np.unique(lines, return_inverse=True)[1].reshape(-1)
         sizes = np.bincount(line)
         if np.sum(sizes > 1) > 1:
             yield axis, line, line

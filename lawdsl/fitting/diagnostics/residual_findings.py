@@ -252,6 +252,14 @@ def _dependence_finding(view: ResidualView, correlated: LineCorrelation) -> Diag
     which = f"rows that differ in {name} alone" if others else f"neighbours in {name}"
     message = f"the residuals of {which} go together: correlation {correlated.correlation:.2g}"
     lacks = f"the law lacks something in {' and '.join(others) or name}"
+    if correlated.of_runs:
+        message = (
+            f"the residuals of runs that differ in {name} alone go together: correlation "
+            f"{correlated.correlation:.2g}"
+        )
+        notes = (f"they may be parts of one run under several names; or {lacks}",)
+        help = "see that the column of runs names whole runs; compare with another law"
+        return Diagnostic("F0119", message, "warning", notes=notes, help=help)
     notes = (f"they may be checkpoints of one run, or one run measured again; or {lacks}",)
     help = "count runs, not rows: intervals by run, or one row a run; compare with another law"
     return Diagnostic("F0119", message, "warning", notes=notes, help=help)

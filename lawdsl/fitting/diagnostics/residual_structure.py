@@ -31,6 +31,7 @@ from lawdsl.fitting.diagnostics.residuals import (
     residual_view,
     sample_rows,
 )
+from lawdsl.fitting.diagnostics.run_strata import are_rows_independent, run_strata
 from lawdsl.fitting.diagnostics.swapped_columns import ExchangedRows, find_exchanged_rows
 from lawdsl.fitting.intervals.m_estimator import Groups
 from lawdsl.fitting.prepared_law import PreparedLaw
@@ -155,6 +156,11 @@ def residual_structure(
 def _order(law: PreparedLaw, view: ResidualView, groups: Groups) -> ResidualOrder:
     """Patterns and dependence in the residuals without outliers."""
     patterns, remaining = _successive_patterns(view)
+    runs = None if groups is None else groups[view.rows]
+    if runs is not None and 1 < len(np.unique(runs)) < len(runs):
+        # patterns that explain all that runs have in common need no test by run
+        if not are_rows_independent(remaining, runs):
+            return _order_of_runs(law, view, runs)
     run_axes = _training_variables(law)
     within_runs = remaining
     if len(law.variables) > 1 and len(run_axes) == 1:
@@ -164,12 +170,36 @@ def _order(law: PreparedLaw, view: ResidualView, groups: Groups) -> ResidualOrde
     if dependence is not None and patterns:
         # dependent rows imitate patterns: those significant with fewer effective rows remain
         patterns, _ = _successive_patterns(view, inflation)
-    others = [i for i in range(len(law.variables)) if i not in run_axes]
-    misfit = None if patterns else find_line_correlation(remaining, others, inflation)
+    misfit = None if patterns else find_line_correlation(remaining, _other_axes(law), inflation)
     variance = find_unequal_variance(remaining, inflation)
     if dependence is not None and _are_counted_by_run(remaining, dependence, groups):
         dependence = None
     return ResidualOrder(remaining, tuple(patterns), misfit, variance, dependence)
+
+
+def _order_of_runs(law: PreparedLaw, view: ResidualView, runs: Rows) -> ResidualOrder:
+    """Patterns and dependence in residuals of which the rows of a run have a part in common."""
+    patterns, remaining = _successive_patterns(view, runs=runs)
+    # an error that changes along a run, besides what the whole run has in common
+    along = find_line_correlation(
+        run_strata(remaining, runs).within, _training_variables(law), lines=runs
+    )
+    inflation = 1.0 if along is None else along.inflation
+    if along is not None and patterns:
+        patterns, remaining = _successive_patterns(view, inflation, runs)
+    strata = run_strata(remaining, runs)
+    misfit = None
+    if not patterns:
+        misfit = find_line_correlation(strata.within, _other_axes(law), inflation)
+    variance = find_unequal_variance(strata.within, inflation)
+    dependence = find_line_correlation(strata.between, _training_variables(law), of_runs=True)
+    return ResidualOrder(remaining, tuple(patterns), misfit, variance, dependence)
+
+
+def _other_axes(law: PreparedLaw) -> list[int]:
+    """Variables that do not grow during a run."""
+    run_axes = _training_variables(law)
+    return [i for i in range(len(law.variables)) if i not in run_axes]
 
 
 def _are_counted_by_run(view: ResidualView, correlated: LineCorrelation, groups: Groups) -> bool:
@@ -209,11 +239,15 @@ def _furthest_rows(problem: Problem, theta: Array, rows: Rows, limit: float) -> 
 
 
 def _successive_patterns(
-    view: ResidualView, inflation: float = 1.0
+    view: ResidualView, inflation: float = 1.0, runs: Groups = None
 ) -> tuple[list[Pattern], ResidualView]:
-    """The patterns, clearest first, and the residuals with all of them removed."""
+    """The patterns, clearest first, and the residuals with all of them removed; the arguments are
+    those of `find_pattern`."""
     patterns: list[Pattern] = []
-    while len(patterns) < MAX_PATTERNS and (pattern := find_pattern(view, inflation)) is not None:
+    while len(patterns) < MAX_PATTERNS:
+        pattern = find_pattern(view, inflation, runs)
+        if pattern is None:
+            break
         patterns.append(pattern)
         view = view.with_columns(pattern.columns)
     return patterns, view
