@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,23 @@ def test_all_rows_of_a_long_table_are_thinned_and_that_is_said(line: Fit):
 def test_a_fit_whose_columns_have_other_names_is_drawn_from_its_table(fit: Fit):
     figure = fit.plot(data=CODE_AND_ENGLISH, x="r")
     assert sorted(figure.columns["r"]) == pytest.approx(sorted(fit.rows.columns["r"]))
+
+
+def test_a_long_table_is_read_without_pandas(tmp_path: Path):
+    """Which takes longer to load than a million rows take to read."""
+    from lawdsl.data.read import read_table
+    from lawdsl.data.write import write_rows
+
+    write_rows(tmp_path / "long.parquet", ["r", "L"], [(0.1 * k, 3.0 - 0.1 * k) for k in range(9)])
+    code = (
+        "import sys; from lawdsl.data.read import read_table; "
+        "table = read_table(sys.argv[1]); assert 'pandas' not in sys.modules; print(table.numbers('L'))"
+    )
+    path = str(tmp_path / "long.parquet")
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == str(read_table(path).numbers("L")), done.stderr
 
 
 def test_what_cannot_be_drawn_is_refused(line: Fit, tmp_path: Path):

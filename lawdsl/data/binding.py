@@ -88,6 +88,7 @@ def bind(
     positive: bool = True,
     weights: str | Array | None = None,
     run: Sequence[str] = (),
+    warn: bool = True,
 ) -> Runs:
     """Read the columns that a law needs, in its units, and check every row against its domains.
 
@@ -102,6 +103,7 @@ def bind(
         weights: the column of the weights, or an array of them, shape (rows,); rows of weight 0 are
             excluded.
         run: the columns that identify the training run of a row.
+        warn: whether rows are compared with each other, for warnings and their rounding.
 
     Raises:
         LawdslError: with every column and row that cannot be used.
@@ -135,7 +137,7 @@ def bind(
     data = np.array([values[q.name] for q in law.variables]).reshape(-1, len(table))
     output = values.get(law.output)
     warnings: list[Diagnostic] = []
-    rows, rounded = table.rows, np.zeros(0)
+    rows, rounded = table.rows, np.zeros(0 if output is None else len(output))
     counts = None if weighted is None else table.numbers(weighted)
     groups = run_numbers(table, run) if run else None
     if output is not None:
@@ -145,9 +147,10 @@ def bind(
         unit = law.declarations.output.unit
         factor = conversion(table, law.output, bound[law.output], unit.factors if unit else None)
         # in the column's own unit, in which its numbers are decimal
-        rounded = steps(output / factor) * factor
-        warnings = [*other_units(law, table, values, bound)]
-        warnings += duplicates(table, data, output, rounded)
+        if warn:
+            rounded = steps(output / factor) * factor
+            warnings = [*other_units(law, table, values, bound)]
+            warnings += duplicates(table, data, output, rounded)
         # rows of equal values may differ in run or weight: these decide their order, so that the
         # digest and all sums are the same for a shuffled table
         beside = [column for column in (groups, counts) if column is not None]

@@ -97,6 +97,11 @@ class Table:
         if _is_text(column.type):
             if self.typed:
                 return np.zeros(len(self), dtype=bool)
+            try:
+                column.cast(pa.float64())
+                return to_numpy(column.is_valid())
+            except pa.ArrowInvalid:
+                pass  # some cell is not a plain number: look at each
             return np.array([number(c) is not None for c in self.texts(name)], dtype=bool)
         valid: NDArray[np.bool_] = to_numpy(column.is_valid())
         return valid

@@ -118,6 +118,7 @@ def rows_of_table(fit: Fit, law: Law, data: Any, where: tuple[str, ...] | None =
         positive=fit.objective.of_logs,
         weights=fit.data.weights,
         run=fit.data.runs,
+        warn=False,  # the fit has warned
     )
 
 

@@ -47,7 +47,8 @@ def read(content: bytes, name: str) -> Table:
         schema = (footer.schema.column(c) for c in range(columns))
         texts = [c.path for c in schema if c.physical_type == "BYTE_ARRAY"]
         # a text that is repeated stays stored once until it is known how long all texts are
-        table = pq.read_table(io.BytesIO(content), read_dictionary=texts)
+        # not read_table, which loads pandas and what reads folders of files
+        table = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts).read()
         size_limits.check_text(sum(map(_text_size, table.itercolumns())), name)
         return table_from_arrow(
             table, name, _notes_of((table.schema.metadata or {}).get(METADATA_KEY))
