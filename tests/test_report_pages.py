@@ -16,6 +16,7 @@ import pytest
 from browser import CHROMIUM, Browser, browser
 
 import lawdsl
+from lawdsl.reporting.report.answer_table import AnswerTable, Axis, Column
 
 ROOT = Path(lawdsl.__file__).resolve().parent.parent
 DATA = ROOT / "laws" / "data"
@@ -46,13 +47,17 @@ def tradeoff() -> tuple[Any, ...]:
 
 
 def mixture() -> tuple[Any, ...]:
-    fits = lawdsl.fit(
-        "mixing.m4",
-        DATA / "four_domains.csv",
-        where=("phase = end", "step = 400", "model = 0.08M"),
-        columns={"r": "r_*", "L": "L_*"},
-    )
-    return (fits,)
+    """The losses on two of 17 domains by their shares, and the mixture that is best for them."""
+    rng = np.random.default_rng(5)
+    domains = [f"domain{k}" for k in range(17)]
+    shares = rng.dirichlet(np.full(17, 0.5), 300)
+    table: dict[str, Any] = {f"r[{name}]": x for name, x in zip(domains, shares.T, strict=True)}
+    for name in domains[:2]:
+        scales = rng.uniform(0.2, 1.5, 17)
+        clean = 1.5 + np.sum(scales / (1 + 20 * shares), axis=1) / 17
+        table[f"L[{name}]"] = clean * np.exp(0.001 * rng.normal(size=300))
+    fits = lawdsl.fit("mixing.powers", table, starts=2, claims=False, rolled_check=False)
+    return fits, lawdsl.solve("mixing.best", loss=fits, cap=0.08)
 
 
 def allocation() -> tuple[Any, ...]:
@@ -124,7 +129,7 @@ def test_intervals_of_sliders_are_those_of_the_fit_without_an_error_of_the_law(
     for name, value in json.loads(inputs).items():
         elements = value if isinstance(value, dict) else {"": value}
         table |= {f"{name}[{x}]" if x else name: [v] for x, v in elements.items()}
-    own_names = {name: name for name in table} if "r[c]" not in table else {}
+    own_names = {name: name for name in table} if not any("[" in name for name in table) else {}
     band = fit.predict_with_errors(table, discrepancy=0, **own_names)
     assert low == pytest.approx(float(np.ravel(band.low)[0]), rel=1e-5)
     assert high == pytest.approx(float(np.ravel(band.high)[0]), rel=1e-5)
@@ -171,3 +176,62 @@ def test_everyone_can_read_a_page(page: Browser, axe: str, scheme: str):
         "axe.run().then((r) => r.violations.map((v) => [v.id, v.impact, v.nodes[0].html]))"
     )
     assert [each for each in found if each[1] in ("serious", "critical")] == []
+
+
+def table_in(settings: dict[str, Any]) -> AnswerTable:
+    """The table of answers that a page has."""
+    axes = tuple(
+        Axis(a["name"], (), a["unit"], "", tuple(a["nodes"]), a["start"]) for a in settings["axes"]
+    )
+    columns = tuple(
+        Column(c["name"], c["unit"], "", c["values"], c["low"], c["high"])
+        for c in settings["columns"]
+    )
+    return AnswerTable(axes, columns, tuple(settings["statuses"]), (), 0, 0, 0)
+
+
+def test_sliders_of_answers_move_what_solving_gives(page: Browser, report: Any):
+    answers = [result for result in report[0] if hasattr(result, "unknowns")]
+    for number, answer in enumerate(answers):
+        assert page.value(f"document.getElementById('answers-{number}').hidden") is False
+        told = page.value(f"document.getElementById('answers-settings-{number}').textContent")
+        table = table_in(json.loads(told))
+        assert all(axis.start == answer.given(axis.name) for axis in table.axes)
+        seen = set()
+        for k, axis in enumerate(table.axes):
+            for step in MOVES:
+                shown = page.value(
+                    f"(() => {{ const range = document.getElementById('answers-range-{k}-{number}');"
+                    f"range.value = '{step}'; range.dispatchEvent(new Event('input'));"
+                    f"return {{ ...document.getElementById('answers-output-{number}').dataset }}; }})()"
+                )
+                inputs, values = json.loads(shown["inputs"]), json.loads(shown["values"])
+                place = [inputs[axis.name] for axis in table.axes]
+                read = [table.interpolated(column.values, place) for column in table.columns]
+                assert values == [x if x is None else pytest.approx(x, rel=1e-9) for x in read]
+                seen.add(tuple(values))
+                if all(x in axis.nodes for x, axis in zip(place, table.axes, strict=True)):
+                    solved = answer.asked.point(given(answer, inputs))
+                    expected = [u.value for u in solved.unknowns] if solved.ok else [None]
+                    # the table of a page has 9 digits
+                    assert values[: len(expected)] == [
+                        x if x is None else pytest.approx(x, rel=1e-8) for x in expected
+                    ]
+            assert place[k] == axis.nodes[-1]  # so that a node has been looked at
+        assert len(seen) >= len(MOVES)
+        page.value(
+            f"(() => {{ const of = document.getElementById('answers-of-{number}'); of.value = '0';"
+            "of.dispatchEvent(new Event('change')); })()"
+        )
+        label = page.value(f"document.getElementById('answers-plot-{number}').ariaLabel")
+        assert f"{answer.unknowns[0].name} along" in label
+    assert page.complaints() == []
+
+
+def given(answer: Any, changed: dict[str, float]) -> dict[str, float]:
+    """What a question was given, without the settings of its laws, with some values changed."""
+    return {
+        name: changed.get(name.partition("[")[0], value)
+        for name, value in answer.values.items()
+        if "." not in name
+    }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lawdsl.cli.options import as_json, finish, print_message
+from lawdsl.cli.progress import progress
 from lawdsl.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def report(files: tuple[str, ...], question: str | None, output: str, as_json: b
     if question:
         entry, warned = _answered(question, inputs)
         entries.append(entry)
-    written = [str(path) for path in write_report(entries, output)]
+    with progress(as_json, "answers for sliders") as bar:
+        written = [str(path) for path in write_report(entries, output, bar)]
 
     def printed() -> None:
         for path in written:

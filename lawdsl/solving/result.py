@@ -382,6 +382,7 @@ class Answer(Presented):
         diagnostics: the warnings.
         declared: the question as declared, for displays; it is in no file.
         curves_of: what computes `curves`; None where the answer was not made by a question.
+        asked: the question with its fits, which can be asked for other values; None as before.
     """
 
     question: str
@@ -413,6 +414,7 @@ class Answer(Presented):
     curves_of: Callable[[Answer, Sequence[str]], tuple[Any, ...]] | None = field(
         default=None, repr=False, compare=False
     )
+    asked: object | None = field(default=None, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -477,8 +479,8 @@ class Answer(Presented):
     def to_json(self) -> dict[str, Any]:
         """The answer as plain data; the keys are stable. Non-finite numbers become null."""
         content: dict[str, Any] = {"schema": ANSWER_SCHEMA}
-        content |= asdict(replace(self, declared=None, curves_of=None))
-        del content["declared"], content["curves_of"]
+        content |= asdict(replace(self, declared=None, curves_of=None, asked=None))
+        del content["declared"], content["curves_of"], content["asked"]
         content["diagnostics"] = [d.to_json() for d in self.diagnostics]
         document: dict[str, Any] = plain(content)
         return document

@@ -116,21 +116,7 @@ class Asked:
             check_safe(safe)
         inputs = {**(values or {}), **named}
         values_of_all = symbol_values(self.formulated, inputs)
-        solver = self._solver_for(values_of_all)
-        check_given_constraints(solver.formulated, values_of_all)
-        answer = _violated_answer(solver, values_of_all, level)
-        if answer is None:
-            answer = solver.answer(values_of_all, level, seed, proofs=proofs)
-        if (
-            answer.status == "undecided"
-            and isinstance(solver, UnivariateSolver)
-            and solver.problem.follow
-        ):
-            # an unknown that an equation gives may have no value for some of the other
-            other = NlpSolver(solver.formulated, complete_problem(solver.formulated)).answer(
-                values_of_all, level, seed, proofs=proofs
-            )
-            answer = other if other.ok else answer
+        solver, answer = self._solved(values_of_all, level, seed, proofs)
         points = [
             compare_choice(self.formulated, answer, point, values_of_all) for point in compare
         ]
@@ -148,9 +134,53 @@ class Asked:
             question, relaxed_fits = self._without_bounds
             other = question.answer(inputs, level=level, seed=seed, proofs=False, discrepancy=0)
             answer = beside(answer, other, relaxed_fits)
+        return self._with_curves(answer, solver, values_of_all)
+
+    def _with_curves(
+        self,
+        answer: Answer,
+        solver: UnivariateSolver | SeparableSolver | NlpSolver,
+        values: Mapping[sp.Symbol, float],
+    ) -> Answer:
+        problem = solver.problem if isinstance(solver, UnivariateSolver) else None
         varied = problem or complete_problem(solver.formulated)
-        along = partial(curves_of, solver.formulated, varied, values_of_all)
-        return replace(answer, curves_of=along)
+        along = partial(curves_of, solver.formulated, varied, values)
+        return replace(answer, curves_of=along, asked=self)
+
+    def point(self, values: Mapping[str, Any], /, *, level: float = 0.95, seed: int = 0) -> Answer:
+        """The answer by the fits alone: nothing is proved of it, compared with it, or said of the
+        error of the laws, so that answers for many values take little time.
+
+        Args:
+            values, level, seed: as `answer` takes them.
+
+        Raises:
+            LawdslError: as `answer` does.
+        """
+        values_of_all = symbol_values(self.formulated, values)
+        solver, answer = self._solved(values_of_all, level, seed, False)
+        return self._with_curves(answer, solver, values_of_all)
+
+    def _solved(
+        self, values: Mapping[sp.Symbol, float], level: float, seed: int, proofs: bool
+    ) -> tuple[UnivariateSolver | SeparableSolver | NlpSolver, Answer]:
+        """The solver for the values of all symbols, and its answer."""
+        solver = self._solver_for(values)
+        check_given_constraints(solver.formulated, values)
+        answer = _violated_answer(solver, values, level)
+        if answer is None:
+            answer = solver.answer(values, level, seed, proofs=proofs)
+        if (
+            answer.status == "undecided"
+            and isinstance(solver, UnivariateSolver)
+            and solver.problem.follow
+        ):
+            # an unknown that an equation gives may have no value for some of the other
+            other = NlpSolver(solver.formulated, complete_problem(solver.formulated)).answer(
+                values, level, seed, proofs=proofs
+            )
+            answer = other if other.ok else answer
+        return solver, answer
 
     def answers(self, values: Mapping[str, Any], /, **options: Any) -> Answers:
         """Answer the question for every combination of several values of its givens.

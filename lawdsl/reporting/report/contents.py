@@ -10,42 +10,53 @@ from lawdsl.fitting.verdicts import NEEDS
 from lawdsl.language.printer import print_unit
 from lawdsl.reporting.documents.blocks import Block, Heading, Paragraph
 from lawdsl.reporting.documents.document_of import document_of
+from lawdsl.reporting.report.answer_table import Progress
 from lawdsl.reporting.report.commands import made_by
-from lawdsl.reporting.report.entries import Entry, with_curves, with_question
-from lawdsl.reporting.report.explorer import explorer_of
+from lawdsl.reporting.report.entries import Entry, with_fits, with_question
+from lawdsl.reporting.report.explorer import Explorer, explorer_of
 from lawdsl.reporting.report.of_answer import answer_blocks, answer_glance
 from lawdsl.reporting.report.of_fit import USES, data_blocks, distrust_blocks, fit_blocks, glance
 from lawdsl.reporting.report.of_law import law_blocks, source_note
 from lawdsl.reporting.report.pictures import pictures
+from lawdsl.reporting.report.question_explorer import QuestionExplorer, question_explorer_of
 from lawdsl.reporting.report.sections import Report, Section
 from lawdsl.reporting.terminal import number_text
 from lawdsl.solving.result import Answer
 
 EXPLORER = (
-    "Move a variable, or type a value. The interval is that of the fitted law by the noise of its rows: "
+    "Move a value, or type one. The interval is that of the fitted laws by the noise of their rows: "
     "the error of the law is not in it."
 )
 MAX_GIVEN = 8  # givens that a summary names
 
 
-def report_of(entries: Sequence[Entry], output: str) -> Report:
+def report_of(
+    entries: Sequence[Entry], output: str, *, sliders: bool = True, progress: Progress | None = None
+) -> Report:
     """The report of results.
 
     Args:
         entries: fits, answers to questions about them, and other results; at least one.
         output: the name of its file.
+        sliders: whether the reader can evaluate laws and move answers.
+        progress: told how many answers for sliders are computed.
     """
     fits = [entry for entry in entries if entry.is_fit]
     answers = [
-        with_curves(replace(e, result=with_question(e.result, e.file)), fits)
+        with_fits(replace(e, result=with_question(e.result, e.file)), fits)
         for e in entries
         if isinstance(e.result, Answer)
     ]
     others = [e for e in entries if not e.is_fit and not isinstance(e.result, Answer)]
+    explorers: tuple[list[Explorer], list[QuestionExplorer]] = [], []
+    if sliders:
+        made = (explorer_of(entry) for entry in fits)
+        moved = (question_explorer_of(entry, progress) for entry in answers)
+        explorers = [e for e in made if e], [e for e in moved if e]
     return Report(
         _title(fits, answers, others),
         list(_summary(fits, answers)),
-        list(_sections(fits, answers, others, output)),
+        list(_sections(fits, answers, others, output, explorers)),
     )
 
 
@@ -91,7 +102,11 @@ def _doubt(entry: Entry) -> str:
 
 
 def _sections(
-    fits: Sequence[Entry], answers: Sequence[Entry], others: Sequence[Entry], output: str
+    fits: Sequence[Entry],
+    answers: Sequence[Entry],
+    others: Sequence[Entry],
+    output: str,
+    explorers: tuple[Sequence[Explorer], Sequence[QuestionExplorer]],
 ) -> Iterator[Section]:
     if answers:
         blocks = [block for entry in answers for block in answer_blocks(entry)]
@@ -104,9 +119,8 @@ def _sections(
         yield Section("fit", "The fit" if one else "The fits", blocks)
         blocks = [block for entry in fits for block in distrust_blocks(entry)]
         yield Section("distrust", "What to distrust", blocks)
-        explorers = [made for entry in fits if (made := explorer_of(entry)) is not None]
-        if explorers:
-            yield Section("explorer", "Try values", [Paragraph(EXPLORER)], explorers)
+    if any(explorers):
+        yield Section("explorer", "Try values", [Paragraph(EXPLORER)], *explorers)
     if others:
         blocks = [
             block

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, permutations
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from lawdsl.solving.solve import Asked
 
 SAME = 1e-6
 """Relative: values of an answer and of the same question asked again, which differ by rounding."""
+
+MAX_ASSIGNMENTS = 24
+"""Ways in which the fits of a report are tried as those of an answer."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,9 @@ def _answer(content: Any, path: str) -> Answer:
     try:
         if content["schema"] != ANSWER_SCHEMA:
             raise ValueError(f"schema {content['schema']!r:.40}")
-        answer = read(Answer, {**content, "declared": None, "curves_of": None}, READERS)
+        answer = read(
+            Answer, {**content, "declared": None, "curves_of": None, "asked": None}, READERS
+        )
     except NO_FIT as error:
         message = f"the answer cannot be read: {str(error)[:160]}"
         help = "make it again: `lawdsl solve QUESTION … --json > ANSWER.json`"
@@ -139,8 +145,9 @@ def with_question(answer: Answer, path: str = "") -> Answer:
     return replace(answer, declared=question)
 
 
-def with_curves(entry: Entry, fits: Sequence[Entry]) -> Entry:
-    """An answer from a file with the curves that figures draw, where its fits are in the report.
+def with_fits(entry: Entry, fits: Sequence[Entry]) -> Entry:
+    """An answer with its question and fits, and with the curves that figures draw, where its fits
+    are in the report.
 
     The question is asked again; where that gives other values, these are other fits.
 
@@ -149,19 +156,39 @@ def with_curves(entry: Entry, fits: Sequence[Entry]) -> Entry:
         fits: those of the report.
     """
     answer: Answer = entry.result
-    if answer.curves_of is not None or answer.declared is None or not answer.ok:
+    if answer.asked is not None or answer.declared is None or not answer.ok:
         return entry
-    chosen = {use: fit_of_use(use, law, fits) for use, law in answer.fits.items()}
-    if None in chosen.values():
-        return entry
-    asked = Asked(answer.declared, **{use: fit.result for use, fit in chosen.items() if fit})
     given = {name: value for name, value in answer.values.items() if "." not in name}
-    again = asked.answer(given, level=answer.level, proofs=False, discrepancy=0)
-    same = again.ok and all(
-        math.isclose(a.value, b.value, rel_tol=SAME, abs_tol=SAME)
-        for a, b in zip(answer.unknowns, again.unknowns, strict=True)
-    )
-    return replace(entry, result=replace(answer, curves_of=again.curves_of)) if same else entry
+    for chosen in _assignments(answer, fits):
+        asked = Asked(answer.declared, **{use: fit.result for use, fit in chosen.items()})
+        point = asked.point(given, level=answer.level)
+        if point.ok and all(
+            math.isclose(a.value, b.value, rel_tol=SAME, abs_tol=SAME)
+            for a, b in zip(answer.unknowns, point.unknowns, strict=True)
+        ):
+            return replace(entry, result=replace(answer, asked=asked, curves_of=point.curves_of))
+    return entry
+
+
+def _assignments(answer: Answer, fits: Sequence[Entry]) -> Iterator[dict[str, Entry]]:
+    """Fits of a report for the uses of a question: those of the same name first; each fit for one use,
+    while there are enough."""
+    named = {
+        use: fit
+        for use, law in answer.fits.items()
+        for fit in fits
+        if fit.name == use and fit.result.law.name == law
+    }
+    open_uses = {use: law for use, law in answer.fits.items() if use not in named}
+    left = [fit for fit in fits if fit not in named.values()]
+    for chosen in islice(permutations(left, len(open_uses)), MAX_ASSIGNMENTS):
+        pairs = list(zip(open_uses.items(), chosen, strict=True))
+        if all(fit.result.law.name == law for (_, law), fit in pairs):
+            yield named | {use: fit for (use, _), fit in pairs}
+    alone = {use: fit_of_use(use, law, fits) for use, law in answer.fits.items()}
+    found = {use: fit for use, fit in alone.items() if fit is not None}
+    if len(left) < len(open_uses) and len(found) == len(alone):  # one fit for several uses
+        yield found
 
 
 def fit_of_use(use: str, law: str, fits: Sequence[Entry]) -> Entry | None:

@@ -21,6 +21,7 @@ from lawdsl.reporting.documents.blocks import Block, Details, Formula, Heading, 
 from lawdsl.reporting.documents.numbers import is_number
 from lawdsl.reporting.documents.render_markdown import markdown_of
 from lawdsl.reporting.report.explorer import scripts
+from lawdsl.reporting.report.question_explorer import question_scripts
 from lawdsl.reporting.report.sections import Report
 from lawdsl.reporting.terminal import cell_text, number_text
 
@@ -56,7 +57,10 @@ def html_page(report: Report) -> str:
     folder = files(__package__)
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((folder / "page.html.jinja").read_text(encoding="utf-8"))
-    runs = scripts([each for section in report.sections for each in section.explorers])
+    runs = [
+        *question_scripts([each for section in report.sections for each in section.questions]),
+        *scripts([each for section in report.sections for each in section.explorers]),
+    ]
     return template.render(
         report=report,
         style=(folder / "page.css").read_text(encoding="utf-8"),
@@ -88,7 +92,7 @@ def markdown_page(report: Report) -> tuple[str, list[Picture]]:
     """
     blocks: list[Block] = [Heading(report.title, 1), *report.summary]
     for section in report.sections:
-        if not section.explorers:  # sliders are of pages alone
+        if not (section.explorers or section.questions):  # sliders are of pages alone
             blocks += [Heading(section.title, 2), *section.blocks]
     return markdown_of(blocks) + "\n", list(_pictures(blocks))
 

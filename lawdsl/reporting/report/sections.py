@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lawdsl.reporting.documents.blocks import Block
 from lawdsl.reporting.report.explorer import Explorer
+from lawdsl.reporting.report.question_explorer import QuestionExplorer
 
 
 @dataclass(frozen=True)
@@ -18,12 +19,14 @@ class Section:
         title: its heading.
         blocks: what it says.
         explorers: laws that the reader evaluates; in HTML alone.
+        questions: answers that the reader moves; in HTML alone.
     """
 
     anchor: str
     title: str
     blocks: Sequence[Block]
     explorers: Sequence[Explorer] = ()
+    questions: Sequence[QuestionExplorer] = ()
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import write, write_bytes
 from lawdsl.core.output_files import writing
 from lawdsl.reporting.documents.blocks import Picture
+from lawdsl.reporting.report.answer_table import Progress
 from lawdsl.reporting.report.contents import report_of
 from lawdsl.reporting.report.entries import Entry, entries_of
 from lawdsl.reporting.report.page import html_page, markdown_page
@@ -48,11 +49,14 @@ def check_suffix(path: str | Path) -> str:
     return form
 
 
-def write_report(entries: Sequence[Entry], path: str | Path) -> list[Path]:
+def write_report(
+    entries: Sequence[Entry], path: str | Path, progress: Progress | None = None
+) -> list[Path]:
     """Write a report.
 
     Args:
         entries: the results.
+        progress: told how many answers for sliders are computed.
         path: .html, one page that requests nothing; .md, with the figures as files beside it.
 
     Returns:
@@ -64,7 +68,7 @@ def write_report(entries: Sequence[Entry], path: str | Path) -> list[Path]:
             written (L0313).
     """
     path, form = Path(path), check_suffix(path)
-    content = report_of(entries, path.name)
+    content = report_of(entries, path.name, sliders=form == "html", progress=progress)
     pictures: list[Picture] = []
     if form == "html":
         text = html_page(content)

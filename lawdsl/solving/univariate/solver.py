@@ -74,6 +74,7 @@ class UnivariateSolver:
         self.conditions = [c for c in problem.conditions if x in c.margin.free_symbols]
         self.margins = [UnivariateExpression(flatten_powers(c.margin), x) for c in self.conditions]
         self._formulas: dict[tuple[str, int], sp.Expr | None] = {}
+        self._follower_texts: dict[tuple[str, sp.Expr], str] = {}
 
     @cached_property
     def noise(self) -> FitUncertainty:
@@ -394,7 +395,11 @@ class UnivariateSolver:
             )
             follower_text = None
             if formula is not None:
-                follower_text = self.shown(self._tidy(expression.xreplace({self.x: formula})))
+                key = unknown.name, formula
+                if key not in self._follower_texts:  # algebra takes as long as all else
+                    followed = self._tidy(expression.xreplace({self.x: formula}))
+                    self._follower_texts[key] = self.shown(followed)
+                follower_text = self._follower_texts[key]
             chosen[unknown.name] = Chosen(
                 unknown.name, value, unknown.unit, unknown.doc, ends, follower_text, "constraint"
             )

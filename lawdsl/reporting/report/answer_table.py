@@ -1,0 +1,356 @@
+"""A question and its fits -> answers over a grid of what is given, which the reader of a page explores.
+
+A page cannot solve a question. Its answers are computed when the page is made, at the nodes of a grid
+over the givens, and between the nodes they are interpolated; how wrong that is, is measured at places
+in the middle between nodes, where it is worst.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from lawdsl.core.diagnostics import LawdslError
+from lawdsl.language.constants import value as number
+from lawdsl.language.printer import print_unit
+from lawdsl.law.law import unit_text
+from lawdsl.reporting.terminal import number_text
+from lawdsl.solving.result import Answer, Ends
+from lawdsl.solving.solve import Asked
+
+MAX_AXES = 3
+"""Givens that are moved; of more, those that move the answer most."""
+MOST_TIMES = 4.0
+"""From a quarter of what was given to four times it, where the answer moves little."""
+ANSWER_TIMES = 3.0
+"""Where it moves much, a slider goes as far as the answer becomes this many times as large, by its
+derivative."""
+NODE_TIMES = 1.6
+"""A node is at most this many times the next one."""
+TRIES = 3
+"""How often an end without an answer is moved halfway to what was asked."""
+GRIDS: Mapping[int, Sequence[tuple[int, ...]]] = {
+    1: ((17,), (9,), (5,), (3,)),
+    2: ((7, 7), (5, 5), (3, 3)),
+    3: ((5, 5, 3), (5, 3, 3), (3, 3, 3)),
+}
+"""Number of axes -> nodes on each, the finest grid first. They are odd: what was asked is a node."""
+CHECKS = 3
+"""Answers with which the interpolation is compared."""
+CPU_SECONDS = 0.8
+"""For all answers of a question, by the time of one; the coarsest grid may take twice as long."""
+SEED = 0
+
+Progress = Callable[[int, int], None]
+"""A function that is called with the number of answers computed and of all."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A given that the reader moves.
+
+    Attributes:
+        name: of the given, without labels.
+        names: those of its values: `cap[web]` and the others, where one number is given for all.
+        unit: as text.
+        doc: what it is.
+        nodes: the values for which answers are computed, ascending.
+        start: what was asked.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    unit: str
+    doc: str
+    nodes: tuple[float, ...]
+    start: float
+
+
+@dataclass(frozen=True)
+class Column:
+    """An unknown, or the goal, at the nodes.
+
+    Attributes:
+        name: of the unknown, or the text of the goal.
+        unit: as text.
+        doc: what it is.
+        values: one a node, the last axis varying fastest; None without an answer.
+        low, high: the ends of the intervals; None where they are not known.
+        error: the largest difference of an interpolated value from the answer at the places that
+            were checked, relative to the answer where all are above 0.
+    """
+
+    name: str
+    unit: str
+    doc: str
+    values: tuple[float | None, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    error: float = 0.0
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether logarithms are interpolated: where all values are above 0."""
+        return all(x is None or x > 0 for x in (*self.values, *self.low, *self.high))
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """Answers over a grid.
+
+    Attributes:
+        axes: what varies.
+        columns: the unknowns, then the goal.
+        statuses: one a node: answered, infeasible, …
+        fixed: what is given beside, as text.
+        count: how many answers were computed, with those of the checks.
+        checks: how many were compared with interpolated values.
+        wrong: at how many of these there is no answer, though there is one at every node beside.
+    """
+
+    axes: tuple[Axis, ...]
+    columns: tuple[Column, ...]
+    statuses: tuple[str, ...]
+    fixed: tuple[str, ...]
+    count: int
+    checks: int
+    wrong: int
+
+    def interpolated(self, column: Sequence[float | None], at: Sequence[float]) -> float | None:
+        """A value between the nodes, linear along each axis; None beside a node without an answer.
+
+        Args:
+            column: one value a node.
+            at: a value for each axis, within its nodes.
+        """
+        strides = [math.prod(len(a.nodes) for a in self.axes[k + 1 :]) for k in range(len(at))]
+        below, shares = zip(*map(_place, self.axes, at), strict=True)
+        logarithmic = all(x is None or x > 0 for x in column)
+        total = 0.0
+        for corner in product((0, 1), repeat=len(at)):
+            weights = [s if c else 1 - s for c, s in zip(corner, shares, strict=True)]
+            weight = math.prod(weights)
+            if weight == 0:
+                continue
+            places = zip(below, corner, strict=True)
+            value = column[sum((b + c) * s for (b, c), s in zip(places, strides, strict=True))]
+            if value is None:
+                return None
+            total += weight * (math.log(value) if logarithmic else value)
+        return math.exp(total) if logarithmic else total
+
+
+def _place(axis: Axis, value: float) -> tuple[int, float]:
+    """The node below a value, and the share of the way to the next."""
+    nodes = axis.nodes
+    k = int(np.clip(np.searchsorted(nodes, value, "right") - 1, 0, len(nodes) - 2))
+    return k, math.log(value / nodes[k]) / math.log(nodes[k + 1] / nodes[k])
+
+
+def answer_table(
+    asked: Asked, answer: Answer, progress: Progress | None = None
+) -> AnswerTable | None:
+    """Answers to a question around the one that was asked.
+
+    Args:
+        asked: the question with its fits.
+        answer: for the values that were asked.
+        progress: told how many answers are computed.
+
+    Returns:
+        The table; None where nothing that was given can be moved, or answers take too long.
+    """
+    groups = sorted(_groups(asked, answer), key=lambda names: -_elasticity(answer, names))
+    groups = groups[:MAX_AXES]
+    if not groups or not answer.ok:
+        return None
+    solve = _Solver(asked, answer)
+    solve.answer({})  # formulas that all answers need are made by the first
+    started = time.process_time()
+    solve.answer({})
+    each = time.process_time() - started
+    grids = GRIDS[len(groups)]
+    seconds = [(math.prod(counts) + CHECKS) * each for counts in grids]
+    grid = next((g for g, t in zip(grids, seconds, strict=True) if t <= CPU_SECONDS), grids[-1])
+    if grid == grids[-1] and seconds[-1] > 2 * CPU_SECONDS:
+        return None
+    axes = tuple(_axis(solve, names, k) for names, k in zip(groups, grid, strict=True))
+    return _filled(solve, axes, progress or (lambda done, total: None))
+
+
+class _Solver:
+    """Answers with some of the givens changed."""
+
+    def __init__(self, asked: Asked, answer: Answer) -> None:
+        self.asked, self.base = asked, answer
+        self.values = {name: x for name, x in answer.values.items() if "." not in name}
+        self.count = 0
+
+    def answer(self, changed: Mapping[str, float]) -> Answer | None:
+        """The answer; None where the values are refused."""
+        self.count += 1
+        try:
+            return self.asked.point({**self.values, **changed}, level=self.base.level)
+        except LawdslError:
+            return None
+
+    def at(self, axes: Sequence[Axis], values: Sequence[float]) -> Answer | None:
+        """The answer at values of the axes."""
+        changed = {name: x for a, x in zip(axes, values, strict=True) for name in a.names}
+        return self.answer(changed)
+
+
+def _groups(asked: Asked, answer: Answer) -> Iterator[tuple[str, ...]]:
+    """The names of what can be moved: givens above 0, and settings that are not at their defaults;
+    where labels have one value, the names of all of them."""
+    question = asked.question
+    defaults = asked.formulated.default_values
+    for kind in ("given", "setting"):
+        for symbol in question.of_kind(kind):
+            names = tuple(n for n in answer.values if n.partition("[")[0] == symbol.name)
+            values = {answer.values[n] for n in names}
+            if symbol.simplex or len(values) != 1 or not 0 < min(values) < math.inf:
+                continue
+            if kind == "setting":
+                declared = asked.formulated.settings[names[0]]
+                if defaults[declared] in values:
+                    continue
+            yield names
+
+
+def _elasticity(answer: Answer, names: Sequence[str]) -> float:
+    """By how many per cent an answer moves for one per cent of a given, by its derivatives: the
+    largest of the unknowns and the goal; 1 where that is not known."""
+    moved = [s for s in answer.sensitivities if s.name in names]
+    rates = [
+        sum(s.value * s.unknowns.get(u.name, 0.0) for s in moved) / u.value
+        for u in answer.unknowns
+        if u.value and moved
+    ]
+    if answer.goal and answer.goal.value and moved:
+        rates.append(sum(s.value * s.goal for s in moved) / answer.goal.value)
+    return max((abs(rate) for rate in rates if math.isfinite(rate)), default=1.0)
+
+
+def _axis(solve: _Solver, names: tuple[str, ...], count: int) -> Axis:
+    """The axis of a given: evenly spaced ratios on each side of what was asked."""
+    answer, question = solve.base, solve.asked.question
+    name, value, half = names[0].partition("[")[0], answer.values[names[0]], count // 2
+    elasticity = max(_elasticity(answer, names), 1e-9)
+    furthest = min(MOST_TIMES, NODE_TIMES**half)
+    times = math.exp(min(math.log(furthest), math.log(ANSWER_TIMES) / elasticity))
+    symbol = question.symbols[name]
+    limits = [number(limit) for sign, limit in symbol.bounds if sign.startswith("<")]
+    shares = any(s.simplex for s in question.of_kind("unknown"))
+    largest = min([float(x) for x in limits if x is not None] + [1.0] * shares, default=math.inf)
+    low = _with_answer(solve, names, value / times)
+    high = _with_answer(solve, names, max(min(value * times, largest), value))
+    below = half if high > value else count - 1
+    nodes = [value * (low / value) ** ((below - k) / below) for k in range(below)] + [value]
+    nodes += [value * (high / value) ** (k / half) for k in range(1, count - below)]
+    unit = question.units.get(name)
+    text = unit_text(unit.factors) if unit else ""
+    return Axis(name, names, text, symbol.doc or "", tuple(nodes), value)
+
+
+def _with_answer(solve: _Solver, names: Sequence[str], end: float) -> float:
+    """An end of an axis at which there is an answer, all else as it was asked; the last one tried
+    where there is none."""
+    value = solve.base.values[names[0]]
+    for _ in range(TRIES):
+        found = solve.answer(dict.fromkeys(names, end))
+        if end == value or (found is not None and found.ok):
+            break
+        end = math.sqrt(end * value)
+    return end
+
+
+def _filled(solve: _Solver, axes: tuple[Axis, ...], progress: Progress) -> AnswerTable:
+    """The answers at the nodes, and the comparison with some between them."""
+    places = list(product(*(axis.nodes for axis in axes)))
+    total = len(places) + CHECKS
+    found: list[Answer | None] = []
+    for place in places:
+        found.append(solve.at(axes, place))
+        progress(len(found), total)
+    moved = {name for axis in axes for name in axis.names}
+    statuses = tuple("refused" if each is None else each.status for each in found)
+    columns = tuple(_columns(solve.base, found))
+    table = AnswerTable(axes, columns, statuses, _fixed(solve, moved), 0, 0, 0)
+    rng = np.random.default_rng(SEED)
+    checked: list[tuple[tuple[float, ...], Answer | None]] = []
+    for k in range(CHECKS):
+        middle = tuple(_middle(axis, int(rng.integers(len(axis.nodes) - 1))) for axis in axes)
+        checked.append((middle, solve.at(axes, middle)))
+        progress(len(places) + k + 1, total)
+    return replace(_with_errors(table, checked), count=solve.count)
+
+
+def _fixed(solve: _Solver, moved: set[str]) -> tuple[str, ...]:
+    """What else is given, but for values of labels, as text."""
+    texts = []
+    for name, value in solve.values.items():
+        unit = solve.asked.question.units.get(name)
+        if name not in moved and "[" not in name:
+            texts.append(f"{name} = {number_text(value)}{f' {print_unit(unit)}' if unit else ''}")
+    return tuple(texts)
+
+
+def _middle(axis: Axis, k: int) -> float:
+    return math.sqrt(axis.nodes[k] * axis.nodes[k + 1])
+
+
+def _quantities(answer: Answer) -> list[tuple[float, Ends | None]]:
+    """The values of the unknowns and of the goal, with their intervals."""
+    assert answer.goal is not None
+    unknowns = [(unknown.value, unknown.ends) for unknown in answer.unknowns]
+    return [*unknowns, (answer.goal.value, answer.goal.ends)]
+
+
+def _columns(base: Answer, found: Sequence[Answer | None]) -> Iterator[Column]:
+    assert base.goal is not None and base.declared is not None
+    named = [(u.name, u.unit, u.doc or "") for u in base.unknowns]
+    named.append(
+        (base.goal.text, "", "what is made largest" if base.goal.maximize else "what is made least")
+    )
+    rows = [_quantities(each) if each is not None and each.ok else None for each in found]
+    for k, (name, unit, doc) in enumerate(named):
+        cells = [row[k] if row else (None, None) for row in rows]
+        yield Column(
+            name,
+            unit,
+            doc,
+            tuple(_finite(value) for value, _ in cells),
+            tuple(_finite(ends and ends[0]) for _, ends in cells),
+            tuple(_finite(ends and ends[1]) for _, ends in cells),
+        )
+
+
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _with_errors(
+    table: AnswerTable, checked: Sequence[tuple[tuple[float, ...], Answer | None]]
+) -> AnswerTable:
+    """A table with the errors of its interpolation at some places."""
+    errors = [0.0] * len(table.columns)
+    wrong = compared = 0
+    for place, answer in checked:
+        read = [table.interpolated(column.values, place) for column in table.columns]
+        if answer is None or not answer.ok:
+            wrong += None not in read
+            continue
+        compared += None not in read
+        for k, (value, _) in enumerate(_quantities(answer)):
+            x = read[k]
+            if x is not None:
+                scale = abs(value) if table.columns[k].logarithmic else 1.0
+                errors[k] = max(errors[k], abs(x - value) / scale)
+    columns = tuple(replace(c, error=e) for c, e in zip(table.columns, errors, strict=True))
+    return replace(table, columns=columns, checks=compared + wrong, wrong=wrong)
