@@ -43,7 +43,9 @@ GRIDS: Mapping[int, Sequence[tuple[int, ...]]] = {
 CHECKS = 3
 """Answers with which the interpolation is compared."""
 CPU_SECONDS = 0.8
-"""For all answers of a question, by the time of one; the coarsest grid may take twice as long."""
+"""For all answers of a question, by the time of one."""
+COARSEST_CPU_SECONDS = 4.0
+"""For the coarsest grid; there are no sliders where it takes longer."""
 SEED = 0
 
 Progress = Callable[[int, int], None]
@@ -177,7 +179,7 @@ def answer_table(
     grids = GRIDS[len(groups)]
     seconds = [(math.prod(counts) + CHECKS) * each for counts in grids]
     grid = next((g for g, t in zip(grids, seconds, strict=True) if t <= CPU_SECONDS), grids[-1])
-    if grid == grids[-1] and seconds[-1] > 2 * CPU_SECONDS:
+    if grid == grids[-1] and seconds[-1] > COARSEST_CPU_SECONDS:
         return None
     axes = tuple(_axis(solve, names, k) for names, k in zip(groups, grid, strict=True))
     return _filled(solve, axes, progress or (lambda done, total: None))

@@ -59,10 +59,9 @@ const lawdslAnswers = (number) => {
     return around.length === 1 ? "Computed at these values." : "Interpolated between computed answers.";
   };
 
-  const NAMESPACE = "http://www.w3.org/2000/svg";
   const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [640, 280, 76, 44, 12, 16];
   const draw = (name, attributes, text) => {
-    const made = document.createElementNS(NAMESPACE, name);
+    const made = document.createElementNS(plot.namespaceURI, name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     if (text !== undefined) made.textContent = text;
     plot.append(made);

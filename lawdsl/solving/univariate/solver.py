@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import sympy as sp
@@ -74,7 +74,7 @@ class UnivariateSolver:
         self.conditions = [c for c in problem.conditions if x in c.margin.free_symbols]
         self.margins = [UnivariateExpression(flatten_powers(c.margin), x) for c in self.conditions]
         self._formulas: dict[tuple[str, int], sp.Expr | None] = {}
-        self._follower_texts: dict[tuple[str, sp.Expr], str] = {}
+        self._follower_text = cache(lambda e, f: self.shown(self._tidy(e.xreplace({x: f}))))
 
     @cached_property
     def noise(self) -> FitUncertainty:
@@ -395,11 +395,7 @@ class UnivariateSolver:
             )
             follower_text = None
             if formula is not None:
-                key = unknown.name, formula
-                if key not in self._follower_texts:  # algebra takes as long as all else
-                    followed = self._tidy(expression.xreplace({self.x: formula}))
-                    self._follower_texts[key] = self.shown(followed)
-                follower_text = self._follower_texts[key]
+                follower_text = self._follower_text(expression, formula)
             chosen[unknown.name] = Chosen(
                 unknown.name, value, unknown.unit, unknown.doc, ends, follower_text, "constraint"
             )
