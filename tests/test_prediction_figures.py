@@ -65,6 +65,16 @@ def test_the_title_says_the_value_or_where_it_goes(fit: Fit):
     assert f"{ends} while D goes from 1B to 100B" in more.plot().title
 
 
+def test_the_title_does_not_say_which_way_an_output_goes_within_its_intervals(fit: Fit):
+    band = fit.predict_with_errors({"N": [1e11, 1e12], "D": [1e11, 1e11]})
+    assert band.low[0] < band.values[1] < band.high[0]
+    assert "falls" not in band.plot().title and "rises" not in band.plot().title
+    ends = (
+        f"= {band.values[1]:.4g}, 95 % interval {band.low[1]:.4g} to {band.high[1]:.4g}, at N = 1T"
+    )
+    assert ends in band.plot().title
+
+
 def test_a_variable_that_follows_from_another_makes_no_groups():
     r = [0.1, 0.2, 0.3]
     drawn = points({"r[a]": r, "r[b]": [1 - x for x in r]}, np.array([[3.0], [2.9], [2.8]])).plot()

@@ -74,6 +74,9 @@ def short(value: float) -> str:
     return f"{rounded / 1000**power:.3g}{' kMBT'[power]}"
 
 
+NARROW = 0.05  # the span of an axis, relative to its values
+
+
 def axis(
     field: str,
     title: str,
@@ -108,6 +111,8 @@ def axis(
     if ends is not None and not log:
         scale = alt.Scale(domain=list(ends), nice=False, zero=False)
     shape = alt.Axis(title=title, labelExpr=LABELS)
+    if not log and channel == "x" and high - low < NARROW * max(abs(high), abs(low)):
+        shape.tickCount = 5  # their labels are long
     positions = ticks(low, high, log)
     if positions is not None:
         shape.values = positions

@@ -66,25 +66,32 @@ def _points_of(band: Band) -> PredictedPoints:
 
 
 def _title(series: PredictedSeries) -> str:
-    """The predicted value, or where it goes from and to."""
+    """The predicted value, or where it goes from and to, if its intervals say which way."""
     points, table = series.points, series.columns
     law = f"{points.law}: " if points.law else ""
     output = points.output.removesuffix(PREDICTED)
     unit = f" {points.units[output]}" if output in points.units else ""
     values, low, high = (table.get(name) for name in ("value", "low", "high"))
     assert values is not None
-    if len(values) == 1:
+
+    def single(k: int) -> str:
         ends = ""
-        if low and high and np.isfinite([low[0], high[0]]).all():
-            ends = f", {points.interval_name} {low[0]:.4g} to {high[0]:.4g}"
-        return f"{law}{output} = {values[0]:.4g}{unit}{ends}"
+        if low and high and np.isfinite([low[k], high[k]]).all():
+            ends = f", {points.interval_name} {low[k]:.4g} to {high[k]:.4g}"
+        return f"{law}{output} = {values[k]:.4g}{unit}{ends}"
+
+    if len(values) == 1:
+        return single(0)
     if series.x is None or len(series.groups) > 1 or series.is_scatter:
         finite = [v for v in values if np.isfinite(v)] or [float("nan")]
         what = f"{len(values)} predictions of {output}"
         return f"{law}{what}, from {min(finite):.4g} to {max(finite):.4g}{unit}"
     first, last = values[0], values[-1]
-    way = "falls" if last < first else "rises"
     at = table[series.x]
+    # values whose intervals overlap may rise or fall
+    if low and high and max(low[0], low[-1]) <= min(high[0], high[-1]):
+        return f"{single(-1)}, at {series.x} = {theme.short(at[-1])}"
+    way = "falls" if last < first else "rises"
     return (
         f"{law}{output} {way} from {first:.4g} to {last:.4g}{unit} while {series.x} goes from "
         f"{theme.short(at[0])} to {theme.short(at[-1])}"
