@@ -184,3 +184,10 @@ def test_fits_of_one_law_are_told_apart_by_the_answer(tmp_path: Path):
         entry = with_fits(replace(entry, result=with_question(entry.result)), fits)
         again = entry.result.asked.point({"C": 1e22})
         assert again["N"] == pytest.approx(answer["N"], rel=1e-9)
+
+
+def test_every_cell_of_a_coarse_grid_is_compared(fit: Any, monkeypatch: pytest.MonkeyPatch):
+    """A cell in which the answer moves evenly says nothing of the one with a bend."""
+    monkeypatch.setattr("lawdsl.reporting.report.answer_table.GRIDS", {1: ((3,),)})
+    _, table = table_of("chinchilla.allocation", fit, C=1e22)
+    assert len(table.axes[0].nodes) == 3 and table.checks == 2

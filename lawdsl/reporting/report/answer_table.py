@@ -275,7 +275,11 @@ def _with_answer(solve: _Solver, names: Sequence[str], end: float) -> float:
 def _filled(solve: _Solver, axes: tuple[Axis, ...], progress: Progress) -> AnswerTable:
     """The answers at the nodes, and the comparison with some between them."""
     places = list(product(*(axis.nodes for axis in axes)))
-    total = len(places) + CHECKS
+    # no cell twice: one where the answer moves evenly says nothing of another
+    cells = list(product(*(range(len(axis.nodes) - 1) for axis in axes)))
+    chosen = np.random.default_rng(SEED).permutation(len(cells))[:CHECKS]
+    cells = [cells[k] for k in chosen]
+    total = len(places) + len(cells)
     found: list[Answer | None] = []
     for place in places:
         found.append(solve.at(axes, place))
@@ -284,12 +288,11 @@ def _filled(solve: _Solver, axes: tuple[Axis, ...], progress: Progress) -> Answe
     statuses = tuple("refused" if each is None else each.status for each in found)
     columns = tuple(_columns(solve.base, found))
     table = AnswerTable(axes, columns, statuses, _fixed(solve, moved), 0, 0, 0)
-    rng = np.random.default_rng(SEED)
     checked: list[tuple[tuple[float, ...], Answer | None]] = []
-    for k in range(CHECKS):
-        middle = tuple(_middle(axis, int(rng.integers(len(axis.nodes) - 1))) for axis in axes)
+    for cell in cells:
+        middle = tuple(_middle(axis, int(k)) for axis, k in zip(axes, cell, strict=True))
         checked.append((middle, solve.at(axes, middle)))
-        progress(len(places) + k + 1, total)
+        progress(len(places) + len(checked), total)
     return replace(_with_errors(table, checked), count=solve.count)
 
 
