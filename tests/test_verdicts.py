@@ -24,7 +24,7 @@ L = E + A/N^alpha + B/D^beta
 # of a fit that is refused, of its predictions, or of a file: no verdict rests on them
 NOT_OF_A_FIT = {
     *("F0107", "F0108", "F0109", "F0110", "F0111", "F0120", "F0123", "F0124", "F0125"),
-    *("F0133", "F0134", "F0142"),
+    *("F0133", "F0142"),
     "F0156",
     "F0157",
 }
@@ -216,3 +216,23 @@ def test_a_law_without_sizes_needs_none():
     noise = np.exp(0.002 * np.random.default_rng(3).normal(size=20))
     fit = fitted({"x": x, "L": (1 + x) * noise}, "variable x > 0\nparameter a > 0\nL = 1 + a*x")
     assert "F0144" not in codes(fit)
+
+
+def test_a_quantile_other_than_the_median_has_no_horizon_and_is_not_trusted_to_predict(
+    tmp_path: Path,
+):
+    N, D = (x.ravel() for x in np.meshgrid(np.geomspace(1e8, 1e10, 6), np.geomspace(2e9, 2e11, 6)))
+    tail, median = (
+        fitted(measured(N, D), f"{POWER}minimize quantile(log(L), {q})\n") for q in (0.9, 0.5)
+    )
+    assert tail.verdict_for("prediction") == "caution" and "F0134" in codes(tail)
+    assert tail.verdict_for("parameters") == "trusted" == median.verdict_for("prediction")
+    assert "F0134" not in codes(median)
+
+    tail.save(tmp_path / "fit.json")
+    arguments = ("predict", str(tmp_path / "fit.json"), "N=7e9", "D=1e11")
+    default, alone, right = (
+        run(*arguments, *more) for more in ((), ("--no-intervals",), ("--wrong", "0"))
+    )
+    assert "no interval is shown" in default.stderr and "--wrong 0 gives" in default.stderr
+    assert alone.stderr == "" and "95 % interval" in right.stdout

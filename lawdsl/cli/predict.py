@@ -280,9 +280,19 @@ def _predicted(
     wanted = fit.has_law_error if request.intervals is None else request.intervals
     if not wanted:
         values, warnings = fit.predict_with_warnings(table, **more)
+        if request.intervals is None:
+            warnings = (*warnings, *_missing_intervals(fit))
         return values[..., None], warnings
     band = fit.predict_with_errors(table, level=request.level, discrepancy=request.wrong, **more)
     return np.moveaxis(band.stacked(), 0, -1), band.warnings
+
+
+def _missing_intervals(fit: Fit | Fits) -> dict[Diagnostic, None]:
+    """Warnings, each once, that say why the predictions have no intervals, which nobody refused."""
+    from lawdsl.fitting.prediction_bands import missing_intervals_warning
+
+    parts: tuple[Any, ...] = getattr(fit, "parts", (fit,))
+    return dict.fromkeys(missing_intervals_warning(p) for p in parts if not p.has_law_error)
 
 
 def _points(

@@ -45,7 +45,7 @@ from lawdsl.fitting.fixed_parameters import fixed_values
 from lawdsl.fitting.intervals.compute_intervals import IntervalEstimate, method_of
 from lawdsl.fitting.intervals.compute_intervals import intervals as intervals_of
 from lawdsl.fitting.options import AUTO, FitOptions
-from lawdsl.fitting.prediction_bands import missing_rows_reason
+from lawdsl.fitting.prediction_bands import missing_horizon_warning, missing_rows_reason
 from lawdsl.fitting.preparation.prepare import unidentifiable_directions
 from lawdsl.fitting.prior_effects import (
     fitted_priors,
@@ -176,6 +176,7 @@ def _with_extrapolation(task: FitTask, fit: Fit) -> Fit:
         missing = missing_rows_reason(fit)
     missing = missing if options.rolled_check else "it was fitted without a rolled check"
     notes = extrapolation_findings(extrapolation, options.horizon, fit.diagnostics, missing)
+    notes += missing_horizon_warning(fit)
     return replace(fit, extrapolation=extrapolation, diagnostics=(*fit.diagnostics, *notes))
 
 

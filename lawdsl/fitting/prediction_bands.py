@@ -202,6 +202,25 @@ def missing_rows_diagnostic(fit: FitRecord) -> Diagnostic:
     return Diagnostic("F0134", f"the error of the law is not known: {why}", help=help)
 
 
+def missing_horizon_warning(fit: FitRecord) -> list[Diagnostic]:
+    """A warning where the loss of a fit leaves the error of its law, and so its reach, unknown."""
+    if fit.rows is not None or fit.objective.is_centered:
+        return []
+    message = f"predictions beyond the rows have no trust horizon: {missing_rows_reason(fit)}"
+    help = "fit by a loss such as huber to know how far the law may be used"
+    return [Diagnostic("F0134", message, "warning", help=help)]
+
+
+def missing_intervals_warning(fit: FitRecord) -> Diagnostic:
+    """The warning that says why predictions of a fit are shown without intervals."""
+    if fit.spread is None:
+        return replace(missing_band_diagnostic(fit), severity="warning")
+    message = f"no interval is shown: the error of the law is not known: {missing_rows_reason(fit)}"
+    again = "fit again" if fit.objective.is_centered else "fit by another loss, such as huber"
+    help = f"--wrong 0 gives the interval of a law that is right; for its error {again}"
+    return Diagnostic("F0134", message, "warning", help=help)
+
+
 def missing_rows_reason(fit: FitRecord) -> str:
     """Why a fit without rows has no discrepancy, in words."""
     if not fit.objective.is_centered:

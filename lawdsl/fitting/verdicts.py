@@ -19,7 +19,7 @@ SUBJECTS: Mapping[str, tuple[str, ...]] = {
     "priors": ("F0136", "F0137"),
     "residuals": ("F0102", "F0112", "F0115", "F0116", "F0117", "F0119", "F0132", "F0145", "F0155"),
     "claims": ("F0113",),
-    "prediction": ("F0126", "F0127", "F0131", "F0140", "F0141", "F0143", "F0144"),
+    "prediction": ("F0126", "F0127", "F0131", "F0134", "F0140", "F0141", "F0143", "F0144"),
 }
 """What findings are about -> their codes. Findings about tables (D0101 and so on) concern the
 residuals."""

@@ -323,7 +323,8 @@ FITS: dict[str, Message] = {
         "The error of a law is a factor that is conditioned on the residuals of the fitted rows, "
         "which a fit keeps under `rows`. There is none where a measured or fitted value is not "
         "positive, after fits of a quantile other than the median, whose residuals are not centered "
-        "at 0, and in older files. Fit again, or take the law as right: `--wrong 0`.",
+        "at 0, and in older files. Such fits have no trust horizon, and a quantile's verdict says so. "
+        "Fit again, or take the law as right: `--wrong 0`.",
     ),
 }
 

@@ -270,6 +270,8 @@ def show_verdicts(fit: Fit | Fits, out: Console) -> None:
         extrapolation = getattr(fit, "extrapolation", None)  # each label has its own
         if use == "prediction" and extrapolation is not None:
             texts += extrapolation.texts
+        elif use == "prediction" and "F0134" in codes:
+            texts.append("no horizon")
         line += Text("  " + "; ".join(texts))
         line.rstrip()
         out.print(line, soft_wrap=True)
