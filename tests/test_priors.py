@@ -424,3 +424,15 @@ def test_priors_that_contradict_the_rows_together_are_named():
     # the sum is known, so that what remains is a Gaussian on a + b
     assert fit.priors.chi2 == pytest.approx(1.5**2 / (2 * 0.3**2), rel=0.02)
     assert "F0136" not in codes(fitted(text, table, "a = 1.5 ± 0.3", "b = 0.5 ± 0.3"))
+
+
+def test_a_shift_from_a_bound_is_no_number_of_deviations():
+    """Without its prior E goes to 0; how far a prior takes it from there has no meaning."""
+    N = np.geomspace(1e8, 1e10, 12)
+    noise = np.exp(0.002 * np.random.default_rng(0).normal(size=12))
+    law = "variable N > 0 unit param\nparameter E, A > 0\nparameter alpha in (0, 0.3)\nL = E + A/N^alpha\n"
+    made = fitted(law, {"N": N, "L": 400 / N**0.36 * noise}, "log(E) = log(0.02) ± 0.1")
+    assert made.priors is not None
+    (prior,) = made.priors.priors
+    assert made.priors.without["E"] == 0 and np.isnan(prior.shift)
+    assert "off its bound" in str(made) and "E = 0" in str(made)

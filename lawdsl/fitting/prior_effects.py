@@ -36,6 +36,7 @@ from lawdsl.proof.identifiability import Freedom
 
 Array = NDArray[np.float64]
 
+ZERO = 1e-20  # a fitted value below is 0 where it lies on a bound
 # standard deviation of a residual, relative to the measurements: tables are rounded
 MIN_NOISE = 1e-6
 # standard deviations between rows and prior from which they contradict each other
@@ -263,6 +264,8 @@ def fitted_priors(
         elif prior.parameter in plain.on_bound or not np.isfinite(z):
             # on a bound the rows give no standard error: the distance of the fit from the center
             z = (at_fit[k] - prior.center) / prior.deviation
+        if prior.parameter in plain.on_bound:  # how far it is from there means nothing
+            shift = np.nan
         records.append(
             FittedPrior(
                 prior.text,
@@ -277,7 +280,16 @@ def fitted_priors(
         )
     values = {
         name: canonical_nan(np.nan if name in plain.undetermined else x)
-        for name, x in zip(law.names, plain.theta, strict=True)
+        # on a bound at 0 the search ends at some 1e-27
+        for name, x in zip(
+            law.names,
+            np.where(
+                np.isin(law.names, list(plain.on_bound)) & (np.abs(plain.theta) < ZERO),
+                0.0,
+                plain.theta,
+            ),
+            strict=True,
+        )
     }
     sigma = float(np.sqrt(plain.noise.tau2))
     both = np.stack([theta, plain.theta])

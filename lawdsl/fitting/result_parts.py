@@ -109,7 +109,7 @@ class FittedPrior:
         center, deviation: of the Gaussian.
         value: the quantity, the parameter or its logarithm, at the fit.
         shift: its change by the priors, in standard deviations of this one; nan where the rows
-            alone do not determine it.
+            alone do not determine it, or put it on a bound.
         conflict: the distance of the fit without priors from the center, in standard deviations of
             their difference; 0 where the rows alone do not determine it. Without an error, as on a
             bound, that of the fit itself, in standard deviations of the prior.

@@ -392,9 +392,14 @@ def _prior_row(prior: FittedPrior, record: FittedPriors) -> tuple[str, str, str,
         prior.text,
         number_text(fitted),
         "undetermined" if is_open else number_text(without),
-        "" if math.isnan(prior.shift) else deviations_text(prior.shift),
+        "" if is_open else _shift_text(prior.shift),
         "" if is_open or math.isnan(prior.conflict) else deviations_text(prior.conflict),
     )
+
+
+def _shift_text(shift: float) -> str:
+    """How far priors have moved a parameter that the rows determine."""
+    return "off its bound" if math.isnan(shift) else deviations_text(shift)
 
 
 def deviations_text(value: float) -> str:
