@@ -194,6 +194,22 @@ def test_predictions_beyond_the_horizon_warn_and_those_within_do_not(fit: Fit):
     assert caught[0].filename == __file__
 
 
+def test_a_variable_that_measures_no_size_warns_beyond_its_range():
+    N, q = (x.ravel() for x in np.meshgrid(np.geomspace(1e7, 1e9, 6), [0.1, 0.2, 0.3]))
+    L = (2 + 400 / N**0.35 + q) * np.exp(0.003 * np.random.default_rng(1).standard_normal(len(N)))
+    law = (
+        "variable N > 0  unit param\nvariable q\nparameter E, A, alpha > 0\nL = E + A/N^alpha + q\n"
+    )
+    fit = lawdsl.fit(law_of(law), {"N": N, "q": q, "L": L})
+    assert fit.horizon is not None and "q" not in fit.horizon.variables
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit.predict({"N": [1e8], "q": [0.25]})
+    for outside in (0.01, 30.0):
+        with pytest.warns(lawdsl.ExtrapolationWarning, match="F0109"):
+            fit.predict({"N": [1e8], "q": [outside]})
+
+
 def test_commands_print_no_warnings_of_python(fit: Fit, tmp_path: Path):
     from commands import run
 

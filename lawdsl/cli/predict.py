@@ -28,6 +28,7 @@ HEADERS = ["", "low", "high", "law", "run low", "run high", "± noise", "± run"
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
+    from lawdsl.data.table import Table
     from lawdsl.fitting.prediction_inputs import PredictionInputs
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
@@ -101,14 +102,13 @@ def predict(
     if runs and not inputs.measured:
         raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
     more = {"runs": runs} if runs else {}
-    table, pairs = (None, arguments) if "=" in arguments[0] else (arguments[0], arguments[1:])
-    if table is not None:
-        data = read_table(table)
+    is_table = "=" not in arguments[0] or Path(arguments[0]).is_file()
+    pairs = arguments[1:] if is_table else arguments
+    if is_table:
+        data = read_table(arguments[0])
         predictions, warnings = _predicted(read, data, {**more, **bindings(pairs)}, request)
         points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
-        units = data.units
-        names = [f"{name} [{units[name]}]" if name in units else name for name in data.columns]
-        suffix = PREDICTED
+        names, suffix = _headers_with_units(data), PREDICTED
     else:
         columns = _points(inputs, bindings(pairs, lists=lambda _: True), measured=bool(runs))
         predictions, warnings = _predicted(read, columns, more, request)
@@ -144,9 +144,8 @@ def predict(
             print_message(f"wrote {output}")
         else:
             show_predictions(record, console())
-        widened = _widening_text(predictions, read, request)
-        if widened:
-            print(widened)
+        for line in _widening_text(predictions, read, request).splitlines():
+            print(line)
 
     result = {
         "law": inputs.law,
@@ -156,16 +155,13 @@ def predict(
         "labels": list(labels) or None,
         "intervals": _document(predictions, read, request) if ends else None,
     }
-    return finish(
-        "predict",
-        result,
-        warnings,
-        ok=True,
-        as_json=as_json,
-        show=printed,
-        plot=plot,
-        record=record,
-    )
+    ending: dict[str, Any] = {"as_json": as_json, "show": printed, "plot": plot, "record": record}
+    return finish("predict", result, warnings, ok=True, **ending)
+
+
+def _headers_with_units(data: Table) -> list[str]:
+    """The columns of a table, with the units that their headers have: `N [param]`."""
+    return [f"{c} [{data.units[c]}]" if c in data.units else c for c in data.columns]
 
 
 def _inputs_among(

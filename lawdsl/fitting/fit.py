@@ -65,7 +65,8 @@ def fit(
         table: a path (CSV, Parquet, SQLite), a data frame, an Arrow table or a mapping of arrays.
         starts: how many starts the engine chooses, `"auto"`: as many as it takes until several
             agree; `"declared"` for those of the law's file; or one start, parameter -> value.
-        objective: a loss and the scale of its residuals, in place of the law's own: `squared(raw)`.
+        objective: a loss and the scale of its residuals, in place of the law's own: huber(log),
+            squared(raw), absolute(log), quantile(log) and so on.
         delta: Huber's delta in place of the law's own.
         quantile: share of rows below the fit under a quantile loss, in place of the law's own.
         where: one condition that rows must meet, `"size = 70M"`, or several.

@@ -214,16 +214,18 @@ def beyond_horizon(
         horizon: of the fit; None where it has none, and tells nothing.
         names: the variables of the law.
         columns: their values, shape (variables, points).
-        ranges: variable -> its smallest and largest fitted value; the horizon leads upwards alone.
+        ranges: variable -> its smallest and largest fitted value: the horizon leads beyond the largest of
+            its own variables alone.
 
     Returns:
         Some of the columns.
     """
     if horizon is None:
         return columns
-    low = np.array([ranges[name][0] for name in names])
-    above = np.all(columns >= low[:, None], axis=0)
-    return columns[:, ~(above & horizon.contains(names, columns, WITHIN))]
+    low, high = np.array([ranges[name] for name in names]).T[:, :, None]
+    extends = np.isin(names, list(horizon.by_variable))[:, None]
+    inside = np.all((columns >= low) & ((columns <= high) | extends), axis=0)
+    return columns[:, ~(inside & horizon.contains(names, columns, WITHIN))]
 
 
 def trust_horizon(

@@ -30,7 +30,7 @@ REGRET_RTOL = 1e-6  # of the goal: a smaller regret is that of the draws' resolu
 NEAR = 0.2  # of the distance of neighbours
 UNDETERMINED = "the fitted rows do not determine its laws where better choices may be"
 # of all draws: of fewer in which the answer keeps the constraints there is no regret
-MIN_KEPT = 0.05
+MIN_KEPT = 0.25
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _ends_of_unknowns(choices: Choices, best: Array, grid: Array, level: float) 
     low, high = choices.range()
     is_open = low not in grid, high not in grid
     first = 0.0 if low == 0 else -math.inf
-    best = np.where((best <= grid[0]) & is_open[0], first if low != 0 else 0.0, best)
+    best = np.where((best <= grid[0]) & is_open[0], first, best)
     best = np.where((best >= grid[-1]) & is_open[1], math.inf, best)
     with np.errstate(all="ignore"):
         inputs = choices.inputs(best)

@@ -4,7 +4,8 @@ A chance constraint (Charnes and Cooper 1959, Management Science 6) for each con
 law: the probability that its margin is not negative, given the joint distribution of the errors of its
 laws (`margin_probability`). Constraints with max, min or abs of laws are made of others first
 (`branches`). Several constraints hold together with the probability that Bonferroni's inequality
-gives: 1 minus the sum of those with which each does not. What is stated is no higher than the truth.
+gives: 1 minus the sum of those with which each does not, which is a lower bound. For several laws the
+probability is a one-sided 99 % confidence bound, at a fixed choice; see `margin_probability`.
 
 Searches keep a margin at the errors that are the worst of those z standard deviations from the mean,
 to first order: with their mean m and covariance Σ and the slope a of the margin by them,

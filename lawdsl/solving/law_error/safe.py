@@ -35,8 +35,9 @@ def safe_answer(choices: Choices, answer: Answer, level: float) -> SafeAnswer:
     """
     point = {u.name: u.value for u in answer.unknowns}.get(choices.unknown.name)
     grid = choices.grid(point)
-    within = choices.within_reach(grid, point)
-    grid = grid[within] if np.sum(within) >= 3 else grid
+    grid = grid[choices.within_reach(grid, point)]
+    if not len(grid):
+        return verified_answer(choices.outcomes, answer, level, None, 0)
     result = _safety(choices, grid)
     count = len(grid)
     points, goals, probabilities = grid, result.goal, _admissible(result)
