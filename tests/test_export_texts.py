@@ -30,8 +30,11 @@ import lawdsl
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.exporting import TARGETS
 from lawdsl.exporting.export import WRITERS
+from lawdsl.exporting.latex_document import formula_latex
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.language.parser import parse
+from lawdsl.language.tree import Definition
 
 LAWS = sorted(PLANTED)
 
@@ -148,6 +151,33 @@ def test_latex_is_the_law_with_its_definitions():
     assert values["R_{D}"] == pytest.approx(fitted("repeated").values["R_D"], rel=1e-2)
     assert r"\sum_{j} t_{i,j} \, r_{j}" in fitted("mixing.m4").to_latex()
     assert r"$t_{\mathrm{i},\mathrm{a}}$" in fitted("mixing.m4").to_latex()
+
+
+@pytest.mark.parametrize(
+    ("formula", "latex"),
+    [
+        ("a*-b", r"a \, \left(-b\right)"),
+        ("x*(-3)", r"x \, \left(-3\right)"),
+        ("2*2^3", r"2 \cdot 2^{3}"),
+        ("a*(2*b)", r"a \cdot 2 \, b"),
+        ("2*(1/3)", r"2 \cdot \frac{1}{3}"),
+        ("-(-a)", r"-\left(-a\right)"),
+        ("-(-a)*b", r"-\left(-a \, b\right)"),
+        ("-(-a*b)", r"-\left(-a \, b\right)"),
+        ("a - -b", r"a - \left(-b\right)"),
+        ("a + -b*x", r"a + \left(-b \, x\right)"),
+        ("x/(-a*b)", r"\frac{x}{-a \, b}"),
+        ("-a/b", r"-\frac{a}{b}"),
+        ("-a*b + x", r"-a \, b + x"),
+        ("-(a + b)*x", r"-\left(a + b\right) \, x"),
+        ("(-a)^2", r"\left(-a\right)^{2}"),
+        ("x^-a", "x^{-a}"),
+    ],
+)
+def test_latex_is_read_as_the_formula(formula: str, latex: str):
+    (statement,) = parse(f"L = {formula}")[0].statements
+    assert isinstance(statement, Definition)
+    assert formula_latex(statement.formula) == latex
 
 
 def test_values_in_latex_have_two_digits_of_their_error():

@@ -35,8 +35,9 @@ PLAIN_EXPONENTS = range(-4, 6)  # powers of ten of numbers that are written out
 
 ROUNDING = 1e-9  # relative: a smaller error is that of a fit to exact values
 
-# how tightly a text binds
-_SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(5)
+# How tightly a text binds. A negative is below a product: a factor, a later term or the operand of
+# another negative that begins with `-` needs brackets.
+_SUM, _UNARY, _PRODUCT, _POWER, _ATOM = range(5)
 Text = tuple[str, int]
 
 
@@ -190,21 +191,21 @@ def _formula(node: Formula) -> Text:
 
 def _quotient(above: Sequence[Formula], below: Sequence[Formula]) -> Text:
     if isinstance(above[0], tree.Negative):  # -(a/b) for (-a)/b
-        text, _ = _quotient([above[0].operand, *above[1:]], below)
-        return f"-{text}", _UNARY
+        text, binding = _quotient([above[0].operand, *above[1:]], below)
+        return f"-{_enclosed(text, binding, _PRODUCT)}", _UNARY
     if not below:
-        return _times(above), _PRODUCT
+        return (_times(above), _PRODUCT) if len(above) > 1 else _formula(above[0])
     return rf"\frac{{{_times(above)}}}{{{_times(below)}}}", _PRODUCT
 
 
 def _times(factors: Sequence[Formula]) -> str:
     if len(factors) == 1:
         return formula_latex(factors[0])
-    texts = [_bound(factor, _PRODUCT) for factor in factors]
-    text = texts[0]
-    for factor, other in zip(factors[1:], texts[1:], strict=True):
-        # two numbers side by side would be read as one
-        text += (r" \cdot " if isinstance(factor, tree.Number) else r" \, ") + other
+    text, *others = [_bound(factor, _PRODUCT) for factor in factors]
+    for other in others:
+        # `2 \, 3` would be read as 23, and `2 \, \frac{1}{3}` as a mixed number
+        joined = other[0].isdigit() or (text[-1].isdigit() and other.startswith(r"\frac"))
+        text += (r" \cdot " if joined else r" \, ") + other
     return text
 
 
@@ -213,5 +214,9 @@ def _subscript(text: str) -> str:
 
 
 def _bound(node: Formula, at_least: int) -> str:
-    text, binding = _formula(node)
+    return _enclosed(*_formula(node), at_least)
+
+
+def _enclosed(text: str, binding: int, at_least: int) -> str:
+    """A text, in brackets where it binds less tightly than its place needs."""
     return text if binding >= at_least else rf"\left({text}\right)"
