@@ -43,7 +43,7 @@ def import_formula(
     text = law_text(name, read.output, read.formula, chosen, parameters)
     if output:
         if Path(output).exists():
-            help = "choose another name, or -o FILE"
+            help = "choose a file that does not exist"
             message = "the file exists already"
             raise LawdslError(Diagnostic("L0313", message, place=output, help=help))
         write(Path(output), text)

@@ -52,7 +52,10 @@ _WORDS = frozenset(
     " return while with yield None True False".split()
 )
 """Words of Python that are no names. `lambda` is one of the language."""
-_VALUES = {"e": "exp(1)", "pi": "pi"}
+_CONSTANTS = {"e": "exp(1)", "E": "exp(1)", "pi": "pi", "tau": "(2*pi)"}
+"""Constant of a library -> the formula that it stands for."""
+
+_CALL = re.compile(r"(?:\s|\\\r?\n)*\(")
 _FORMULA = "L = "
 
 Rewriting = Callable[..., Formula]
@@ -83,10 +86,6 @@ def _log2(x: Formula) -> Formula:
     return _times(("*", tree.Call("log", (x,))), ("/", tree.Call("log", (_number("2"),))))
 
 
-def _cube_root(x: Formula) -> Formula:
-    return tree.Power(x, _times(("*", _number("1")), ("/", _number("3"))))
-
-
 REWRITINGS: Mapping[str, tuple[int, Rewriting]] = {
     **{name: (2, tree.Power) for name in ("pow", "power", "float_power")},
     **{name: (2, _call("max")) for name in ("maximum", "fmax", "Max")},
@@ -98,13 +97,19 @@ REWRITINGS: Mapping[str, tuple[int, Rewriting]] = {
     "log1p": (1, lambda x: tree.Call("log", (_plus(("+", _number("1")), ("+", x)),))),
     "expm1": (1, lambda x: _plus(("+", tree.Call("exp", (x,))), ("-", _number("1")))),
     "square": (1, lambda x: tree.Power(x, _number("2"))),
-    "cbrt": (1, _cube_root),
     "reciprocal": (1, lambda x: _times(("*", _number("1")), ("/", x))),
     "negative": (1, tree.Negative),
     "sigmoid": (1, _sigmoid),
     "expit": (1, _sigmoid),
 }
 """Function of another library -> how many arguments it takes, and the formula that it stands for."""
+
+_INSTEAD = {
+    **dict.fromkeys(AGGREGATES, "write the sum out"),
+    # no formula of the language is the real cube root at all three of x < 0, x = 0 and x > 0
+    "cbrt": "write x^(1/3) where x is never negative, x/abs(x)^(2/3) where it is never 0",
+}
+"""Function that cannot be rewritten -> what a person may write."""
 
 
 @dataclass(frozen=True)
@@ -191,17 +196,27 @@ def _number_text(text: str, source: Text, span: Span) -> str:
 
 
 def _plain_name(text: str, source: Text, span: Span) -> str:
-    """A name without its library; `np.e` is exp(1)."""
+    """A name without its library; `np.e` is exp(1).
+
+    Raises:
+        LawdslError: an unknown library, or an attribute of a known one that is neither called nor a
+            constant (E0201): it would become a parameter.
+    """
     *library, name = [part.strip() for part in text.split(".")]
     if not library:
         return name
     if ".".join(library) not in LIBRARIES:
-        message = f"`{text}` belongs to nothing that is known here"
         help = (
             "functions may be those of np, math, torch, jnp and so on; parameters are plain names"
         )
-        raise LawdslError(Diagnostic("E0201", message, text=source, span=span, help=help))
-    return _VALUES.get(name, name)
+    elif _CALL.match(source.text, span.end):
+        return name
+    elif name in _CONSTANTS:
+        return _CONSTANTS[name]
+    else:
+        help = f"constants are {', '.join(_CONSTANTS)}; functions are called; parameters are plain names"
+    message = f"`{text}`: unknown module or attribute"
+    raise LawdslError(Diagnostic("E0201", message, text=source, span=span, help=help))
 
 
 def _unread(source: Text, span: Span) -> LawdslError:
@@ -289,7 +304,7 @@ def _check_call(node: tree.Call, source: Text) -> None:
     else:
         known = [*FUNCTIONS, *REWRITINGS]
         otherwise = f"the functions are {', '.join(FUNCTIONS)}"
-        help = "write the sum out" if name in AGGREGATES else did_you_mean(name, known, otherwise)
+        help = _INSTEAD.get(name) or did_you_mean(name, known, otherwise)
         message = f"`{name}` is not a function of the language"
         raise LawdslError(Diagnostic("E0202", message, text=source, span=node.span, help=help))
     if node.keywords or node.subscripts or not least <= count <= most:

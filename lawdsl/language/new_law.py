@@ -15,7 +15,7 @@ from lawdsl.language.tree import Formula
 USUAL_VARIABLES: Mapping[str, str] = {"N": "> 0", "D": "> 0", "r": "in [0, 1]"}
 """Names that papers on scaling laws use for variables alone -> their domains."""
 
-NO_SIGN = "# No sign is known of these parameters; `> 0` behind a name helps proofs and fits."
+NO_SIGN = "# Sign unconstrained; add `> 0` where a parameter is positive."
 
 
 def chosen_variables(names: Sequence[str], given: Iterable[str] | None) -> dict[str, str]:
