@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import run
+from test_reports import ATTACK, Page
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.data.read import read_table
 from lawdsl.figures import draw as drawing
 from lawdsl.figures.figure import FORMATS
 from lawdsl.fitting.result import Fit
@@ -85,6 +87,18 @@ def test_a_figure_is_written_in_the_format_of_the_name(line: Fit, suffix: str, t
 def test_an_html_figure_loads_nothing(line: Fit):
     page = line.plot().encoded("html").decode()
     assert "<script src" not in page and 'src="http' not in page and "@import" not in page
+
+
+def test_texts_of_a_table_do_not_become_markup_in_a_page():
+    model = f"</script>{ATTACK}"
+    table = read_table({"N": [1e8, 1e9], "D": [1e9, 1e9], "model": [model, "small"]})
+    page = drawing.draw(table).encoded("html").decode()
+    scripts = [text for element, text in Page(page).texts if element == "script"]
+    assert not Page(page).all("img") and len(Page(page).all("script")) == 2
+    (spec,) = [line for text in scripts for line in text.splitlines() if "const spec = " in line]
+    drawn = json.loads(spec.partition("const spec = ")[2].rstrip(";"))
+    models = {row.get("model") for rows in drawn["datasets"].values() for row in rows}
+    assert model in models
 
 
 def test_a_figure_has_a_description_for_those_who_do_not_see_it(line: Fit):

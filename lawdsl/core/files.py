@@ -41,6 +41,23 @@ def read_json(path: Path, *, limit: int = MAX_JSON_BYTES, finite: bool = False) 
     return parse_json(content, path.name, finite=finite)
 
 
+class PageEncoder(json.JSONEncoder):
+    """JSON that may stand in a script of an HTML page, which no text in it can end."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", "\\u003c")
+
+
+def json_in_page(content: Any, **options: Any) -> str:
+    """Plain data as JSON that may stand in a script of an HTML page.
+
+    Args:
+        content: of the JSON.
+        options: those of `json.dumps`.
+    """
+    return json.dumps(content, cls=PageEncoder, **options)
+
+
 def parse_json(content: str | bytes, name: str, *, finite: bool = False) -> Any:
     """Parse JSON of any origin.
 

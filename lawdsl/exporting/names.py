@@ -7,11 +7,11 @@ second use. All else gets a name of a fixed scheme, v0, v1, …
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 
 from lawdsl.core.diagnostics import printable
+from lawdsl.core.files import json_in_page
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
@@ -54,7 +54,7 @@ def _escaped(c: str) -> str:
 
 def javascript_string(text: str) -> str:
     """A text as a JavaScript literal, in ASCII, which may also stand in a page."""
-    return json.dumps(text).replace("<", "\\u003c")
+    return json_in_page(text)
 
 
 def line_comment(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.files import write_bytes
+from lawdsl.core.files import PageEncoder, write_bytes
 
 if TYPE_CHECKING:
     import altair as alt
@@ -87,7 +87,7 @@ class Figure:
         if format == "png":
             options["scale_factor"] = PNG_SCALE
         elif format == "html":
-            options["inline"] = True
+            options |= {"inline": True, "json_kwds": {"cls": PageEncoder}}
         if format in ("svg", "html", "json"):
             text = io.StringIO()
             self.chart.save(text, format=format, **options)

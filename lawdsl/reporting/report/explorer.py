@@ -6,7 +6,6 @@ what `fit.predict` does, with the interval that the noise of the fitted rows giv
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from lawdsl.core.files import json_in_page
 from lawdsl.exporting.build import exported
 from lawdsl.exporting.content import Exported, ExportedVariable
 from lawdsl.exporting.javascript_module import javascript_module
@@ -106,7 +106,7 @@ class Explorer:
                 for s in self.sliders
             ],
         }
-        return json.dumps(content).replace("<", "\\u003c")
+        return json_in_page(content)
 
 
 def explorer_of(entry: Entry) -> Explorer | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
 from lawdsl.core.enumerations import conjunction
+from lawdsl.core.files import json_in_page
 from lawdsl.reporting.report.answer_table import AnswerTable, Axis, Column, Progress, answer_table
 from lawdsl.reporting.report.entries import Entry
 from lawdsl.reporting.terminal import number_text
@@ -56,7 +56,7 @@ class QuestionExplorer:
                 for c in self.table.columns
             ],
         }
-        return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+        return json_in_page(content, separators=(",", ":"))
 
     @property
     def made(self) -> str:
