@@ -12,6 +12,7 @@ import pytest
 from planted import law_of
 
 import lawdsl
+from lawdsl.core.diagnostics import LawdslError
 from lawdsl.figures.contours import level_lines, rectangle
 from lawdsl.figures.figure import Figure
 from lawdsl.fitting.result import Fit
@@ -433,3 +434,41 @@ def test_parameters_without_an_interval_are_refused(profiled: Any):
     with pytest.raises(lawdsl.LawdslError) as caught:
         profiled[1].plot("profile", parameters="E,gamma")
     assert caught.value.diagnostics[0].code == "G0104"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("fit", "group"),
+        ("fit", "far"),
+        ("residuals", "row"),
+        ("residuals", "beyond"),
+        ("landscape", "fitted"),
+        ("landscape", "level"),
+    ],
+)
+def test_a_variable_with_the_name_of_a_column_of_the_figure_is_not_overwritten(
+    kind: str, name: str
+):
+    table = planted(0, 0.001)
+    text = POWER.replace("variable  D", f"variable  {name}").replace("/D^", f"/{name}^")
+    fit = fit_of({name: table["D"], "r": table["r"], "L": table["L"]}, text=text)
+    with pytest.raises(LawdslError) as caught:
+        fit.plot(kind)
+    (found,) = caught.value.diagnostics
+    assert found.code == "G0107" and name in found.message
+
+
+def test_an_output_with_the_name_of_a_column_of_the_figure_is_not_overwritten():
+    table = planted(0, 0.001)
+    fit = fit_of({**table, "residual": table["L"]}, text=POWER.replace("L", "residual"))
+    with pytest.raises(LawdslError) as caught:
+        fit.plot("fit")
+    assert caught.value.diagnostics[0].code == "G0107"
+
+
+def test_a_variable_with_the_name_of_a_column_of_another_figure_is_drawn():
+    table = planted(0, 0.001)
+    text = POWER.replace("variable  D", "variable  order").replace("/D^", "/order^")
+    fit = fit_of({"order": table["D"], "r": table["r"], "L": table["L"]}, text=text)
+    assert fit.plot("fit").columns["order"] == pytest.approx(list(fit.rows.columns["order"]))

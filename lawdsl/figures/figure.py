@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -135,6 +135,24 @@ def figure_format(path: Path) -> Format:
         help = f"end the name of the file in one of {', '.join(FORMATS)}"
         raise LawdslError(Diagnostic("G0105", message, help=help))
     return format
+
+
+def refuse_own_columns(what: str, names: Iterable[str], own: Iterable[str]) -> None:
+    """Refuse names of a law that a figure would overwrite by columns of its own.
+
+    Args:
+        what: the kind of the figure.
+        names: that become columns of its table.
+        own: the columns that it adds.
+
+    Raises:
+        LawdslError: a name that both have (G0107).
+    """
+    both = sorted({*names} & {*own})
+    if both:
+        message = f"{' and '.join(both)} would be overwritten by what a figure of kind {what} adds"
+        help = f"rename {both[0]} in a copy of the law: the figure has columns {', '.join(own)}"
+        raise LawdslError(Diagnostic("G0107", message, help=help))
 
 
 def chart_of(columns: Mapping[str, Any]) -> alt.Chart:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.figures.figure import refuse_own_columns
 from lawdsl.figures.measured_rows import MAX_DRAWN
 from lawdsl.figures.theme import MAX_GROUPS
 from lawdsl.fitting.predicted_points import PREDICTED, PredictedPoints
@@ -74,9 +75,11 @@ def series_of(points: PredictedPoints, x: str | None, color: str | None) -> Pred
         color: that of the groups, or None for all others that vary.
 
     Raises:
-        LawdslError: a name that the points do not have, or that does not vary in numbers (G0104).
+        LawdslError: a name that the points do not have, or that does not vary in numbers (G0104); a
+            variable with the name of a column of the table (G0107).
     """
     _check_names(points, x, color)
+    refuse_own_columns("predictions", points.variables, RESERVED)
     given = dict(zip(points.names, zip(*points.points, strict=True), strict=True))
     # a table may have a column `run`, as the band has
     wanted = {*(points.variables or points.names), x, color} - {*RESERVED}

@@ -35,6 +35,12 @@ FIGURES: dict[str, Message] = {
         "`extrapolation` needs a trust horizon, which a fit has where a variable of its law measures "
         "the size of a run. `profile` needs intervals, `landscape` a law of two variables.",
     ),
+    "G0107": Message(
+        "a figure of a law that has a name of the figure's own",
+        "The table of a figure has a column for each variable of the law, and columns of its own, such "
+        "as `fitted` and `residual`. Of two of one name only one would be drawn: rename the variable "
+        "in a copy of the law.",
+    ),
     "G0111": Message(
         "a figure of an answer that has nothing to draw",
         "The goal is drawn along the unknowns through the answer. Without an answer it is drawn where "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.figures import theme
-from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.held_out_rows import larger_runs
 from lawdsl.figures.measured_rows import MeasuredRows, measured_rows
@@ -28,6 +28,8 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 
 POINTS = 200
+OF_CURVE = ("law", "prediction", "noise_low", "noise_high", "low", "high", "zero", "text")
+OF_RUNS = ("measured", "moved", "off", "fitted")
 LEAST_DECADES = 1.0  # beyond the largest fitted run
 BEYOND_REACH = 2.5  # times the last reach that is known
 TOP, BOTTOM = 260, 140  # heights of the panels
@@ -115,9 +117,13 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
             within 5 %, and 10 at least.
 
     Raises:
-        LawdslError: a fit without a trust horizon (G0106), a multiple of 1 or less (G0104).
+        LawdslError: a fit without a trust horizon (G0106), a multiple of 1 or less (G0104), a name
+            of the law that a column of the figure has (G0107).
     """
     path = _path(fit, times)
+    # a variable that is the size of a run has its own column
+    size_column = {path.size} - {path.horizon.size}
+    refuse_own_columns("extrapolation", path.surface.names, (*size_column, *OF_CURVE, *OF_RUNS))
     rows = measured_rows(fit, path.law, data)
     largest = float(np.log10(path.horizon.largest))
     size = path.surface.size

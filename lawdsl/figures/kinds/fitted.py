@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.figures import theme
-from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_variables import Roles, axis_title, roles_of
 from lawdsl.figures.measured_rows import MeasuredRows, law_values, measured_rows, table_of
 from lawdsl.fitting.result import Fit
@@ -22,6 +22,9 @@ CURVE_POINTS = 200
 OUTLIER_SCORE = 4.0
 """Residuals beyond this many robust standard deviations are marked."""
 MAD_TO_SIGMA = 1.4826  # of a normal distribution
+
+
+OWN_COLUMNS = ("fitted", "residual", "far", "group", "low", "high", "label")
 
 
 def fit_figure(
@@ -39,9 +42,11 @@ def fit_figure(
         color: the variable of the groups.
 
     Raises:
-        LawdslError: a fit without rows (G0103), a variable that the law does not have (G0104).
+        LawdslError: a fit without rows (G0103), a variable that the law does not have (G0104),
+            a name of the law that a column of the figure has (G0107).
     """
     law = fit.read_law()
+    refuse_own_columns("fit", (*law_names(law), law.output), OWN_COLUMNS)
     rows = measured_rows(fit, law, data)
     roles = roles_of(law, rows, x, color)
     points = _points(fit, law, rows, roles)

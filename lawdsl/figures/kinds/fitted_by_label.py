@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from lawdsl.figures import theme
-from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.labelled_rows import LabelledRows, labelled_rows
 from lawdsl.figures.theme import MAX_GROUPS
@@ -30,10 +30,12 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
         data: the table that was fitted; by default the rows that the fits keep.
 
     Raises:
-        LawdslError: fits without rows (G0103), a table that does not suit.
+        LawdslError: fits without rows (G0103), a table that does not suit, an output with the name
+            of a column of the figure (G0107).
     """
     groups = labelled_rows(fits, data)
     law = fits.parts[0].read_law()
+    refuse_own_columns("fit", [law.output], ("label", "fitted"))
     points = _points(law, groups)
     off = 100 * np.abs(np.array(points[law.output]) / np.array(points["fitted"]) - 1)
     worst = groups[0]

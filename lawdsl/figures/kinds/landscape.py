@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.figures import theme
 from lawdsl.figures.contours import LevelLine, level_lines, nice_levels, rectangle
-from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_variables import axis_title, check_variable, middle
 from lawdsl.figures.measured_rows import MeasuredRows, law_values, measured_rows
 from lawdsl.fitting.extrapolation.fitted_surface import size_variables
@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 GRID = 70  # points along each axis
 LEVELS = 12
+OWN_COLUMNS = ("fitted", "compute", "level", "line", "order")
 MARGIN = 3.0  # factor by which a logarithmic axis goes beyond the rows
 PATH_POINTS = 60
 STEP, REFINEMENTS = SPLIT_DECADES / (SPLIT_POINTS - 1), 51  # of the search for optima, in decades
@@ -88,9 +89,11 @@ def landscape_figure(
 
     Raises:
         LawdslError: a law with one variable (G0106), a variable that it does not have (G0104), a fit
-            without rows (G0103).
+            without rows (G0103), a name of the law that a column of the figure has (G0107).
     """
     law = fit.read_law()
+    names = (*(q.name for q in law.variables), law.output)
+    refuse_own_columns("landscape", names, OWN_COLUMNS)
     drawn = _landscape(fit, law, measured_rows(fit, law, data), x, y)
     lines, low, high = _lines(drawn)
     points = _points(drawn)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.figures import theme
 from lawdsl.figures.contours import LevelLine, in_triangle, level_lines, nice_levels, ternary
-from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.kinds.landscape import level_layers
 from lawdsl.figures.labelled_rows import LabelledRows, labelled_rows
 from lawdsl.fitting.prediction_inputs import PredictionInputs, prediction_inputs
@@ -275,6 +275,7 @@ def _points(
     near = np.all(np.abs(measured.shares[:, others] - at) <= NEAR, axis=1)
     seen = total > 1e-9  # others have no place in the triangle
     x, y = in_triangle(three[seen].T / total[seen])
+    refuse_own_columns("ternary", (*simplex, drawn.output), ("x", "y"))
     table: dict[str, list[Any]] = {
         name: measured.shares[seen, k].tolist() for k, name in enumerate(simplex)
     }

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.figures import theme
 from lawdsl.figures.contours import LevelLine, Mesh, level_lines, rectangle
-from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_problem import FittedProblem, fitted_problem
 from lawdsl.fitting.intervals.profile_curve import (
     ProfiledFit,
@@ -219,6 +219,7 @@ def _pair(
     notes: list[str],
 ) -> Figure:
     """The lines of the least objective over two parameters."""
+    refuse_own_columns("profile", names, ("region", "line", "order", "high"))
     ranges = [_free_range(fit, followed, name) for name in names]
     numbers = (ranges[0][0], ranges[1][0])
     correlation, mesh = _mesh(followed, numbers, ranges[0][1:], np.sqrt(scale))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.figures import theme
-from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_problem import FittedProblem, fitted_problem
 from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.measured_rows import thinned
@@ -42,6 +42,8 @@ MAD_TO_SIGMA = 1.4826  # of a normal distribution
 LIMIT_SCALES = 6.0
 """Robust standard deviations beyond which the axis ends, where rows lie further out."""
 FIT, ORDER = "fitted", "row"
+OF_ROWS = ("residual", "drawn", "far", "beyond")
+OF_PATTERNS = ("mean", "line", "top", "text")
 
 
 @dataclass(frozen=True)
@@ -114,14 +116,17 @@ def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
             table is not known.
 
     Raises:
-        LawdslError: a fit without rows (G0103), a table that does not suit.
+        LawdslError: a fit without rows (G0103), a table that does not suit, a name of the law that a
+            column of the figure has (G0107).
     """
     fitted = fitted_problem(fit, fit.read_law(), data)
+    names = (*fitted.names, fitted.law.output)
+    refuse_own_columns("residuals", names, (FIT, ORDER, *OF_ROWS, *OF_PATTERNS))
     drawn = _residuals(fitted)
     kept, note = thinned(drawn.residual, MAX_POINTS)
     points = _points(drawn, kept)
-    names, left_out = _variables(drawn)
-    panels = [_panel(drawn, points, name) for name in names]
+    shown, left_out = _variables(drawn)
+    panels = [_panel(drawn, points, name) for name in shown]
     together = [_together(drawn, p, points) for p in _patterns(drawn) if len(p.axes) == 2]
     panels[1:1] = together  # in the second column, beyond which is room for a legend
     beyond = int(np.sum(np.abs(drawn.residual) > drawn.limit))
