@@ -23,6 +23,7 @@ import click
 
 from lawdsl import __version__
 from lawdsl.cli.options import INTERRUPT_HANDLERS
+from lawdsl.cli.overwritten_inputs import keep_inputs
 from lawdsl.cli.swapped_arguments import swapped
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.registry import by_name
@@ -80,6 +81,7 @@ TRAINING = frozenset({"run", "doctor"})
 _MODULES = [import_module(f"lawdsl.cli.{module}") for module in COMMANDS]
 for command in by_name((c.name, c) for module in _MODULES for c in module.COMMANDS).values():
     cli.add_command(command)
+    keep_inputs(command)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
