@@ -382,7 +382,10 @@ def test_a_profile_is_1_at_the_ends_of_the_interval_by_profile(profiled: Any):
     for name, ends in fit.intervals.ends.items():
         assert crossings(*curve_of(figure, name)) == pytest.approx(ends, rel=2e-3)
     least = max(fit.values, key=lambda n: np.ptp(fit.intervals.ends[n]) / fit.values[n])
-    assert f"{least} is known least" in figure.title
+    low, high = fit.intervals.ends[least]
+    assert f"by profile is that of {least}, {low:.3g} to {high:.3g}" in figure.title
+    alone = fit.plot("profile", parameters=least)
+    assert alone.title.endswith(f"{least}, 95 % interval by profile {low:.3g} to {high:.3g}")
 
 
 def test_a_profile_is_the_objective_of_fits_with_the_parameter_fixed(profiled: Any):

@@ -161,11 +161,19 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
     )
 
 
+def _number(text: float | str) -> float:
+    """An option of a command line as a number; nan for anything else."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
 def _path(fit: Fit, times: float | None) -> _ComputePath:
     """The path of a fit's trust horizon, from its smallest row to well beyond its largest."""
-    if times is not None and not float(times) > 1:
-        message = f"{times:g} times the largest fitted run is not beyond it"
-        raise LawdslError(Diagnostic("G0104", message, help="give a multiple above 1: times=100"))
+    if times is not None and not _number(times) > 1:
+        message = f"`{times}` is no multiple of the largest fitted run beyond it"
+        raise LawdslError(Diagnostic("G0104", message, help="give a number above 1: times=100"))
     horizon = fit.horizon
     if horizon is None or fit.spread is None:
         raise LawdslError(_no_horizon(fit))

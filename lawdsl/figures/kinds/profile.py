@@ -54,6 +54,9 @@ def profile_figure(fit: Fit, *, data: Any = None, parameters: str | None = None)
     followed, scale, notes = _followed(fit, fitted)
     if len(chosen) == 2 and parameters is not None:
         return _pair(fit, fitted, followed, scale, (chosen[0], chosen[1]), notes)
+    if parameters is None:
+        without = [name for name in fit.parameters if name not in chosen]
+        notes += [f"{', '.join(without)}: no interval, not drawn"] if without else []
     if len(chosen) > MAX_PANELS:
         notes.append(f"without {', '.join(chosen[MAX_PANELS:])}: name them, parameters=…")
         chosen = chosen[:MAX_PANELS]
@@ -200,14 +203,17 @@ def _interval(fit: Fit, name: str) -> str:
 
 
 def _title(fit: Fit, chosen: list[str]) -> str:
-    """The parameter that is known least."""
+    """The drawn parameter with the widest interval, relative to its value."""
 
     def width(name: str) -> float:
         low, high = fit.intervals.ends[name]
         return (high - low) / abs(fit.values[name]) if fit.values[name] else float("inf")
 
-    least = max(chosen, key=width)
-    return f"{fit.law.name}: of its parameters {least} is known least, {_interval(fit, least)}"
+    widest = max(chosen, key=width)
+    what = f"{100 * fit.intervals.level:g} % interval by {fit.intervals.method}"
+    if len(chosen) == 1:
+        return f"{fit.law.name}: {widest}, {what} {_interval(fit, widest)}"
+    return f"{fit.law.name}: the widest {what} is that of {widest}, {_interval(fit, widest)}"
 
 
 def _pair(
@@ -229,7 +235,10 @@ def _pair(
     level = f"{100 * fit.intervals.level:g} %"
     lines = level_lines(mesh, np.maximum(rise, 0.0), [1.0, ratio])
     table = _lines_table(followed, numbers, lines, {1.0: "intervals", ratio: "joint"}, names)
-    title = f"{fit.law.name}: the correlation of {names[0]} and {names[1]} is {correlation:.3g}"
+    title = (
+        f"{fit.law.name}: {names[0]} and {names[1]} have correlation {correlation:.2g} in the "
+        "linearised fit"
+    )
     if fitted.groups is not None:
         notes.append("rows of a run are dependent: the lines are for the mean of both parameters")
     if any(t.coupled for t in followed.bounded.transforms):
