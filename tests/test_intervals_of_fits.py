@@ -265,7 +265,9 @@ def is_likely_count(hits: float, count: float) -> bool:
     return bool(binom.ppf(1e-4, int(count), 0.95) <= hits <= binom.ppf(1 - 1e-4, int(count), 0.95))
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize(
+    "method", [pytest.param(m, marks=pytest.mark.slow if m != "delta" else ()) for m in METHODS]
+)
 def test_95_of_100_intervals_cover(method: str):
     found = covered(FAMILIES["mixing.step"], 120, [method], 0.95, 300)
 

@@ -156,7 +156,9 @@ def covering(name: str, simulations: int) -> np.ndarray:
     return np.array(found)
 
 
-@pytest.mark.parametrize("name", INSIDE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n == "dcpt.l3" else ()) for n in INSIDE]
+)
 def test_bands_cover(name: str):
     hits = covering(name, 15).sum(axis=0)
 

@@ -14,8 +14,6 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data import size_limits
 
@@ -137,6 +135,8 @@ def _record_lines(body: bytes, before: int, name: str) -> tuple[Sequence[int], i
         LawdslError: a record is too long; D0150.
     """
     if b'"' not in body:
+        import numpy as np
+
         ends = np.flatnonzero(np.frombuffer(body + b"\n", dtype=np.uint8) == ord("\n"))
         lengths = np.diff(ends, prepend=-1) - 1
         if np.max(lengths) <= size_limits.MAX_CELL_BYTES:
