@@ -289,6 +289,10 @@ NUMBERS = [
     sp.Float("0.1"),
     sp.Float("-1e-30"),
     sp.Integer(10) ** 20,
+    sp.Integer(2) ** 1000,
+    sp.Float("1e300"),
+    sp.Float("1e-300"),
+    sp.Float("0.1", 50),
     sp.Integer(-4),
     sp.pi,
     sp.E,
@@ -324,6 +328,37 @@ def test_numbers_of_sympy_keep_their_value(number: sp.Expr):
 def test_what_no_law_is_made_of_is_named(build: Callable[[Any], Any], named: str):
     diagnostic = error_of(lambda: Law.from_sympy(build(sp.Symbol("N")), name="x"))
     assert diagnostic.code == "E0204" and named in diagnostic.message
+
+
+@pytest.mark.parametrize(
+    ("build", "size"),
+    [
+        (lambda N: sp.Integer(10) ** 400 * N, "large"),
+        (lambda N: N - sp.Integer(10) ** 5000, "large"),
+        (lambda N: N ** (sp.Integer(10) ** 400), "large"),
+        (lambda N: N / sp.Integer(10) ** 400, "large"),
+        (lambda N: N + sp.Float("-1e400"), "large"),
+        (lambda N: sp.Float("1e-400") * N, "small"),
+        (lambda N: N - sp.Float("1e-400"), "small"),
+    ],
+)
+def test_a_number_outside_the_range_of_float64_is_refused(build: Callable[[Any], Any], size: str):
+    diagnostic = error_of(lambda: Law.from_sympy(build(sp.Symbol("N")), name="x"))
+    assert diagnostic.code == "E0204" and f"too {size} for float64" in diagnostic.message
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "parts"),
+    [
+        (sp.Symbol("N"), sp.Symbol("N", positive=True), ["Symbol('N')", "positive=True"]),
+        (sp.Dummy("N"), sp.Dummy("N"), ["Dummy('N'", "` and `Dummy('N'"]),
+        (sp.Symbol("alpha"), sp.Symbol("\N{GREEK SMALL LETTER ALPHA}"), ["'alpha'", "'α'"]),
+    ],
+)
+def test_different_symbols_of_one_name_are_refused(one: sp.Symbol, other: sp.Symbol, parts: Any):
+    expression = sp.Symbol("D") + 2 * one + 1 / other
+    diagnostic = error_of(lambda: Law.from_sympy(expression, name="x"))
+    assert diagnostic.code == "E0204" and all(part in diagnostic.message for part in parts)
 
 
 def test_a_deep_expression_is_refused():

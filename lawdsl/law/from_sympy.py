@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -22,7 +23,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 def text_of_expression(
     expression: Any, variables: Iterable[str | sp.Symbol] | None, name: str
 ) -> str:
-    """The text of the law with a right-hand side.
+    """The text of the law with a right-hand side. Floats are rounded to float64.
 
     Args:
         expression: of SymPy; `Eq(L, …)` names the output.
@@ -30,8 +31,9 @@ def text_of_expression(
         name: of the law.
 
     Raises:
-        LawdslError: a node that the language has no word for (E0204), variables that are not known
-            (E0203), or a name that a law cannot have.
+        LawdslError: a node that the language has no word for, different symbols of one name, a
+            number outside the range of float64 (E0204), variables that are not known (E0203), or a
+            name that a law cannot have.
     """
     if not isinstance(expression, sp.Basic):
         message = f"a SymPy expression is needed, not {type(expression).__name__}"
@@ -46,7 +48,7 @@ def text_of_expression(
         formula = _formula(expression, 0)
     except RecursionError:  # of SymPy, which asks itself about the parts of a deep expression
         raise _too_deep() from None
-    symbols = {_name(s): s for s in sorted(expression.free_symbols, key=str)}
+    symbols = _by_name(expression.free_symbols)
     names = tuple(dict.fromkeys(n.text for n in tree.walk(formula) if isinstance(n, tree.Name)))
     names = tuple(each for each in names if each in symbols)
     given = [each for each in names if each in USUAL_VARIABLES] if variables is None else variables
@@ -55,6 +57,23 @@ def text_of_expression(
     parameters = {each: _domain(symbols[each]) for each in names if each not in chosen}
     output = output or next(each for each in DEFAULT_OUTPUTS if each not in names)
     return law_text(name, output, formula, chosen, parameters)
+
+
+def _by_name(symbols: Iterable[sp.Symbol]) -> dict[str, sp.Symbol]:
+    """Symbols by their names in the law.
+
+    Raises:
+        LawdslError: two symbols that would be one parameter: they differ in their assumptions, are
+            Dummy symbols, or are spelled in Greek and in Latin letters (E0204).
+    """
+    named: dict[str, sp.Symbol] = {}
+    for symbol in sorted(symbols, key=sp.srepr):
+        other = named.setdefault(_name(symbol), symbol)
+        if other != symbol:
+            message = f"`{sp.srepr(other)}` and `{sp.srepr(symbol)}` would have the same name"
+            help = "rename one: expression.subs(old, sympy.Symbol('N1'))"
+            raise LawdslError(Diagnostic("E0204", message, help=help))
+    return named
 
 
 def _with_domain(variable: str | sp.Symbol, symbols: Mapping[str, sp.Symbol]) -> str:
@@ -120,19 +139,39 @@ def _unsupported(node: sp.Basic) -> LawdslError:
 
 
 def _number(number: sp.Number) -> Formula:
+    """A number as the language writes it.
+
+    Raises:
+        LawdslError: a number that is not finite, or that is 0 or infinite as float64 (E0204).
+    """
     if number.is_finite is not True:
         raise _unsupported(number)
     if number.is_negative:
         return tree.Negative(_number(-number))
-    if isinstance(number, sp.Integer):
-        text = str(int(number))
-        if len(text) > size_limits.MAX_DIGITS and int(float(text)) == int(number):
-            text = repr(float(text))
-        return tree.Number(text)
-    if isinstance(number, sp.Rational):
+    if isinstance(number, sp.Rational) and not isinstance(number, sp.Integer):
         above, below = (_number(sp.Integer(n)) for n in (number.p, number.q))
         return tree.Product((("*", above), ("/", below)))
-    return tree.Number(repr(float(number)))
+    rounded = _rounded(number)
+    if not isinstance(number, sp.Integer):
+        return tree.Number(repr(rounded))
+    text = str(int(number))
+    if len(text) > size_limits.MAX_DIGITS and int(rounded) == int(number):
+        text = repr(rounded)
+    return tree.Number(text)
+
+
+def _rounded(number: sp.Integer | sp.Float) -> float:
+    """The float64 nearest to a number."""
+    try:
+        rounded = float(number)
+    except OverflowError:
+        rounded = math.inf
+    if math.isinf(rounded) or (rounded == 0 and not number.is_zero):
+        size = "large" if math.isinf(rounded) else "small"
+        message = f"a number is too {size} for float64, whose range is 5e-324 to 1.8e308"
+        help = "divide by a unit: count N in millions, or take logarithms"
+        raise LawdslError(Diagnostic("E0204", message, help=help))
+    return rounded
 
 
 def _sum(node: sp.Add, depth: int) -> Formula:

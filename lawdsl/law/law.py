@@ -70,7 +70,7 @@ class Law(Presented, Exportable):
         name: str,
         variables: Iterable[str | sp.Symbol] | None = None,
     ) -> Law:
-        """The law whose formula is a SymPy expression.
+        """The law whose formula is a SymPy expression. Floats are rounded to float64.
 
         Args:
             expression: its right-hand side; `sympy.Eq(L, …)` names the output too. Signs that its
@@ -80,8 +80,9 @@ class Law(Presented, Exportable):
                 others are parameters. By default N, D and r.
 
         Raises:
-            LawdslError: a node that laws are not made of (E0204), variables that are not known or
-                not in the expression (E0203), or a name that a law cannot have.
+            LawdslError: a node that laws are not made of, different symbols of one name, a number
+                outside the range of float64 (E0204), variables that are not known or not in the
+                expression (E0203), or a name that a law cannot have.
         """
         text = text_of_expression(expression, variables, name)
         declarations, _ = library.declared(Text(f"{name}.law", text), Path())
