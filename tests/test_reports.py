@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,11 @@ import lawdsl
 from lawdsl.core import optional_packages
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.result import Fit
-from lawdsl.reporting.report.commands import fit_command
+from lawdsl.language import library
+from lawdsl.reporting.report.commands import fit_command, solve_command
 from lawdsl.reporting.report.entries import entries_of
 from lawdsl.reporting.report.explorer import explorer_of
+from lawdsl.solving.solve import Asked
 
 ROOT = Path(lawdsl.__file__).resolve().parent.parent
 DATA = ROOT / "laws" / "data"
@@ -345,6 +348,39 @@ def test_options_of_a_fit_are_in_its_command(options: dict[str, Any], tmp_path: 
     assert again.values == pytest.approx(fit.values, rel=1e-6)
     assert again.intervals.level == fit.intervals.level
     assert again.law.digest == fit.law.digest
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"discrepancy": 0.05, "safe": 0.95, "seed": 3},
+        {"discrepancy": 0.05},
+        {"discrepancy": "learned"},
+        {"seed": 3},
+        {"level": 0.9},
+    ],
+    ids=str,
+)
+def test_options_of_an_answer_are_in_its_command(options: dict[str, Any], folder: Path):
+    name, values = (
+        ("tokens_for_loss", {"N": 1e9, "target": 2.4})
+        if "safe" in options
+        else ("allocation", {"C": 1e22})
+    )
+    parsed, _ = library.question(f"chinchilla.{name}")
+    answer = Asked(parsed, loss=str(folder / "fit.json")).answer(values, **options)
+    entry = replace(entries_of([answer])[0], fits={"loss": "fit.json"})
+    command, _, _ = solve_command(entry, []).partition(" > ")
+    again = run(*shlex.split(command)[1:], cwd=folder)
+    assert json.loads(again.stdout)["result"] == answer.to_json()
+
+
+def test_a_command_says_that_a_table_in_memory_cannot_be_read(folder: Path, tmp_path: Path):
+    fit = lawdsl.fit("chinchilla", chinchilla_runs(), starts=2, claims=False)
+    text = fit.report(tmp_path / "memory.md").read_text(encoding="utf-8")
+    assert "No file has the table given, which was in memory: write it to one" in text
+    text = lawdsl.load_fit(folder / "fit.json").report(tmp_path / "file.md").read_text()
+    assert "in memory" not in text
 
 
 def test_the_demonstration_ends_with_its_report(tmp_path: Path):

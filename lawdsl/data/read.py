@@ -18,6 +18,8 @@ from lawdsl.data.columns import arrow_column, table_from_arrow
 from lawdsl.data.formats import FORMATS, READ, RUN_TABLE_SCHEMA, format_of, unreadable
 from lawdsl.data.table import Table as Table
 
+MAPPING, FRAME = IN_MEMORY = ("the table given", "the data frame")
+"""The names of tables that are in no file."""
 RUN_TABLE_NOTE = re.compile(r"lawdsl runs, schema (\d{1,9}):")
 
 
@@ -36,7 +38,7 @@ def read_table(source: Any) -> Table:
     if isinstance(source, (str, Path)):
         return _read_file(Path(source))
     if isinstance(source, Mapping):
-        return _from_mapping(source, "the table given")
+        return _from_mapping(source, MAPPING)
     return _from_frame(source)
 
 
@@ -84,7 +86,7 @@ def _from_frame(source: Any) -> Table:
     import narwhals as nw
     from narwhals.exceptions import DuplicateError
 
-    name = "the data frame"
+    name = FRAME
     try:
         frame = nw.from_native(source)
     except TypeError:

@@ -7,6 +7,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
+from lawdsl.data.read import IN_MEMORY
+from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
+from lawdsl.fitting.options import LEARNED
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.symbols import Objective
@@ -33,6 +36,12 @@ def made_by(entries: Sequence[Entry], output: str) -> Iterator[Block]:
     lines.append(" ".join(["lawdsl report", *map(shlex.quote, files), "-o", shlex.quote(output)]))
     yield Paragraph("These commands make the report again, from the tables and laws named in them:")
     yield Code("\n".join(lines))
+    unread = dict.fromkeys(p.data.name for e in fits for p in e.parts if p.data.name in IN_MEMORY)
+    for name in unread:
+        yield Paragraph(
+            f"No file has {name}, which was in memory: write it to one, "
+            f"and put the name of that file for '{name}' in the command."
+        )
     rows = []
     for entry in fits:
         data = dict.fromkeys(part.data.digest for part in entry.parts)
@@ -123,6 +132,17 @@ def solve_command(entry: Entry, fits: Sequence[Entry]) -> str:
         arguments.append(f"{use}={known.get(use) or (file_of(fit) if fit else 'FIT.json')}")
     arguments += [f"{name}={value!r}" for name, value in answer.values.items() if "." not in name]
     arguments += ["--level", f"{answer.level:g}"] if answer.level != 0.95 else []
-    if answer.safe is not None:
-        arguments += ["--safe", f"{answer.safe.level:g}"]
+    arguments += _law_error_options(answer)
     return f"{shlex.join(['lawdsl', *arguments])} --json > {shlex.quote(file_of(entry))}"
+
+
+def _law_error_options(answer: Answer) -> Iterator[str]:
+    """The options for the error of the laws, `--wrong`, and the safe answer and draws under it."""
+    under = answer.law_error or answer.safe
+    # at the default, 2 %, nothing: what an answer advises depends on whether it was asked for
+    if under is not None and (under.widening or under.discrepancy != DEFAULT_AMPLITUDE):
+        yield from ("--wrong", LEARNED if under.widening else f"{100 * under.discrepancy:.15g}%")
+    if answer.safe is not None:
+        yield from ("--safe", f"{100 * answer.safe.level:.15g}%")
+    if answer.law_error is not None and answer.law_error.seed:
+        yield from ("--seed", str(answer.law_error.seed))
