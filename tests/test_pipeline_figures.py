@@ -106,3 +106,18 @@ def test_the_command_draws_it(tmp_path: Path):
     assert json.loads(done.stdout)["plot"] == "p.svg", done.stderr
     assert "mostly code" in (tmp_path / "p.svg").read_text(encoding="utf-8")
     assert run("pipeline", "lines.law", "--plot", "q.svg", cwd=tmp_path).returncode == 2
+
+
+def test_a_step_of_a_law_in_a_file_of_the_users_is_drawn(tmp_path: Path):
+    (tmp_path / "mine.law").write_text(
+        "law mine\nvariable N > 0 unit param\nparameter E, A, alpha > 0\n"
+        "L = E + A/N^alpha unit nat/token\n",
+        encoding="utf-8",
+    )
+    path = tmp_path / "lines.law"
+    text = LINES.format(labels="mixture", at="at N = N_target")
+    path.write_text(text.replace("mixing.size", "mine"), encoding="utf-8")
+    done = lawdsl.run_pipeline(path, table(), settings={"N_target": 1e10}, draws=0)
+    figure = done.plot()
+    assert figure.columns["law"] == ["mine"] * 3
+    assert "L [nat/token]" in figure.encoded("json").decode()

@@ -11,6 +11,7 @@ from commands import run
 
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
+from lawdsl.figures.draw import draw
 from lawdsl.fitting.predicted_points import PredictedPoints
 from lawdsl.fitting.prediction_bands import BAND_ARRAYS
 from lawdsl.fitting.result import Fit
@@ -120,3 +121,18 @@ def test_the_commands_draw_predictions_and_fits(fit: Fit, tmp_path: Path):
     (tmp_path / "runs.csv").write_text("\n".join(["N,D,L", *rows]), encoding="utf-8")
     run("fit", "chinchilla", "runs.csv", "--starts", "2", "--plot", "f.svg", cwd=tmp_path)
     assert "chinchilla and 25 rows" in (tmp_path / "f.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([3.0, 2.0, 1.0, 2.0, 2.9], "L is between 1 and 3 while"),
+        ([3.0, 2.0, 1.5, 1.5, 1.0], "L falls from 3 to 1 while"),
+        ([np.nan] * 5, "L has no value at any of 5 points"),
+    ],
+)
+def test_titles_say_which_way_only_where_it_is_one_way(values: list[float], said: str):
+    cells = [(float(k),) for k in range(1, 6)]
+    points = PredictedPoints(["N"], cells, "L", "", (), np.array(values)[:, None], 0.95)
+    figure = draw(points)
+    assert said in figure.title and figure.encoded("svg")

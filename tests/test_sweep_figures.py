@@ -138,3 +138,24 @@ def test_the_command_draws_tables_and_sweeps(tmp_path: Path):
     result = json.loads(drawn.stdout)["result"]
     assert result["file"] == "sweep-sweep.svg" and result["rows"] == 6
     assert "0 of 6 runs done" in result["title"]
+
+
+def test_a_table_without_a_run_that_has_tokens_is_refused():
+    with pytest.raises(LawdslError) as caught:
+        draw(read_table({"N": [1e8, 1e9], "D": [np.nan, np.nan]}))
+    assert caught.value.diagnostics[0].code == "G0113"
+
+
+def test_runs_of_a_table_count_as_done_only_where_they_have_ended():
+    runs = {"N": [1e8, 1e8, 1e9], "D": [1e9] * 3}
+    title = draw(read_table({**runs, "status": ["running", "killed", "done"]})).title
+    assert "1 of 3 runs done, 1 failed" in title
+    assert "3 of 3 runs done" in draw(read_table(runs)).title
+
+
+def test_sizes_without_units_have_no_compute():
+    figure = draw(read_table({"N": [0.1, 1.0], "D": [1.0, 2.0]}))
+    assert "FLOP" not in figure.title and "FLOP" not in figure.encoded("json").decode()
+    assert any("no units" in note for note in figure.notes)
+    figure = draw(read_table({"N [Gparam]": [0.1, 1.0], "D [Gtoken]": [1.0, 2.0]}))
+    assert "1.3e19 FLOP" in figure.title

@@ -22,14 +22,18 @@ Array = NDArray[np.float64]
 DONE, COMING, FAILED = "done", "to come", "failed"
 STATES: Mapping[str, str] = {
     "done": DONE,
+    "finished": DONE,
+    "completed": DONE,
     "new": COMING,
     "begun": COMING,
     "unfinished": COMING,
     "diverged": FAILED,
     "oom": FAILED,
     "failed": FAILED,
+    "crashed": FAILED,
+    "killed": FAILED,
 }
-"""Status of a run -> the state that is drawn."""
+"""Status of a run -> the state that is drawn; of any other it is to come."""
 FLOP_PER_PARAMETER_AND_TOKEN = 6.0
 
 
@@ -44,7 +48,7 @@ class SweepRuns:
         N: parameters without embeddings, in `units["N"]`, shape (runs,).
         D: tokens of the whole run, in `units["D"]`; of a table those of the last row.
         finished: the share of its steps that is done.
-        flop: of the whole run.
+        flop: of the whole run; nan where N or D of a table has no unit.
         seconds: that remain until all runs are done, estimated; None where it is not known.
         shares: corpus -> its share of each run.
         losses: validation set -> the loss of each run's last evaluation, nan where there is none.
@@ -77,7 +81,8 @@ def runs_of(source: Any) -> SweepRuns:
             as one: a path, a data frame, a mapping of arrays.
 
     Raises:
-        LawdslError: a table without columns N and D (G0113), or one that cannot be read.
+        LawdslError: a table without columns N and D, or without a row that has both (G0113), or one
+            that cannot be read.
     """
     if hasattr(source, "supplies"):  # a plan, whose class lies in a room below
         return _of_plan(source.to_json())
@@ -119,7 +124,7 @@ def _of_table(table: Table) -> SweepRuns:
     """The last row of each run; each row is a run where no column names them.
 
     Raises:
-        LawdslError: no columns N and D (G0113).
+        LawdslError: no columns N and D, or no row that has both (G0113).
     """
     missing = [name for name in ("N", "D") if name not in table.columns]
     if missing:
@@ -127,6 +132,10 @@ def _of_table(table: Table) -> SweepRuns:
         help = "give a table of runs, as `lawdsl collect` makes it, with columns N and D"
         raise LawdslError(Diagnostic("G0113", message, help=help))
     tokens = table.numbers("D")
+    if not np.any(np.isfinite(tokens) & np.isfinite(table.numbers("N"))):
+        message = f"no row of {table.name} has both N and D"
+        help = "give a table of runs with their model sizes and tokens as numbers"
+        raise LawdslError(Diagnostic("G0113", message, help=help))
     last = _last_rows(table, tokens)
     rows = table.at(table.rows[last])
     names = [name for name in rows.columns if name.startswith("r_") and name != "r_domain"]
@@ -135,7 +144,8 @@ def _of_table(table: Table) -> SweepRuns:
     parameters, tokens = rows.numbers("N"), tokens[last]
     active = rows.numbers("N_active") if "N_active" in rows.columns else parameters
     states = tuple(
-        STATES.get(text, DONE) if text else DONE
+        # a row without a status is a measurement
+        STATES.get(text, COMING) if text else DONE
         for text in (rows.texts("status") if "status" in rows.columns else [""] * len(rows))
     )
     sized = rows.texts("model") if "model" in rows.columns else [theme.short(n) for n in parameters]
@@ -148,6 +158,7 @@ def _of_table(table: Table) -> SweepRuns:
         D=tokens,
         finished=np.array([float(state == DONE) for state in states]),
         flop=FLOP_PER_PARAMETER_AND_TOKEN
+        * (1.0 if units.get("N") and units.get("D") else np.nan)
         * (active * _size(units.get("N", "")))
         * (tokens * _size(units.get("D", ""))),
         seconds=None,

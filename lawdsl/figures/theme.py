@@ -190,10 +190,15 @@ def visible_range(
     Args:
         columns: the values; those that are not finite do not count.
         centre: a value that has to be seen.
+
+    Returns:
+        The ends; 0 and 1 where no value is finite.
     """
     values = np.concatenate([column[np.isfinite(column)] for column in columns])
     if centre is not None and np.isfinite(centre):
         values = np.append(values, centre)
+    if not values.size:
+        return 0.0, 1.0
     first, last = np.quantile(values, [0.1, 0.9])
     room = TAIL * (last - first)
     low = max(float(np.min(values)), float(first - room))

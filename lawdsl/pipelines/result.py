@@ -57,6 +57,7 @@ class StepResult:
         scatter: the ratio of the variance of rows about the law to that of their errors, the median
             over groups; None where the rows have no errors.
         table: its predictions, the input of the next step; None where it predicts nothing.
+        unit: of the output in the law; empty for none.
     """
 
     law: str
@@ -69,6 +70,7 @@ class StepResult:
     groups: tuple[Group, ...] = field(repr=False)
     scatter: float | None = None
     table: Table | None = field(default=None, repr=False, compare=False)
+    unit: str = ""
 
     @property
     def left_out(self) -> tuple[Group, ...]:

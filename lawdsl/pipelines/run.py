@@ -18,6 +18,7 @@ from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Intervals
 from lawdsl.language import library
+from lawdsl.language.printer import print_unit
 from lawdsl.pipelines.parametric_bootstrap import BootstrapDraws, propagate_noise
 from lawdsl.pipelines.plan import step_tasks
 from lawdsl.pipelines.result import Group, PipelineResult, StepResult
@@ -248,6 +249,7 @@ def _step_result(
         groups=tuple(groups),
         scatter=scatter,
         table=stage.output_table,
+        unit=print_unit(declared) if (declared := task.law.declarations.output.unit) else "",
     )
 
 

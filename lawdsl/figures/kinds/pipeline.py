@@ -15,8 +15,6 @@ from lawdsl.figures.figure import Figure
 from lawdsl.figures.kinds.predictions import MAX_ROWS, curves_chart, rows_chart
 from lawdsl.figures.predicted_series import PredictedSeries, series_of
 from lawdsl.fitting.predicted_points import PredictedPoints
-from lawdsl.language.printer import print_unit
-from lawdsl.law.law import load
 from lawdsl.pipelines.result import Group, PipelineResult, StepResult
 
 ALL = "all rows"
@@ -85,8 +83,8 @@ def _series(step: StepResult, level: float) -> PredictedSeries:
     arrays = np.array([[g.predicted, *_ends(g, level)] for g in groups], dtype=np.float64)
     if np.all(np.isnan(arrays[:, 1:])):
         arrays = arrays[:, :1]
-    declared = load(step.law).declarations.output.unit
-    units = {step.output: print_unit(declared)} if declared else {}
+    # not of the law by its name, which may be that of a file of the user's
+    units = {step.output: step.unit} if step.unit else {}
     points = PredictedPoints(names, cells, step.output, "", (), arrays, level, step.law, units)
     series = series_of(points, None, None)
     if not groups[0].labels:

@@ -91,6 +91,15 @@ def _title(series: PredictedSeries) -> str:
     # values whose intervals overlap may rise or fall
     if low and high and max(low[0], low[-1]) <= min(high[0], high[-1]):
         return f"{single(-1)}, at {series.x} = {theme.short(at[-1])}"
+    steps = np.diff(values)
+    if not (np.all(steps >= 0) or np.all(steps <= 0)):
+        finite = [v for v in values if np.isfinite(v)]
+        if not finite:
+            return f"{law}{output} has no value at any of {len(values)} points"
+        return (
+            f"{law}{output} is between {min(finite):.4g} and {max(finite):.4g}{unit} while "
+            f"{series.x} goes from {theme.short(at[0])} to {theme.short(at[-1])}"
+        )
     way = "falls" if last < first else "rises"
     return (
         f"{law}{output} {way} from {first:.4g} to {last:.4g}{unit} while {series.x} goes from "

@@ -45,7 +45,7 @@ def sweep_figure(source: Any) -> Figure:
             run and status, as `lawdsl collect` makes it.
 
     Raises:
-        LawdslError: a table without columns N and D (G0113).
+        LawdslError: a table without columns N and D, or without a row that has both (G0113).
     """
     runs = runs_of(source)
     notes: list[str] = []
@@ -53,7 +53,11 @@ def sweep_figure(source: Any) -> Figure:
     top = [_cells_of(runs, _tokens_title(runs), tokens), *_mixtures(runs)]
     if tokens.are_ranges:
         notes.append(f"D is in {len(tokens.labels)} ranges, named by their middles")
-    rows: list[Any] = [alt.hconcat(*top, spacing=30), _cost(runs, notes)]
+    rows: list[Any] = [alt.hconcat(*top, spacing=30)]
+    if _has_cost(runs):
+        rows.append(_cost(runs, notes))
+    else:
+        notes.append("without compute, since N and D have no units: N [param], D [token]")
     losses = _losses(runs, notes)
     rows += [losses] if losses is not None else []
     chart: Any = alt.vconcat(*rows, spacing=26).resolve_scale(
@@ -145,6 +149,11 @@ def _cell_panel(
 
 
 # Cost
+
+
+def _has_cost(runs: SweepRuns) -> bool:
+    """Whether the compute of some run is known."""
+    return bool(np.any(np.isfinite(runs.flop)))
 
 
 def _cost(runs: SweepRuns, notes: list[str]) -> Any:
@@ -246,6 +255,8 @@ def _title(runs: SweepRuns) -> str:
     text = f"{runs.name}: {done:,} of {len(runs):,} runs done"
     if failed:
         text += f", {failed:,} failed"
+    if not _has_cost(runs):
+        return text
     if not left:
         return f"{text}, {_flop(float(np.nansum(runs.flop * runs.finished)))} in all"
     text += f"; {_flop(float(np.nansum(_coming(runs))))} to come"
