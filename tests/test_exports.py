@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import subprocess
 import sys
 from dataclasses import replace
 from types import ModuleType
@@ -14,6 +16,7 @@ import pytest
 import torch
 from exports import (
     INTERVAL_RTOL,
+    NODE,
     POINTS,
     SLOPE_RTOL,
     VALUE_RTOL,
@@ -29,7 +32,9 @@ import lawdsl
 from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core import functions as lawdsl_functions
-from lawdsl.exporting.targets import JAX, NUMPY, PYTHON, TORCH
+from lawdsl.exporting.python_helpers import PYTHON as PYTHON_HELPERS
+from lawdsl.exporting.python_helpers import TORCH as TORCH_HELPERS
+from lawdsl.exporting.targets import JAVASCRIPT, JAX, NUMPY, PYTHON, TORCH
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 
@@ -305,6 +310,63 @@ def test_outside_its_domain_a_function_is_nan_or_infinite_and_never_complex():
         found, expected = python.predict(x), float(arrays.predict(x))
         assert type(found) is float
         assert found == expected or (math.isnan(found) and math.isnan(expected))
+
+
+def spelled_at(target: Any, op: str, texts: list[str]) -> str:
+    """An operation of a target at some arguments."""
+    infix = {"divide": "{0} / {1}", "power": "{0} ** {1}"}
+    text = infix[op] if op in infix and op not in target.spellings else target.call(op)
+    return text.format(*texts)
+
+
+AT_NAN = {
+    **{name: ["nan"] for name in (*lawdsl_functions.FUNCTIONS, *lawdsl_functions.DERIVED)},
+    "divide": ["nan", "zero"],
+    "power": ["nan", "two"],
+    "min": ["nan", "two"],
+    "max": ["two", "nan"],
+}
+ARGUMENTS = {"nan": math.nan, "zero": 0.0, "two": 2.0}
+
+
+@pytest.mark.parametrize("op", AT_NAN)
+def test_what_is_no_number_stays_none_in_every_target(op: str):
+    arrays = {name: np.array(x) for name, x in ARGUMENTS.items()}
+    tensors = {name: torch.tensor(x, dtype=torch.float64) for name, x in ARGUMENTS.items()}
+    targets: Any = (
+        (PYTHON, PYTHON_HELPERS, ARGUMENTS),
+        (NUMPY, {}, arrays),
+        (TORCH, TORCH_HELPERS, tensors),
+    )
+    assert spelled_at(JAX, op, AT_NAN[op]) == spelled_at(NUMPY, op, AT_NAN[op]).replace(
+        "np.", "jnp."
+    )
+    for target, helpers, values in targets:
+        text = "import math\nimport numpy as np\nimport torch\n" + "".join(helpers.values())
+        made = module(
+            f"{text}\ndef f(nan, zero, two):\n    return {spelled_at(target, op, AT_NAN[op])}"
+        )
+        assert math.isnan(float(made.f(**values))), target.name
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(NODE is None, reason="JavaScript is run by Node.js")
+def test_what_is_no_number_stays_none_in_javascript():
+    names = {"nan": "NaN", "zero": "0", "two": "2"}
+    texts = [spelled_at(JAVASCRIPT, op, [names[x] for x in of]) for op, of in AT_NAN.items()]
+    assert NODE is not None
+    script = f"console.log(JSON.stringify([{', '.join(texts)}].map(Number.isNaN)))"
+    done = subprocess.run([NODE, "-e", script], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [True] * len(AT_NAN)
+
+
+@pytest.mark.parametrize("x", [-math.inf, -2.0, 0.0, 2.0, math.inf])
+def test_steps_and_signs_are_those_of_numpy(x: float):
+    text = "import math\n" + "".join(PYTHON_HELPERS.values())
+    python, arrays = module(text), "import numpy as np\n"
+    made = module(f"{arrays}def f(x):\n    return {NUMPY.call('step').format('x')}")
+    assert python._step(x) == float(made.f(np.array(x))) == np.heaviside(x, 0.5)
+    assert python._sign(x) == np.sign(x)
 
 
 # ---- domains

@@ -96,7 +96,7 @@ def _divide(x, y):
     try:
         return x / y
     except ZeroDivisionError:
-        return math.copysign(math.inf, x) * math.copysign(1.0, y) if x else math.nan
+        return math.copysign(math.inf, x) * math.copysign(1.0, y) if x < 0 or x > 0 else math.nan
 """,
     "_exp": """
 def _exp(x):
@@ -148,11 +148,11 @@ def _min(x, y):
 """,
     "_sign": """
 def _sign(x):
-    return float(x > 0) - float(x < 0)
+    return float(x > 0) - float(x < 0) if x == x else x
 """,
     "_step": """
 def _step(x):
-    return 0.5 if x == 0 else float(x > 0)
+    return 1.0 if x > 0 else 0.0 if x < 0 else x + 0.5
 """,
 }
 
@@ -212,6 +212,10 @@ def _by_label(name, values, labels):
             raise ValueError(f"the last axis of {name} has a value for each of {', '.join(labels)}")
         values = [values[..., k] for k in range(len(labels))]
     return [_number(f"{name}[{label}]", x) for label, x in zip(labels, values)]
+""",
+    "_sign": """
+def _sign(x):
+    return torch.where(x == x, torch.sign(x), x)  # torch.sign(NaN) is 0
 """,
     "_max": """
 def _max(x, y):

@@ -74,7 +74,8 @@ def _of_library(library: str, arctan: str, where: str = "where") -> dict[str, st
     return {
         **{name: f"{l}.{name}({{0}})" for name in CALLS},
         "atan": f"{l}.{arctan}({{0}})",
-        "step": f"{l}.{where}({{0}} > 0, 1.0, {l}.{where}({{0}} < 0, 0.0, 0.5))",
+        # x + 0.5 is 0.5 at 0, and NaN at NaN
+        "step": f"{l}.{where}({{0}} > 0, 1.0, {l}.{where}({{0}} < 0, 0.0, {{0}} + 0.5))",
         **{name: f"{l}.{name}imum({{0}}, {{1}})" for name in EXTREMA},
         REACHED: f"{l}.{where}({{0}} == {{1}}, 1.0, 0.0)",
         FINITE_LOG: f"{l}.log({l}.{where}({{0}} == 0, 1.0, {{0}}))",
@@ -133,6 +134,7 @@ TORCH = ExportTarget(
     ".py",
     {
         **_of_library("torch", "atan"),
+        "sign": "_sign({0})",
         # both arguments must be tensors
         **{name: f"_{name}({{0}}, {{1}})" for name in EXTREMA},
     },
@@ -148,7 +150,7 @@ JAVASCRIPT = ExportTarget(
     {
         **{name: f"Math.{name}({{0}})" for name in CALLS},
         "atan": "Math.atan({0})",
-        "step": "({0} > 0 ? 1.0 : {0} < 0 ? 0.0 : 0.5)",
+        "step": "({0} > 0 ? 1.0 : {0} < 0 ? 0.0 : {0} + 0.5)",
         "power": "Math.pow({0}, {1})",
         **{name: f"Math.{name}({{0}}, {{1}})" for name in EXTREMA},
         REACHED: "({0} === {1} ? 1.0 : 0.0)",
