@@ -62,7 +62,7 @@ def compare(
 
     \b
     all               one fit to all rows, ranked by AICc
-    splits            ten times a quarter of the rows, drawn by lot, from the others
+    splits            ten times a random quarter of the rows from the others
     leave-one-out:N   each size is predicted from the others   (leave-one-N-out)
     leave-two-out:r   each two ratios from the others          (r-7-of-9, domains-4-of-6)
     segments:D        each third of each curve from the others (D-segments)
@@ -72,8 +72,8 @@ def compare(
                       R = 1, 3, 10; or largest:N
 
     largest ranks by interval score, including the error of the law (--wrong). A run costs
-    6*N*D, or --cost. Behind the colon stands a variable of the laws or any column. Laws that the data do not tell
-    apart share ranks. --set, --without, --fix and --tie concern the laws that have such a
+    6*N*D, or --cost. After the colon: a variable of the laws, or any column. Laws whose scores do not
+    differ significantly share ranks. --set, --without, --fix and --tie concern the laws that have such a
     setting, bound or parameter.
     Laws with index sets are compared on the rows of each label by themselves.
     Exits with 1 where a law could not be fitted in some fold.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lawdsl.cli.law_error import level_option
 from lawdsl.cli.options import as_json, finish, numbers, print_message, write
 from lawdsl.exporting import TARGETS
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("fit")
 @click.option("--to", "target", type=click.Choice(TARGETS), required=True, help="The language.")
 @click.option("-o", "--output", metavar="FILE", help="Where to write it; otherwise it is printed.")
-@click.option("--level", type=float, help="Of the intervals of predictions.  [default: 0.95]")
+@level_option
 @click.option(
     "--set",
     "values",

@@ -1,4 +1,5 @@
-"""Options in per cent: how wrong a law is beyond the fitted rows, and how safe an answer."""
+"""Options in per cent: how wrong a law is beyond the fitted rows, how safe an answer, the level of
+intervals."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from lawdsl.fitting.options import LEARNED
 
 Command = Callable[..., Any]
 
+LEVEL = 0.95  # of intervals, by default
+
 
 def _percentage(text: str) -> float:
     """The number of `2%`, or of `0.02`."""
@@ -18,7 +21,7 @@ def _percentage(text: str) -> float:
     try:
         value = float(number[:-1]) / 100 if number.endswith("%") else float(number)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is not a percentage: write 2%, or 0.02") from None
+        raise click.BadParameter(f"{text!r} is no percentage, as 2% or 0.02 is") from None
     if not number.endswith("%") and 1 < value <= 100:
         raise click.BadParameter(f"{number} is {100 * value:g} %: did you mean {number}%?")
     return value
@@ -48,6 +51,9 @@ wrong = percentage_option(
     "--wrong",
     "Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is right.",
 )
+
+
+level_option = percentage_option("--level", "Of the intervals: 95%, or 0.95.  [default: 0.95]")
 
 
 def _wrong_or_learned(help: str) -> Callable[[Command], Command]:

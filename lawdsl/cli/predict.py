@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lawdsl.cli.law_error import wrong_or_learned
+from lawdsl.cli.law_error import LEVEL, level_option, wrong_or_learned
 from lawdsl.cli.options import (
     as_json,
     bindings,
@@ -22,7 +22,6 @@ from lawdsl.cli.options import (
     value_in,
 )
 
-LEVEL = 0.95
 # what a column of a prediction is called, in the order of BAND_ARRAYS; the first is the output
 HEADERS = ["", "low", "high", "law", "run low", "run high", "± noise", "± run", "± law"]
 
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     default=None,
     help="Predict with the error of the law, and its intervals.  [default: where the fit can]",
 )
-@click.option("--level", type=float, help="Of the intervals, which it asks for.  [default: 0.95]")
+@level_option
 @wrong_or_learned
 @plot_option
 @as_json
@@ -79,7 +78,7 @@ def predict(
 
     \b
     intervals at another level, or the fitted law alone:
-    lawdsl predict fit.json N=7e9 D=1e11 --level 0.9
+    lawdsl predict fit.json N=7e9 D=1e11 --level 90%
     lawdsl predict fit.json N=7e9 D=1e11 --no-intervals
 
     The prediction is L = law + δ: δ is the error of the law, of 2 % for each decade of distance

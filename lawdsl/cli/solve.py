@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lawdsl.cli.law_error import percentage_option, wrong_of_laws
+from lawdsl.cli.law_error import LEVEL, level_option, percentage_option, wrong_of_laws
 from lawdsl.cli.options import (
     as_json,
     bindings,
@@ -40,7 +40,7 @@ MAX_COMBINATIONS = 10_000  # combinations of values
     metavar="NAME=VALUE,...",
     help="Compare the answer with another choice of all unknowns: --at r_d=0.5, --at N=7e9,D=1e12.",
 )
-@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@level_option
 @click.option("--seed", default=0, show_default=True, help="Of the starts and draws.")
 @percentage_option(
     "--safe",
@@ -62,7 +62,7 @@ def solve(
     question: str,
     arguments: tuple[str, ...],
     points: tuple[str, ...],
-    level: float,
+    level: float | None,
     seed: int,
     safe: float | None,
     wrong: float | Literal["learned"] | None,
@@ -116,7 +116,7 @@ def solve(
             answers.append(
                 ready.answer(
                     row,
-                    level=level,
+                    level=LEVEL if level is None else level,
                     seed=seed,
                     proofs=not many,
                     compare=compared,

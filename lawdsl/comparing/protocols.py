@@ -244,7 +244,7 @@ KINDS: Mapping[str, ProtocolKind] = {
     "all": ProtocolKind(
         all_rows, "one fit to all rows, judged by AICc", column=False, held_out=False
     ),
-    "splits": ProtocolKind(splits, "ten times a quarter of the rows, drawn by lot", column=False),
+    "splits": ProtocolKind(splits, "ten times a random quarter of the rows", column=False),
     "leave-one-out": ProtocolKind(partial(leave_out, 1), "each value is predicted from the others"),
     "leave-two-out": ProtocolKind(
         partial(leave_out, 2), "each two values are predicted from the others"

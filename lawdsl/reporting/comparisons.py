@@ -46,7 +46,9 @@ def show_comparison(comparison: Comparison, out: Console, *, details: bool = Tru
         for law in comparison.laws
     ]
     if len(comparison.laws) > 1:
-        out.print("rank, the best being 1; laws that the data do not tell apart share theirs:")
+        out.print(
+            "rank, the best being 1; laws whose scores do not differ significantly share theirs:"
+        )
         show_rows(headers, rows, out)
     elif not details:
         _show_scores(comparison, out)
