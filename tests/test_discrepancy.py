@@ -481,10 +481,8 @@ def test_a_percentage_that_is_none_is_refused(folder: Path, text: str):
 
 
 def test_a_level_is_a_percentage_or_a_number(folder: Path):
-    outputs = [
-        run("predict", "fit.json", "N=2e10", "--json", "--level", level, cwd=folder).stdout
-        for level in ("90%", "0.9")
-    ]
-    assert outputs[0] == outputs[1] and '"level": 0.9' in outputs[0]
-    refused = run("predict", "fit.json", "N=2e10", "--level", "95", cwd=folder)
-    assert refused.returncode == 2 and "did you mean 95%?" in refused.stderr
+    command = ("predict", "fit.json", "N=1e10", "D=1e12", "--json", "--level")
+    percent, number, wider = (run(*command, x, cwd=folder) for x in ("90%", "0.9", "95%"))
+    assert percent.returncode == 0 and percent.stdout == number.stdout != wider.stdout
+    refused = run(*command, "95", cwd=folder)
+    assert refused.returncode == 2 and "did you mean 95%?" in refused.stdout + refused.stderr

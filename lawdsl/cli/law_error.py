@@ -21,7 +21,7 @@ def _percentage(text: str) -> float:
     try:
         value = float(number[:-1]) / 100 if number.endswith("%") else float(number)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no percentage, as 2% or 0.02 is") from None
+        raise click.BadParameter(f"{text!r} is not a percentage: write 2%, or 0.02") from None
     if not number.endswith("%") and 1 < value <= 100:
         raise click.BadParameter(f"{number} is {100 * value:g} %: did you mean {number}%?")
     return value
