@@ -259,6 +259,19 @@ def test_sliders_reach_from_the_fitted_rows_to_the_trust_horizon(folder: Path):
     assert json.loads(made.settings)["level"] == 0.95
 
 
+def test_the_slider_of_one_fitted_value_stays_in_its_domain(tmp_path: Path):
+    law = tmp_path / "share.law"
+    law.write_text(
+        'law share "t"\nvariable N > 0\nvariable r in [0, 1]\nparameter E, A > 0\nL = E + A*(1 + r)/N\n'
+    )
+    N = np.linspace(1, 9, 12)
+    fit = lawdsl.fit(law, {"N": N, "r": np.ones(12), "L": 2 + 3 / N}, starts=2, claims=False)
+    made = explorer_of(entries_of([fit])[0])
+    assert made is not None
+    share = made.sliders[1]
+    assert (share.name, share.low, share.high, share.fitted) == ("r", 0.5, 1.0, (1.0, 1.0))
+
+
 def test_fits_of_labels_are_reported(tmp_path: Path):
     fits = lawdsl.fit(
         "mixing.m4",
@@ -269,7 +282,13 @@ def test_fits_of_labels_are_reported(tmp_path: Path):
         claims=False,
         rolled_check=False,
     )
+    made = explorer_of(entries_of([fits])[0])
+    assert made is not None
+    # the share that is 1 minus the others is in no column of the fit
+    assert sum(slider.fitted is None for slider in made.sliders) == 1
     page = Page(fits.report(tmp_path / "mix.html").read_text(encoding="utf-8"))
+    assert page.text.count("1 minus the others") == 1
+    assert page.text.count("fitted from") == len(made.sliders) - 1
     for label in fits.outputs:
         assert label in [data for tag, data in page.texts if tag == "th"]
     assert "t[perl]" in page.text

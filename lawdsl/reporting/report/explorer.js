@@ -37,9 +37,9 @@ globalThis.lawdslExplore = (number, predict, predictWithInterval) => {
   };
 
   const inputs = () => {
-    const values = {};
+    const values = Object.create(null); // a label may be __proto__
     for (const row of rows) {
-      if (row.label) (values[row.variable] ??= {})[row.label] = row.value;
+      if (row.label) (values[row.variable] ??= Object.create(null))[row.label] = row.value;
       else values[row.variable] = row.value;
     }
     return values;
@@ -66,6 +66,7 @@ globalThis.lawdslExplore = (number, predict, predictWithInterval) => {
   const beyond = () => {
     const places = [];
     for (const row of rows) {
+      if (row.fitted === null) continue;
       const [least, most] = row.fitted;
       const slack = 1e-9 * (most - least);
       if (row.value > most + slack) {
@@ -74,7 +75,9 @@ globalThis.lawdslExplore = (number, predict, predictWithInterval) => {
     }
     return places.length
       ? `Beyond the rows, where the error of the law is not in the interval: ${places.join("; ")}.`
-      : "Each variable is within its fitted range.";
+      : rows.some((row) => row.fitted === null)
+        ? "Each variable whose fitted range is known is within it."
+        : "Each variable is within its fitted range.";
   };
 
   const show = () => {

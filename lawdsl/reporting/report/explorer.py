@@ -44,7 +44,8 @@ class Slider:
         unit: as text.
         doc: what it is.
         low, high: the ends.
-        fitted: the range of the fitted rows.
+        fitted: the range of the fitted rows; None where it is not known: of the share that is 1
+            minus the others.
         start: its value at first.
         logarithmic: whether equal steps are equal ratios.
         simplex: whether it is one of shares that sum to 1.
@@ -56,7 +57,7 @@ class Slider:
     doc: str
     low: float
     high: float
-    fitted: tuple[float, float]
+    fitted: tuple[float, float] | None
     start: float
     logarithmic: bool
     simplex: bool
@@ -100,7 +101,7 @@ class Explorer:
             "sliders": [
                 {
                     **{"variable": s.variable, "label": s.label, "name": s.name},
-                    **{"low": s.low, "high": s.high, "fitted": list(s.fitted), "start": s.start},
+                    **{"low": s.low, "high": s.high, "fitted": s.fitted, "start": s.start},
                     **{"logarithmic": s.logarithmic, "simplex": s.simplex},
                 }
                 for s in self.sliders
@@ -143,20 +144,24 @@ def _slider(
     ranges = made.fit.ranges if made.fit else {}
     name = f"{variable.name}[{label}]" if label else variable.name
     simplex = variable.left_out is not None
-    fitted = ranges.get(name, (0.0, 1.0))  # the share that is 1 minus the others has none
-    low, high = fitted
+    # none of the share that is 1 minus the others: the rows' range of it is not in the fit
+    fitted = ranges.get(name)
+    low, high = fitted or (0.0, 1.0)
     if simplex:
         low, high = 0.0, 1.0
     elif horizon is not None and variable.name in horizon.variables:
         high = max(high, horizon.variables[variable.name] * _times(horizon, variable.name))
+    if not low < high:  # one fitted value
+        low, high = (low / 2, low * 2) if low > 0 else (low - 1.0, high + 1.0)
     for bound in variable.bounds:
         if bound.relation in ("<", "<="):
             high = min(high, bound.limit)
-    if not low < high:  # one fitted value
-        low, high = (low / 2, low * 2) if low > 0 else (low - 1.0, high + 1.0)
+        else:
+            low = max(low, bound.limit)
     logarithmic = low > 0 and high > LOG_SPAN * low
-    middle = [math.sqrt(x * y) if logarithmic else (x + y) / 2 for x, y in (fitted,)]
-    start = 1 / count if simplex else min(max(middle[0], low), high)
+    least, most = fitted or (low, high)
+    middle = math.sqrt(least * most) if logarithmic else (least + most) / 2
+    start = 1 / count if simplex else min(max(middle, low), high)
     return Slider(
         variable=variable.name,
         label=label,
