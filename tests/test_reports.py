@@ -394,6 +394,27 @@ def test_options_of_an_answer_are_in_its_command(options: dict[str, Any], folder
     assert json.loads(again.stdout)["result"] == answer.to_json()
 
 
+def test_an_answer_is_not_said_to_be_that_of_another_fit(folder: Path, tmp_path: Path):
+    parsed, _ = library.question("chinchilla.allocation")
+    answer = Asked(parsed, loss=str(folder / "fit.json")).answer(C=1e22)
+    document = {"command": "solve", "result": answer.to_json(), "schema": 1}
+    (tmp_path / "answer.json").write_text(json.dumps(document), encoding="utf-8")
+    runs = chinchilla_runs()
+    other = lawdsl.fit("chinchilla", {**runs, "L": 1.05 * runs["L"]}, starts=2, claims=False)
+    other.save(tmp_path / "fit.json")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "fit.json").write_bytes((folder / "fit.json").read_bytes())
+
+    pages = {}
+    for name in ("fit.json", "own/fit.json"):
+        done = run("report", name, "answer.json", "-o", "page.md", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        pages[name] = (tmp_path / "page.md").read_text(encoding="utf-8")
+    warning = "answer does not follow from the fits of this report"
+    assert warning in pages["fit.json"] and "loss=FIT.json" in pages["fit.json"]
+    assert warning not in pages["own/fit.json"] and "loss=own/fit.json" in pages["own/fit.json"]
+
+
 def test_a_command_says_that_a_table_in_memory_cannot_be_read(folder: Path, tmp_path: Path):
     fit = lawdsl.fit("chinchilla", chinchilla_runs(), starts=2, claims=False)
     text = fit.report(tmp_path / "memory.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 from lawdsl.reporting.documents.blocks import Block, Code, Paragraph, Rows
-from lawdsl.reporting.report.entries import Entry, fit_of_use
+from lawdsl.reporting.report.entries import Entry, fit_of_use, rests_on_others
 from lawdsl.solving.result import Answer
 
 PACKAGES = ("lawdsl", "numpy", "scipy", "sympy", "altair", "vl-convert-python")
@@ -122,13 +122,14 @@ def solve_command(entry: Entry, fits: Sequence[Entry]) -> str:
 
     Args:
         entry: the answer.
-        fits: those of the report, one of which is taken where its law is that of a use.
+        fits: those of the report, one of which is taken where its law is that of a use, and where
+            they give the values of the answer.
     """
     answer: Answer = entry.result
     known = entry.fits or {}
     arguments = ["solve", answer.question]
     for use, law in answer.fits.items():
-        fit = fit_of_use(use, law, fits)
+        fit = None if rests_on_others(answer) else fit_of_use(use, law, fits)
         arguments.append(f"{use}={known.get(use) or (file_of(fit) if fit else 'FIT.json')}")
     arguments += [f"{name}={value!r}" for name, value in answer.values.items() if "." not in name]
     arguments += ["--level", f"{answer.level:g}"] if answer.level != 0.95 else []

@@ -12,7 +12,7 @@ from lawdsl.reporting.documents.blocks import Block, Heading, Paragraph
 from lawdsl.reporting.documents.document_of import document_of
 from lawdsl.reporting.report.answer_table import Progress
 from lawdsl.reporting.report.commands import made_by
-from lawdsl.reporting.report.entries import Entry, with_fits, with_question
+from lawdsl.reporting.report.entries import Entry, rests_on_others, with_fits, with_question
 from lawdsl.reporting.report.explorer import Explorer, explorer_of
 from lawdsl.reporting.report.of_answer import answer_blocks, answer_glance
 from lawdsl.reporting.report.of_fit import USES, data_blocks, distrust_blocks, fit_blocks, glance
@@ -27,6 +27,7 @@ EXPLORER = (
     "Move a value, or type one. The interval is that of the fitted laws by the noise of their rows: "
     "the error of the law is not in it."
 )
+OTHER_FITS = "does not follow from the fits of this report: asked with them, its question has another answer."
 MAX_GIVEN = 8  # givens that a summary names
 
 
@@ -72,6 +73,8 @@ def _summary(fits: Sequence[Entry], answers: Sequence[Entry]) -> Iterator[Block]
     """What was asked, and what came out, before all else."""
     for entry in answers:
         yield Paragraph(f"Asked: {_asked(entry.result)}.")
+        if rests_on_others(entry.result):
+            yield Paragraph(f"{entry.name} {OTHER_FITS}", is_strong=True)
     if answers:
         yield from answer_glance(answers)
     if fits:

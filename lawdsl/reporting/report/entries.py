@@ -170,6 +170,11 @@ def with_fits(entry: Entry, fits: Sequence[Entry]) -> Entry:
     return entry
 
 
+def rests_on_others(answer: Answer) -> bool:
+    """Whether the fits of a report do not give the values of an answer, after `with_fits`."""
+    return answer.ok and answer.declared is not None and answer.asked is None
+
+
 def _assignments(answer: Answer, fits: Sequence[Entry]) -> Iterator[dict[str, Entry]]:
     """Fits of a report for the uses of a question: those of the same name first; each fit for one use,
     while there are enough."""
