@@ -210,6 +210,13 @@ def test_a_variable_that_measures_no_size_warns_beyond_its_range():
             fit.predict({"N": [1e8], "q": [outside]})
 
 
+def test_a_frame_of_predictions_has_their_points(fit: Fit):
+    points = {"N": [1e8, 2e8], "D": [1e10, 3e10]}
+    frame = fit.predict_with_errors(points).to_frame()
+    assert list(frame.columns)[:4] == ["N", "D", "values", "low"]
+    assert {name: frame[name].tolist() for name in points} == points
+
+
 def test_commands_print_no_warnings_of_python(fit: Fit, tmp_path: Path):
     from commands import run
 

@@ -198,7 +198,7 @@ def _points(band: Band) -> Columns:
         name: array.ravel().tolist() for name, array in zip(BAND_ARRAYS, arrays, strict=False)
     }
     if arrays.ndim == 2:
-        return columns
+        return {**{name: values.tolist() for name, values in band.points.items()}, **columns}
     row, label = np.indices(arrays.shape[1:])
     return {"row": row.ravel().tolist(), "column": label.ravel().tolist(), **columns}
 
