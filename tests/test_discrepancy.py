@@ -422,7 +422,7 @@ def test_a_learned_error_is_named_in_the_document(folder: Path, fit: Fit):
 def test_a_level_is_that_of_the_intervals(folder: Path):
     done = run("predict", "fit.json", "N=1e9", "D=1e10,2e10", "--level", "0.9", cwd=folder)
     assert "90 % interval" in done.stdout
-    refused = run("predict", "fit.json", "N=1e9", "D=1e10", "--level", "5", cwd=folder)
+    refused = run("predict", "fit.json", "N=1e9", "D=1e10", "--level", "5%", cwd=folder)
     assert refused.returncode != 0 and "F0120" in refused.stderr
 
 

@@ -91,7 +91,9 @@ def test_an_html_figure_loads_nothing(line: Fit):
 
 def test_texts_of_a_table_do_not_become_markup_in_a_page():
     model = f"</script>{ATTACK}"
-    table = read_table({"N": [1e8, 1e9], "D": [1e9, 1e9], "model": [model, "small"]})
+    table = read_table(
+        {"N [param]": [1e8, 1e9], "D [token]": [1e9, 1e9], "model": [model, "small"]}
+    )
     page = drawing.draw(table).encoded("html").decode()
     scripts = [text for element, text in Page(page).texts if element == "script"]
     assert not Page(page).all("img") and len(Page(page).all("script")) == 2

@@ -344,7 +344,7 @@ WRONG_INPUT = [  # what it names cannot be used: exit code 3
     ((ALLOCATION, *NUMBERS, "C=0"), "F0503", "or its unit"),
     ((ALLOCATION, *NUMBERS, "C=-1"), "F0503", "or its unit"),
     ((ALLOCATION, *NUMBERS[1:], "loss.E=-1", "C=1"), "F0503", "correct the value"),
-    ((ALLOCATION, *NUMBERS, "C=1", "--level", "95"), "F0120", "from 0.5 to 0.999"),
+    ((ALLOCATION, *NUMBERS, "C=1", "--level", "30%"), "F0120", "from 0.5 to 0.999"),
     ((ALLOCATION, *NUMBERS, "C=1", "--seed", "-1"), "F0106", ""),
     ((ALLOCATION, *NUMBERS, "C=1", "-o", "no/such/folder.csv"), "L0313", ""),
 ]

@@ -13,6 +13,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 OUTPUTS = ("output", "plot", "report")
 """The options that name files that commands write."""
+NOT_FILES = frozenset({*OUTPUTS, "name"})
 
 
 def keep_inputs(command: click.Command) -> None:
@@ -46,7 +47,7 @@ def check_outputs(options: Mapping[str, Any]) -> None:
     paths = [Path(output) for output in outputs if Path(output).is_file()]
     if not paths:
         return
-    for text in _texts(value for name, value in options.items() if name not in OUTPUTS):
+    for text in _texts(value for name, value in options.items() if name not in NOT_FILES):
         for path in paths:
             if _is_file(text) and path.samefile(text):
                 message = "the output is one of the inputs, which it would replace"
