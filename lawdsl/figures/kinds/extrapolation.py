@@ -172,7 +172,7 @@ def _number(text: float | str) -> float:
 def _path(fit: Fit, times: float | None) -> _ComputePath:
     """The path of a fit's trust horizon, from its smallest row to well beyond its largest."""
     if times is not None and not _number(times) > 1:
-        message = f"`{times}` is no multiple of the largest fitted run beyond it"
+        message = f"`{times}` times the largest fitted run is not beyond it"
         raise LawdslError(Diagnostic("G0104", message, help="give a number above 1: times=100"))
     horizon = fit.horizon
     if horizon is None or fit.spread is None:
