@@ -72,6 +72,45 @@ def test_a_table_alone_is_no_law(written: str, here: Path, capsys: pytest.Captur
         assert said.err.count(f"error[C0007]: {message}") == said.err.count("error") == 1
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["export runs.csv --to python", "report runs.csv -o page.html", "predict runs.csv N=1"],
+)
+def test_where_a_fit_is_used_a_table_is_to_be_fitted_first(
+    written: str, here: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert left(*written.split()) == 2
+    said = capsys.readouterr().err
+    assert said.count("error[") == 1 and "error[C0007]: runs.csv is a table" in said
+    assert "fit a law to it first: `lawdsl fit LAW runs.csv -o fit.json`" in said
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("nowhere/x.svg", "there is no folder `nowhere`"),
+        (".", "this is a folder"),
+        ("x", "a figure cannot be written as 'x'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["plot dcpt.share -o", "check dcpt.share -q --plot"])
+def test_a_figure_that_cannot_be_written_is_refused_with_the_reason(
+    command: str, file: str, said: str, here: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert left(*command.split(), file) == 3
+    printed = capsys.readouterr()
+    assert said in printed.err and printed.err.count("error[") == 1 and not printed.out
+
+
+def test_a_fit_is_not_computed_where_it_cannot_be_written(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("lawdsl.fitting.fit.fit_with", lambda *_: pytest.fail("it was computed"))
+    for output in ("nowhere/fit.json", "."):
+        assert left("fit", "power.law", "runs.csv", "-o", output) == 3
+        assert "error[L0313]" in capsys.readouterr().err
+
+
 def test_a_table_to_be_written_is_no_law(here: Path, capsys: pytest.CaptureFixture[str]):
     assert left("solve", "nowhere", "-o", "runs.csv", "--curve", "curve.csv") == 3
     assert "C0007" not in capsys.readouterr().err

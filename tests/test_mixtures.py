@@ -621,7 +621,7 @@ def test_selection_writes_rows_and_says_how_good_they_are(tmp_path: Path):
         (("halving", "web", "code", "--count", "many"), 2, "C0001"),
         (("spread", "web", "code", "--count", "9", "--grid", "1/4"), 3, "M0103"),
         (("halving", "web", "code", "-o", "no/such/folder.csv", "--count", "4"), 3, "L0313"),
-        (("select", "mixing.two_domain", C4, "-o", "no/such/folder.csv"), 3, "F0108"),
+        (("select", "mixing.two_domain", C4, "-o", "no/such/folder.csv"), 3, "L0313"),
         (("nonsense",), 2, "C0001"),
     ],
     ids=lambda value: " ".join(map(str, value))[:40] if isinstance(value, tuple) else str(value),

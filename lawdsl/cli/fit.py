@@ -23,7 +23,7 @@ from lawdsl.cli.options import (
     time_limit,
 )
 from lawdsl.cli.progress import progress
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.output_files import check_writable
 from lawdsl.fitting.options import FitOptions
 
 if TYPE_CHECKING:
@@ -100,9 +100,8 @@ def fit(
     from lawdsl.reporting.terminal import console, print_diagnostics, show_fit
 
     # before the fit, which may take minutes and would be lost
-    if output and not Path(output).resolve().parent.is_dir():
-        message = "there is no such folder"
-        raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
+    if output:
+        check_writable(Path(output))
     read = replace(changes, priors=priors).apply(load(law))
     # of index sets only a table says the labels, and priors may tell apart what no rows can
     is_known = not (as_json or read.indexed or read.priors)

@@ -19,7 +19,7 @@ from lawdsl.cli.options import (
     table_option,
 )
 from lawdsl.cli.progress import progress
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.output_files import check_writable
 
 if TYPE_CHECKING:
     from lawdsl.designing.domains import Domain
@@ -167,9 +167,8 @@ def select(
     from lawdsl.reporting.terminal import console
 
     # before the fits, which may take minutes and would be lost
-    if output and not Path(output).resolve().parent.is_dir():
-        message = "there is no such folder"
-        raise LawdslError(Diagnostic("F0108", message, place=output, help="make it first"))
+    if output:
+        check_writable(Path(output))
     with progress(quiet or as_json, "groups") as report:
         selection = chosen(
             changes.apply(load(law)),

@@ -16,7 +16,7 @@ from lawdsl.cli.pairs import split_pairs
 from lawdsl.core import files
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
-from lawdsl.core.output_files import writing
+from lawdsl.core.output_files import check_writable, writing
 from lawdsl.data.formats import FORMATS
 from lawdsl.fitting.options import OPTIONS, option
 from lawdsl.reporting.json_document import document
@@ -391,13 +391,12 @@ def _figure_path(
 ) -> str | None:
     """The file of a figure; one that cannot be written is refused before anything is computed."""
     if path:
-        from lawdsl.core.output_files import check_writable
         from lawdsl.figures.draw import require_altair
         from lawdsl.figures.figure import figure_format
 
+        check_writable(Path(path))
         figure_format(Path(path))
         require_altair()
-        check_writable(Path(path))
     return path
 
 

@@ -21,7 +21,7 @@ from lawdsl.cli.options import (
     value_in,
 )
 from lawdsl.cli.progress import progress
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.output_files import check_writable, writing
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
@@ -102,10 +102,10 @@ def pipeline(
         message = f"{declared.name} ends with predictions, not with a fit: --save-tables keeps them"
         raise click.UsageError(message)
     # before the steps, which may take minutes and would be lost
-    for path in filter(None, (output, folder)):
-        if not Path(path).resolve().parent.is_dir():
-            message, help = "there is no such folder", "make it first"
-            raise LawdslError(Diagnostic("F0108", message, place=path, help=help))
+    if output:
+        check_writable(Path(output))
+    if folder:
+        check_writable(Path(folder) / "table.csv" if Path(folder).is_dir() else Path(folder))
     values = _numbers(declared, settings)
     with (
         progress(quiet or as_json, "fits") as report,
@@ -190,12 +190,8 @@ def _write_results(result: PipelineResult, output: str | None, folder: str | Non
             fit.save(path)
             written.append(str(path))
     if folder:
-        try:
+        with writing(Path(folder)):
             Path(folder).mkdir(exist_ok=True)
-        except OSError as error:
-            message = f"the folder cannot be made: {error.strerror}"
-            help = "give the path of a folder that you may write to"
-            raise LawdslError(Diagnostic("F0108", message, place=folder, help=help)) from None
         for number, step in enumerate(result.steps, start=1):
             name = f"{number}_{step.law}"
             tables = {f"{name}_fits.csv": step.fits(), f"{name}.csv": step.columns()}

@@ -10,6 +10,7 @@ import click
 from lawdsl.cli.options import as_json, bindings, finish, print_message
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.optional_packages import needs
+from lawdsl.core.output_files import check_writable, writing
 from lawdsl.data.formats import FORMATS
 from lawdsl.figures.kind_table import KINDS
 
@@ -62,15 +63,17 @@ def plot(
     from lawdsl.figures.draw import draw
     from lawdsl.figures.figure import figure_format
 
-    if output:
-        figure_format(Path(output))  # before anything is computed
+    if output:  # before anything is computed
+        check_writable(Path(output))
+        figure_format(Path(output))
     given: dict[str, Any] = dict(bindings(options))
     if data:
         given["data"] = data
     drawn = _read(source)
     figure = draw(drawn, kind, **given)
     path = Path(output or f"{_name_of(source, drawn)}-{figure.kind}.svg")
-    figure.save(path)
+    with writing(path):
+        figure.save(path)
 
     def printed() -> None:
         print_message(figure.title)

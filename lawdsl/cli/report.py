@@ -48,8 +48,8 @@ def report(files: tuple[str, ...], question: str | None, output: str, as_json: b
     from lawdsl.reporting.report.entries import read_entries
     from lawdsl.reporting.report.write import check_suffix, write_report
 
-    check_suffix(output)
     check_writable(Path(output))  # before anything is computed
+    check_suffix(output)
     inputs = [text for text in files if "=" in text] if question else []
     entries = read_entries(text for text in files if text not in inputs)
     warned: list[Diagnostic] = []

@@ -10,7 +10,8 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.formats import SUFFIXES
 
 LAW_FIRST = ("fit", "trends", "measure", "compare", "pipeline", "predict")
-LAWS_ONLY = ("check", "fmt", "show", "solve")  # none of their arguments is a table
+LAWS_ONLY = ("check", "fmt", "show", "solve", "export", "report")  # no argument is a table
+TAKE_FITS = ("predict", "export", "report")
 GROUP = ["mixtures", "select"]
 LAWS = (".law", ".json")
 FLAGS = (
@@ -46,8 +47,11 @@ def swapped(arguments: Sequence[str]) -> Diagnostic | None:
         return None
     laws = [i for i in positions[1:] if _is_law(arguments[i])]
     if laws_only or not laws:
+        message = f"{table} is a table, where a law or fit is expected"
         help = f"`lawdsl {arguments[0]} --help` says what stands where"
-        return Diagnostic("C0007", f"{table} is a table, where a law or fit is expected", help=help)
+        if arguments[0] in TAKE_FITS:
+            help = f"fit a law to it first: `lawdsl fit LAW {shlex.quote(table)} -o fit.json`"
+        return Diagnostic("C0007", message, help=help)
     right = [*arguments[: laws[-1] + 1], table, *arguments[laws[-1] + 1 :]]
     del right[positions[0]]
     message = f"{table} is a table; write `lawdsl {shlex.join(right)}`"

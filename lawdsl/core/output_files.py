@@ -23,9 +23,22 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        raise LawdslError(_unwritten(path, error)) from None
+
+
+def _unwritten(path: Path, error: OSError) -> Diagnostic:
+    """The message about a file that cannot be written."""
+    folder = path.parent
+    if path.is_dir():
+        message = "this is a folder, and cannot be written as a file"
+        help = f"add the name of a file in it: {path / 'NAME'}"
+    elif not folder.exists():
+        message = f"there is no folder `{folder}`"
+        help = "make it first, or give the path of a file in a folder that exists"
+    else:
         message = f"the file cannot be written: {error.strerror}"
         help = "give the path of a file in a folder that exists and may be written to"
-        raise LawdslError(Diagnostic("L0313", message, place=str(path), help=help)) from None
+    return Diagnostic("L0313", message, place=str(path), help=help)
 
 
 def check_writable(path: Path) -> None:
