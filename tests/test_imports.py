@@ -123,7 +123,7 @@ def test_the_formulas_are_twenty_different_laws():
 @pytest.mark.parametrize("x", [-8.0, 0.0, 8.0])
 def test_the_cube_root_is_what_the_advice_says(x: float):
     """`cbrt` has a real value below 0, where the power of the language has none."""
-    help = error_of(lambda: read_foreign_formula("np.cbrt(N)")).help
+    help = error_of(lambda: read_foreign_formula("np.cbrt(M)")).help
     assert help is not None
     nonnegative, nonzero = re.findall(r"x\S*\^\(\d/3\)", help)
     for formula, applies in ((nonnegative, x >= 0), (nonzero, x != 0)):
@@ -131,6 +131,32 @@ def test_the_cube_root_is_what_the_advice_says(x: float):
         with np.errstate(all="ignore"):
             found = float(module(law.to_numpy()).predict(x))
         assert (found == pytest.approx(np.cbrt(x), rel=1e-14)) == applies
+
+
+@pytest.mark.parametrize(
+    ("formula", "variables", "own"),
+    [
+        ("E + A/np.cbrt(N)", None, "E + A/N^(1/3)"),
+        ("math.cbrt(2*r + D/N**a)", None, "(2*r + D/N^a)^(1/3)"),
+        ("cbrt(M)", ["M >= 0"], "M^(1/3)"),
+        ("cbrt(abs(k - x))*exp(x)", ["x"], "abs(k - x)^(1/3)*exp(x)"),
+        ("L(x) = cbrt(np.exp(x)/3)", None, "(exp(x)/3)^(1/3)"),
+        ("cbrt(M)", ["M"], None),
+        ("cbrt(N)", ["N in [-1, 1]"], None),
+        ("cbrt(N - D)", None, None),
+        ("cbrt(-N)", None, None),
+        ("cbrt(a*N)", None, None),
+        ("cbrt(np.log(N))", None, None),
+        ("cbrt(N, D)", None, None),
+    ],
+)
+def test_the_cube_root_of_what_is_never_negative_is_a_power(
+    formula: str, variables: list[str] | None, own: str | None
+):
+    if own is None:
+        assert error_of(lambda: read_foreign_formula(formula, variables)).code == "E0202"
+    else:
+        assert read_foreign_formula(formula, variables).formula == tree_of(own)
 
 
 # ---- Python's spelling
@@ -156,6 +182,10 @@ def test_the_cube_root_is_what_the_advice_says(x: float):
         ("np.fabs(N) + np.arctan(N)", "abs(N) + atan(N)"),
         ("sp.E + math.tau*N/sympy.pi", "exp(1) + (2*pi)*N/pi"),
         ("np.log \\\n (N)", "log(N)"),
+        ("a*math.log(N, 10)", "a*(log(N)/log(10))"),
+        ("log(N, b + 1)", "log(N)/log(b + 1)"),
+        ("sp.log(N, 2)", "log(N)/log(2)"),
+        ("sp.Rational(1, 3)*N", "(1/3)*N"),
         ("α*N", "alpha*N"),
     ],
 )
@@ -174,6 +204,7 @@ def test_every_rewritten_function_is_the_function(name: str):
         **dict.fromkeys(("sigmoid", "expit"), lambda x: 1 / (1 + math.exp(-x))),
         **{"arctan": math.atan, "ln": math.log, "log2": math.log2, "log1p": math.log1p},
         **{"expm1": math.expm1, "square": lambda x: x * x},
+        "Rational": lambda x, y: x / y,
         **{"reciprocal": lambda x: 1 / x, "negative": lambda x: -x},
     }
     formula = read_foreign_formula(f"np.{name}({', '.join('NM'[:arity])})").formula
@@ -187,6 +218,31 @@ def test_the_left_hand_side_names_the_output():
     assert read_foreign_formula("loss = a + N").output == "loss"
     assert read_foreign_formula("a + N").output == "L"
     assert read_foreign_formula("L0 + a*L").output == "loss"
+
+
+def test_a_left_hand_side_with_arguments_names_the_variables():
+    read = read_foreign_formula("loss(C, α) = a/C**α")
+    assert (read.output, read.arguments) == ("loss", ("C", "alpha"))
+    assert read.formula == tree_of("a/C^alpha")
+    for text in ("L(C + 1) = a*C", "L(C,) = a*C", "L() = a*C", "(L) = a*C"):
+        assert error_of(lambda text=text: read_foreign_formula(text)).code.startswith(
+            ("L02", "E02")
+        )
+
+
+@pytest.mark.parametrize(
+    "text", ["def loss(N): return a*N", "lambda N, D: a*N*D", "return a*N", " lambda: a*N"]
+)
+def test_of_a_function_of_python_the_formula_is_asked_for(text: str):
+    diagnostic = error_of(lambda: read_foreign_formula(text))
+    assert diagnostic.code == "E0201" and "what follows `return`" in (diagnostic.help or "")
+
+
+def test_the_second_argument_of_a_logarithm_of_numpy_is_no_base():
+    help = error_of(lambda: read_foreign_formula("a*np.log(N + 1, 10)")).help
+    assert help is not None and help.startswith("write np.log(N + 1)/np.log(10), or log(N + 1, 10)")
+    for advised in ("np.log(N + 1)/np.log(10)", "log(N + 1, 10)"):
+        assert read_foreign_formula(advised).formula == tree_of("log(N + 1)/log(10)")
 
 
 def error_of(action: Callable[[], Any]) -> lawdsl.Diagnostic:
@@ -215,7 +271,7 @@ def error_of(action: Callable[[], Any]) -> lawdsl.Diagnostic:
         ("math . nan*N", "E0201", "math . nan"),
         ("torch.alpha*N", "E0201", "torch.alpha"),
         ("np.log*N", "E0201", "np.log"),
-        ("np.cbrt(N)", "E0202", "np.cbrt(N)"),
+        ("np.cbrt(M)", "E0202", "np.cbrt(M)"),
         ("__import__('os').system('id')", "E0201", "'"),
         ("(lambda: 0).__class__", "E0201", ":"),
         ("diff(N, a)", "E0201", "diff(N, a)"),
@@ -297,10 +353,14 @@ NUMBERS = [
     sp.pi,
     sp.E,
     sp.sqrt(2),
+    sp.Integer(10) ** 30 + 1,
+    sp.Rational(10**400 + 1, 10**400),
+    sp.Rational(-(10**400), 3 * 10**399),
+    sp.Rational(10**20, 3),
 ]
 
 
-@pytest.mark.parametrize("number", NUMBERS, ids=str)
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: str(number)[:40])
 def test_numbers_of_sympy_keep_their_value(number: sp.Expr):
     N = sp.Symbol("N", positive=True)
     law = Law.from_sympy(number * N - number / N**2, name="x")
@@ -336,7 +396,7 @@ def test_what_no_law_is_made_of_is_named(build: Callable[[Any], Any], named: str
         (lambda N: sp.Integer(10) ** 400 * N, "large"),
         (lambda N: N - sp.Integer(10) ** 5000, "large"),
         (lambda N: N ** (sp.Integer(10) ** 400), "large"),
-        (lambda N: N / sp.Integer(10) ** 400, "large"),
+        (lambda N: N / sp.Integer(10) ** 400, "small"),
         (lambda N: N + sp.Float("-1e400"), "large"),
         (lambda N: sp.Float("1e-400") * N, "small"),
         (lambda N: N - sp.Float("1e-400"), "small"),
@@ -361,6 +421,19 @@ def test_different_symbols_of_one_name_are_refused(one: sp.Symbol, other: sp.Sym
     assert diagnostic.code == "E0204" and all(part in diagnostic.message for part in parts)
 
 
+def test_huge_numbers_are_not_written_out_in_messages():
+    N = sp.Symbol("N")
+    for number in (sp.Integer(10) ** 5000, sp.Rational(10**50 + 1, 7)):
+        message = error_of(lambda x=number: Law.from_sympy(sp.gamma(N + x), name="x")).message
+        assert message.startswith("`gamma(N + …)` (gamma) is nothing")
+
+
+def test_without_assumptions_variables_have_the_domains_of_custom():
+    N, D, r, C = sp.symbols("N D r C")
+    law = Law.from_sympy(N + D + r + C, name="x", variables=[N, D, r, C])
+    assert {q.domain for q in law.variables} == {"N > 0", "D > 0", "r >= 0, r <= 1", "C"}
+
+
 def test_a_deep_expression_is_refused():
     e = sp.Symbol("N")
     for _ in range(120):
@@ -371,7 +444,11 @@ def test_a_deep_expression_is_refused():
 def test_a_name_that_no_law_can_have_is_refused():
     N = sp.Symbol("N")
     for name in ("a b", "law", "x\nparameter q", "", 'x "y'):
-        assert error_of(lambda name=name: Law.from_sympy(N, name=name)).code.startswith("L")
+        diagnostic = error_of(lambda name=name: Law.from_sympy(N, name=name))
+        assert (
+            diagnostic.code.startswith("L") and "cannot be the name of a law" in diagnostic.message
+        )
+        assert diagnostic.text is None and diagnostic.help
     clash = sp.Symbol("require", positive=True) * N
     assert error_of(lambda: Law.from_sympy(clash, name="x")).code.startswith("L")
 
@@ -410,3 +487,26 @@ def test_the_command_asks_for_variables():
     assert done.returncode == 3 and "E0203" in done.stderr and "--variables" in done.stderr
     named = run("import", "a*C**b", "--name", "x", "--variables", "C > 0")
     assert named.returncode == 0 and "variable  C > 0" in named.stdout
+
+
+@pytest.mark.parametrize("formula", ["-N**2*a", "-omega*N", "-o*N", "-alpha + N", "-(N + a)", "-N"])
+def test_a_formula_may_begin_with_a_minus(formula: str, tmp_path: Path):
+    for arguments in (
+        ("import", formula, "--name", "x"),
+        ("import", "--name", "x", "--", formula),
+        ("import", "--json", "--name", "x", formula, "-ox.law"),
+    ):
+        done = run(*arguments, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert "L = -" in (tmp_path / "x.law").read_text(encoding="utf-8")
+    assert "Did you mean '--name'" in run("import", formula, "--nam", "x").stderr
+
+
+def test_a_mistake_in_a_name_points_to_no_file(tmp_path: Path):
+    for arguments in (("import", "a*N", "--name", "my-law"), ("new", "my-law")):
+        done = run(*arguments, cwd=tmp_path)
+        assert done.returncode == 3 and "`my-law` cannot be the name of a law" in done.stderr
+        assert "mylaw.law" not in done.stderr and "-->" not in done.stderr
+    huge = run("import", "10**400*N", "--name", "x", cwd=tmp_path)
+    assert huge.returncode == 3 and "--> the law that was written:5:5" in huge.stderr
+    assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -10,7 +11,22 @@ from lawdsl.cli.options import as_json, finish, print_message, write
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 
-@click.command("import")
+class _FormulaCommand(click.Command):
+    """A command whose argument may begin with a minus, as no option does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; a formula goes behind `--`."""
+        formulas = [each for each in args if _NEGATIVE.match(each)]
+        if formulas and "--" not in args:
+            args = [*(each for each in args if each not in formulas), "--", *formulas]
+        return super().parse_args(ctx, args)
+
+
+_NEGATIVE = re.compile(r"-(?!-|h$|o$)(?!o[^*(^+ ]*$)")
+"""A formula with a minus before it: no long option, no -h, no -o, and no -oFILE."""
+
+
+@click.command("import", cls=_FormulaCommand)
 @click.argument("formula")
 @click.option("--name", required=True, help="The name of the law.")
 @click.option("-o", "--output", metavar="FILE", help="Where to write it; otherwise it is printed.")
@@ -37,8 +53,9 @@ def import_formula(
     from lawdsl.language.new_law import chosen_variables, law_text
 
     name = name.removesuffix(".law")
-    read = read_foreign_formula(formula)
-    chosen = chosen_variables(read.names, None if variables is None else [variables])
+    stated = None if variables is None else [variables]
+    read = read_foreign_formula(formula, stated)
+    chosen = chosen_variables(read.names, stated or read.arguments or None)
     parameters = {each: "" for each in read.names if each not in chosen}
     text = law_text(name, read.output, read.formula, chosen, parameters)
     if output:

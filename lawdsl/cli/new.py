@@ -47,12 +47,13 @@ def new(name: str, output: str | None, question: bool, as_json: bool) -> int:
     """Start a law file from a template that checks, fits and can be changed."""
     from lawdsl.core.diagnostics import Text
     from lawdsl.language.library import declared, declared_question, shipped
+    from lawdsl.language.new_law import check_name
 
     path = Path(output or f"{name.rpartition('.')[2]}.law")
     text = (QUESTION if question else TEMPLATE).format(name=name)
     read = declared_question if question else declared
-    # the template is valid, so that only the name can be wrong
-    read(Text(str(path), text), path.parent)  # says what is wrong with the name
+    check_name(name)
+    read(Text(str(path), text), path.parent)  # the name must be that of the file
     # a law somebody has written is never overwritten
     if path.exists():
         help = "choose another name, or -o FILE"

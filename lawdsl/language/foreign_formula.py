@@ -2,19 +2,20 @@
 
 The text is never executed: its tokens are written in the spelling of the language, whose own parser
 reads them, and mistakes are shown in the text as it was given. Functions that the language spells in
-another way, `np.maximum(a, b)` or `math.pow(a, b)`, are rewritten in the tree.
+another way, `np.maximum(a, b)` or `math.log(N, 10)`, are rewritten in the tree.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
 from lawdsl.language import tree
-from lawdsl.language.keywords import AGGREGATES, FUNCTIONS, did_you_mean
+from lawdsl.language.keywords import AGGREGATES, FUNCTIONS, ascii_name, did_you_mean
+from lawdsl.language.new_law import stated_domains
 from lawdsl.language.parser import parse
 from lawdsl.language.tree import Formula
 
@@ -34,6 +35,9 @@ LIBRARIES = (
     *("tf", "tf.math", "torch.special", "jax.nn", "F", "nn.functional", "torch.nn.functional"),
 )
 """What may stand before the name of a function: `np.log`."""
+
+WITH_BASE = ("", "math", "sp", "sympy")
+"""Libraries whose `log` takes a base as its second argument; that of NumPy is an array."""
 
 DEFAULT_OUTPUTS = ("L", "loss", "output")
 
@@ -56,6 +60,10 @@ _CONSTANTS = {"e": "exp(1)", "E": "exp(1)", "pi": "pi", "tau": "(2*pi)"}
 """Constant of a library -> the formula that it stands for."""
 
 _CALL = re.compile(r"(?:\s|\\\r?\n)*\(")
+_FUNCTION = re.compile(r"\s*(?:def\b|lambda\b[^:]*:|return\b)")
+"""How a function or statement of Python begins."""
+_FROM_ZERO = re.compile(r"(?:>=?|in [\[(])\s*\d")
+"""Domains without negative numbers: `> 0`, `in [0, 1]`."""
 _FORMULA = "L = "
 
 Rewriting = Callable[..., Formula]
@@ -92,6 +100,7 @@ REWRITINGS: Mapping[str, tuple[int, Rewriting]] = {
     **{name: (2, _call("min")) for name in ("minimum", "fmin", "Min")},
     **{name: (1, _call("abs")) for name in ("fabs", "absolute", "Abs")},
     "arctan": (1, _call("atan")),
+    "Rational": (2, lambda p, q: _times(("*", p), ("/", q))),
     "ln": (1, _call("log")),
     "log2": (1, _log2),
     "log1p": (1, lambda x: tree.Call("log", (_plus(("+", _number("1")), ("+", x)),))),
@@ -106,8 +115,10 @@ REWRITINGS: Mapping[str, tuple[int, Rewriting]] = {
 
 _INSTEAD = {
     **dict.fromkeys(AGGREGATES, "write the sum out"),
-    # no formula of the language is the real cube root at all three of x < 0, x = 0 and x > 0
-    "cbrt": "write x^(1/3) where x is never negative, x/abs(x)^(2/3) where it is never 0",
+    # no formula of the language is the real cube root at all three of x < 0, x = 0 and x > 0, with a
+    # derivative at the first and the last
+    "cbrt": "name the variables in it that are never negative, --variables 'x > 0'; or write x^(1/3), "
+    "or x/abs(x)^(2/3) where x is never 0",
 }
 """Function that cannot be rewritten -> what a person may write."""
 
@@ -120,11 +131,13 @@ class ForeignFormula:
         output: the name on the left-hand side, or a default.
         formula: the right-hand side.
         names: the names in it, in the order in which they first occur.
+        arguments: the names in brackets behind that of the output: N and D of `L(N, D) = …`.
     """
 
     output: str
     formula: Formula
     names: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,26 +148,40 @@ class _Token:
     span: Span
 
 
-def read_foreign_formula(text: str) -> ForeignFormula:
-    """Read a formula in Python's spelling or in that of the language; `L = …` names its output.
+def read_foreign_formula(text: str, variables: Iterable[str] | None = None) -> ForeignFormula:
+    """Read a formula in Python's spelling or in that of the language; `L = …` names its output, and
+    `L(N, D) = …` its variables too.
 
     Args:
         text: the formula.
+        variables: those that are named, each alone or with a domain, `x > 0`; None for those of the
+            left-hand side, or by custom. Their domains say of what a cube root may be taken.
 
     Raises:
         LawdslError: a text that is no formula of the language (E0201, or a code of its grammar), or
             a function that it lacks (E0202).
     """
     source = Text("the formula", text)
-    tokens = _translated(source)
-    output = ""
-    if len(tokens) > 1 and tokens[1].text == "=":
-        output, tokens = tokens[0].text, tokens[2:]
-    formula = _rewritten(_parsed(tokens, source), source)
+    output, arguments, tokens = _left_side(_translated(source))
+    domains = stated_domains(variables or arguments or None)
+    formula = _rewritten(_parsed(tokens, source), source, domains)
     names = tuple(dict.fromkeys(n.text for n in tree.walk(formula) if isinstance(n, tree.Name)))
     plain = tuple(name for name in names if name != "pi")
     output = output or next(name for name in DEFAULT_OUTPUTS if name not in plain)
-    return ForeignFormula(output, formula, plain)
+    return ForeignFormula(output, formula, plain, arguments)
+
+
+def _left_side(tokens: list[_Token]) -> tuple[str, tuple[str, ...], list[_Token]]:
+    """The output and the arguments that `L = …` or `L(N, D) = …` names, and the other tokens."""
+    texts = [token.text for token in tokens]
+    if texts[1:2] == ["="]:
+        return texts[0], (), tokens[2:]
+    end = texts.index(")") if ")" in texts else 0
+    if texts[1:2] == ["("] and texts[end + 1 : end + 2] == ["="]:
+        names = "".join(texts[2:end]).split(",")
+        if all(re.fullmatch(r"[^\W\d]\w*", name) for name in names):
+            return texts[0], tuple(map(ascii_name, names)), tokens[end + 2 :]
+    return "", (), tokens
 
 
 def _translated(source: Text) -> list[_Token]:
@@ -222,6 +249,8 @@ def _plain_name(text: str, source: Text, span: Span) -> str:
 def _unread(source: Text, span: Span) -> LawdslError:
     message = f"`{source.text[span.start : span.end]}` has no place in a formula"
     help = "write numbers, names, + - * / **, brackets and functions such as np.log"
+    if _FUNCTION.match(source.text):
+        help = "give the formula alone, what follows `return` or the colon of `lambda`"
     return LawdslError(Diagnostic("E0201", message, text=source, span=span, help=help))
 
 
@@ -269,30 +298,67 @@ def _placed(node: Any, place: Callable[[Span], Span]) -> Any:
     return type(node)(**changed, span=place(node.span))
 
 
-def _rewritten(node: Any, source: Text) -> Any:
+def _rewritten(node: Any, source: Text, domains: Mapping[str, str]) -> Any:
     """A tree in which functions of other libraries are those of the language.
+
+    Args:
+        node: the tree.
+        source: the text that was given.
+        domains: variable -> domain.
 
     Raises:
         LawdslError: a function that the language lacks, or another number of arguments.
     """
     if isinstance(node, tuple):
-        return tuple(_rewritten(each, source) for each in node)
+        return tuple(_rewritten(each, source, domains) for each in node)
     if not isinstance(node, tree.Node):
         return node
     if isinstance(node, (tree.Derivative, tree.Element, tree.Aggregate)):
         raise _unread(source, node.span)
     changed: dict[str, Any] = {
-        field.name: _rewritten(getattr(node, field.name), source)
+        field.name: _rewritten(getattr(node, field.name), source, domains)
         for field in fields(node)
         if field.name != "span"
     }
     if not isinstance(node, tree.Call):
         return type(node)(**changed, span=node.span)
     arguments = changed["arguments"]
+    if node.function == "cbrt" and len(arguments) == 1 and _never_negative(arguments[0], domains):
+        return tree.Power(arguments[0], _times(("*", _number("1")), ("/", _number("3"))))
+    if node.function == "log" and len(arguments) == 2 and not node.keywords:
+        _check_base(node, source)
+        return _times(*(("*/"[k], tree.Call("log", (x,))) for k, x in enumerate(arguments)))
     _check_call(node, source)
     if node.function in REWRITINGS:
         return REWRITINGS[node.function][1](*arguments)
     return type(node)(**changed, span=node.span)
+
+
+def _never_negative(node: Formula, domains: Mapping[str, str]) -> bool:
+    """Whether a formula is plainly at least 0 wherever the variables are in their domains."""
+    match node:
+        case tree.Number():
+            return True
+        case tree.Name(text):
+            return text == "pi" or _FROM_ZERO.match(domains.get(text, "")) is not None
+        case tree.Sum(parts) | tree.Product(parts):
+            return all(sign != "-" and _never_negative(part, domains) for sign, part in parts)
+        case tree.Power(base, _):
+            return _never_negative(base, domains)
+        case tree.Call(function):
+            return function in ("exp", "sqrt", "abs")
+    return False
+
+
+def _check_base(node: tree.Call, source: Text) -> None:
+    """Refuse a base where the function of the library has none (E0202)."""
+    library = source.text[node.span.start :].partition("log")[0].strip(" .")
+    if library in WITH_BASE:
+        return
+    of, base = (source.text[x.span.start : x.span.end] for x in node.arguments)
+    message = f"`{library}.log` takes no base: its second argument is not one"
+    help = f"write {library}.log({of})/{library}.log({base}), or log({of}, {base})"
+    raise LawdslError(Diagnostic("E0202", message, text=source, span=node.span, help=help))
 
 
 def _check_call(node: tree.Call, source: Text) -> None:
@@ -306,6 +372,8 @@ def _check_call(node: tree.Call, source: Text) -> None:
         otherwise = f"the functions are {', '.join(FUNCTIONS)}"
         help = _INSTEAD.get(name) or did_you_mean(name, known, otherwise)
         message = f"`{name}` is not a function of the language"
+        if name == "cbrt":
+            message = "the language has no `cbrt` of what may be negative"
         raise LawdslError(Diagnostic("E0202", message, text=source, span=node.span, help=help))
     if node.keywords or node.subscripts or not least <= count <= most:
         number = f"{least}" if least == most else f"{least} to {most}"

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text
 from lawdsl.language import library, tree
+from lawdsl.language.keywords import ascii_name
 from lawdsl.language.parser import parse
 from lawdsl.language.printer import print_document, print_domain, print_formula
 from lawdsl.language.tree import Formula
 
 USUAL_VARIABLES: Mapping[str, str] = {"N": "> 0", "D": "> 0", "r": "in [0, 1]"}
 """Names that papers on scaling laws use for variables alone -> their domains."""
+
+_NAME = re.compile(r"[A-Za-z]\w*(?:\.\w+)*", re.ASCII)
 
 NO_SIGN = "# Sign unconstrained; add `> 0` where a parameter is positive."
 
@@ -29,22 +33,37 @@ def chosen_variables(names: Sequence[str], given: Iterable[str] | None) -> dict[
     Raises:
         LawdslError: no name of the formula is one by custom, or a given one is not in it (E0203).
     """
+    stated = stated_domains(given)
     if given is None:
-        chosen = {name: USUAL_VARIABLES[name] for name in names if name in USUAL_VARIABLES}
+        chosen = {name: stated[name] for name in names if name in stated}
         if not chosen:
             message = f"which names are variables? {', '.join(names) or 'there are none'}"
             help = f"name them: --variables {names[0] if names else 'N'}"
             raise LawdslError(Diagnostic("E0203", message, help=help))
         return chosen
-    chosen = {}
-    for item in _items(given):
-        name, domain = item.name, print_domain(item.domain) if item.domain else ""
+    for name in stated:
         if name not in names:
             message = f"the formula has no name `{name}`"
             help = f"its names are {', '.join(names)}"
             raise LawdslError(Diagnostic("E0203", message, help=help))
-        chosen[name] = domain or USUAL_VARIABLES.get(name, "")
-    return chosen
+    return stated
+
+
+def stated_domains(given: Iterable[str] | None) -> dict[str, str]:
+    """Variable -> its domain as text, empty without one; those by custom where none are given.
+
+    Args:
+        given: names, each alone or with a domain, `N > 0`.
+
+    Raises:
+        LawdslError: a text that names no variables.
+    """
+    if given is None:
+        return dict(USUAL_VARIABLES)
+    return {
+        item.name: print_domain(item.domain) if item.domain else USUAL_VARIABLES.get(item.name, "")
+        for item in _items(given)
+    }
 
 
 def _items(given: Iterable[str]) -> list[tree.Item]:
@@ -66,6 +85,22 @@ def _items(given: Iterable[str]) -> list[tree.Item]:
     return list(statements[0].items)
 
 
+def check_name(name: str) -> None:
+    """Refuse a name that a law cannot have.
+
+    Raises:
+        LawdslError: with a code of the grammar, and no place: the text is in no file.
+    """
+    mistakes = [d for d in parse(f"law {name}")[1] if d.severity == "error"]
+    if not mistakes and _NAME.fullmatch(ascii_name(name)):
+        return
+    code = mistakes[0].code if mistakes else "L0201"
+    help = (
+        "take letters, digits and _, with dots between parts, and no word of the language: my_law"
+    )
+    raise LawdslError(Diagnostic(code, f"`{name}` cannot be the name of a law", help=help))
+
+
 def law_text(
     name: str,
     output: str,
@@ -85,6 +120,7 @@ def law_text(
     Raises:
         LawdslError: a name that a law cannot have, or a formula that it cannot be made of.
     """
+    check_name(name)
     lines = [f"law {' '.join(name.split())}", ""]
     lines += [f"variable {variable} {domain}".rstrip() for variable, domain in variables.items()]
     by_domain: dict[str, list[str]] = {}
@@ -97,5 +133,9 @@ def law_text(
     lines += ["", f"{output} = {print_formula(formula)}", ""]
     text = "\n".join(lines)
     file = f"{re.sub('[^A-Za-z0-9_]', '', name.rpartition('.')[2])}.law"
-    library.declared(Text(file, text), Path())
+    try:
+        library.declared(Text(file, text), Path())
+    except LawdslError as error:
+        shown = Text("the law that was written", text)  # there is no such file
+        raise LawdslError([replace(d, text=d.text and shown) for d in error.diagnostics]) from None
     return print_document(parse(text, file)[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import sympy as sp
@@ -17,17 +18,23 @@ from lawdsl.language.new_law import USUAL_VARIABLES, chosen_variables, law_text
 from lawdsl.language.tree import Formula
 from lawdsl.law.functions import NAMES
 
+HUGE = 10**40
+"""Whole numbers from here on are not written out in messages."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 def text_of_expression(
     expression: Any, variables: Iterable[str | sp.Symbol] | None, name: str
 ) -> str:
-    """The text of the law with a right-hand side. Floats are rounded to float64.
+    """The text of the law with a right-hand side.
+
+    Floats are rounded to float64, and so are whole numbers of which it has no literal.
 
     Args:
         expression: of SymPy; `Eq(L, …)` names the output.
-        variables: names or symbols that are variables; None to take those that are by custom.
+        variables: names or symbols that are variables, perhaps with a domain; None to take those
+            that are by custom. A domain is that stated, else that of the assumptions of the symbol,
+            else that of custom (`USUAL_VARIABLES`).
         name: of the law.
 
     Raises:
@@ -132,14 +139,22 @@ def _too_deep() -> LawdslError:
     return LawdslError(Diagnostic("E0204", message, help="name parts of it with `let`"))
 
 
+def _shown(node: sp.Basic) -> str:
+    """The beginning of an expression, without the digits of huge numbers."""
+    huge = {n: sp.Symbol("…") for n in node.atoms(sp.Rational) if max(abs(n.p), n.q) >= HUGE}
+    with suppress(Exception):  # of printers of SymPy and classes of others
+        return f"`{str(node.xreplace(huge))[:60]}`"
+    return "an expression"
+
+
 def _unsupported(node: sp.Basic) -> LawdslError:
-    message = f"`{str(node)[:60]}` ({type(node).__name__}) is nothing that a law is made of"
+    message = f"{_shown(node)} ({type(node).__name__}) is nothing that a law is made of"
     help = f"laws have + - * / ^, min, max and {', '.join(f for f in FUNCTIONS if f not in ('min', 'max'))}"
     return LawdslError(Diagnostic("E0204", message, help=help))
 
 
 def _number(number: sp.Number) -> Formula:
-    """A number as the language writes it.
+    """A number as the language writes it: exactly where its literals can, else rounded to float64.
 
     Raises:
         LawdslError: a number that is not finite, or that is 0 or infinite as float64 (E0204).
@@ -148,22 +163,34 @@ def _number(number: sp.Number) -> Formula:
         raise _unsupported(number)
     if number.is_negative:
         return tree.Negative(_number(-number))
-    if isinstance(number, sp.Rational) and not isinstance(number, sp.Integer):
-        above, below = (_number(sp.Integer(n)) for n in (number.p, number.q))
-        return tree.Product((("*", above), ("/", below)))
-    rounded = _rounded(number)
-    if not isinstance(number, sp.Integer):
-        return tree.Number(repr(rounded))
-    text = str(int(number))
-    if len(text) > size_limits.MAX_DIGITS and int(rounded) == int(number):
-        text = repr(rounded)
-    return tree.Number(text)
+    if isinstance(number, sp.Rational) and number.q != 1 and (parts := _quotient(number)):
+        return tree.Product(tuple(zip("*/", parts, strict=True)))
+    if isinstance(number, sp.Integer) and (text := _exact(int(number))):
+        return tree.Number(text)
+    return tree.Number(repr(_rounded(number)))
 
 
-def _rounded(number: sp.Integer | sp.Float) -> float:
+def _quotient(number: sp.Rational) -> tuple[Formula, Formula] | None:
+    """Numerator and denominator, at least 0; None where a literal cannot be one of them exactly."""
+    texts = [_exact(int(part)) for part in (number.p, number.q)]
+    above, below = (None if text is None else tree.Number(text) for text in texts)
+    return None if above is None or below is None else (above, below)
+
+
+def _exact(whole: int) -> str | None:
+    """The literal of a whole number; None where no literal of the language is exactly this."""
+    if whole < 10**size_limits.MAX_DIGITS:
+        return str(whole)
+    with suppress(OverflowError):
+        if int(float(whole)) == whole:
+            return repr(float(whole))
+    return None
+
+
+def _rounded(number: sp.Number) -> float:
     """The float64 nearest to a number."""
     try:
-        rounded = float(number)
+        rounded = number.p / number.q if isinstance(number, sp.Rational) else float(number)
     except OverflowError:
         rounded = math.inf
     if math.isinf(rounded) or (rounded == 0 and not number.is_zero):
@@ -171,7 +198,7 @@ def _rounded(number: sp.Integer | sp.Float) -> float:
         message = f"a number is too {size} for float64, whose range is 5e-324 to 1.8e308"
         help = "divide by a unit: count N in millions, or take logarithms"
         raise LawdslError(Diagnostic("E0204", message, help=help))
-    return rounded
+    return float(rounded)
 
 
 def _sum(node: sp.Add, depth: int) -> Formula:
@@ -193,9 +220,9 @@ def _product(factors: tuple[sp.Expr, ...], depth: int) -> Formula:
     for factor in factors:
         if isinstance(factor, sp.Number) and factor.is_negative:
             negative, factor = not negative, -factor
-        if isinstance(factor, sp.Rational):
-            above += [("*", _number(sp.Integer(factor.p)))] if factor.p != 1 else []
-            below += [("/", _number(sp.Integer(factor.q)))] if factor.q != 1 else []
+        if isinstance(factor, sp.Rational) and (parts := _quotient(factor)):
+            above += [("*", parts[0])] if factor.p != 1 else []
+            below += [("/", parts[1])] if factor.q != 1 else []
         elif isinstance(factor, sp.Pow) and factor.exp.could_extract_minus_sign():
             below.append(("/", _formula(sp.Pow(factor.base, -factor.exp), depth + 1)))
         else:

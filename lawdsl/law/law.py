@@ -70,14 +70,18 @@ class Law(Presented, Exportable):
         name: str,
         variables: Iterable[str | sp.Symbol] | None = None,
     ) -> Law:
-        """The law whose formula is a SymPy expression. Floats are rounded to float64.
+        """The law whose formula is a SymPy expression.
+
+        Floats are rounded to float64, and so are whole numbers of which the language has no literal.
 
         Args:
             expression: its right-hand side; `sympy.Eq(L, …)` names the output too. Signs that its
                 symbols are assumed to have become domains.
             name: of the law.
             variables: names or symbols that are variables, perhaps with a domain, `"N > 0"`; the
-                others are parameters. By default N, D and r.
+                others are parameters. By default N, D and r. Of a variable without a stated or
+                assumed domain it is that of custom: N > 0, D > 0, r in [0, 1]; of another there is
+                none.
 
         Raises:
             LawdslError: a node that laws are not made of, different symbols of one name, a number
