@@ -81,6 +81,10 @@ CASES: dict[str, tuple[str | bytes, str, str, str, str]] = {
         csv({1: "N [Mtoken],D,L"}), "D0112", " column N", "in Mtoken, the law's `N` in param", "bind",
     ),
     "a column missing": (csv({1: "N,D,loss"}), "D0104", "", "no column `L` for the output", "L="),
+    "a unit in words": (
+        csv({1: "N (B),D,L"}), "D0104", "", "no column `N`", "did you mean `N (B)`? the columns are"
+        " N (B), D, L; bind one: 'N=N (B)'",
+    ),
     "another case": (csv({1: "N,d,L"}), "D0104", "", "the variable `D`", "did you mean `d`?"),
     "not UTF-8": (csv({1: "N,D,größe"}).encode("latin-1"), "D0101", ":1", "(byte 6)", "UTF-8"),
     "not UTF-8 below": (csv({4: "1e8,ä,2"}).encode("latin-1"), "D0101", ":4", "UTF-8", "UTF-8"),

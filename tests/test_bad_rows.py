@@ -54,6 +54,14 @@ def test_a_binding_or_condition_that_is_none_is_refused(
     assert help in (diagnostic.help or "")
 
 
+def test_a_column_is_bound_by_its_name_without_the_unit_in_its_header(tmp_path: Path):
+    table = written(tmp_path, csv({1: "N [param],D (tokens),L"}))
+    diagnostic = refusal(table, **{"N": "N [param]", "D": "D (tokens)"})
+    assert diagnostic.message == "there is no column `N [param]` for the variable `N`"
+    assert diagnostic.help == "the column is `N`; the unit in its header is read: N=N"
+    assert bind(CHINCHILLA, read_table(table), {"D": "D (tokens)"}).bound["D"] == "D (tokens)"
+
+
 SIZES = {
     **{"N": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "L": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]},
     "size": ["70M", "70M", "1e3", "1000", "a = b", ""],

@@ -192,6 +192,32 @@ def test_predictions_beyond_the_horizon_warn_and_those_within_do_not(fit: Fit):
     with pytest.warns(lawdsl.ExtrapolationWarning, match="F0109") as caught:
         fit.predict(beyond)
     assert caught[0].filename == __file__
+    for options in ({}, {"discrepancy": 0, "level": 0.9}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fit.predict_with_errors(within, **options)
+        with pytest.warns(lawdsl.ExtrapolationWarning) as with_interval:
+            fit.predict_with_errors(beyond, **options)
+        assert [str(w.message) for w in with_interval] == [str(w.message) for w in caught]
+        assert with_interval[0].filename == __file__
+
+
+def test_predictions_by_label_with_intervals_warn_as_those_without():
+    table = {f"r[{name}]": 0.1 + 0.08 * np.arange(10) for name in ("a",)}
+    table |= {"r[b]": 1 - table["r[a]"]}
+    noise = 1 + 0.002 * np.random.default_rng(0).standard_normal((2, 10))
+    for name, row in zip(("u", "v"), noise, strict=True):
+        table[f"L[{name}]"] = (1 + np.exp(-table["r[a]"])) * row
+    fits = lawdsl.fit("mixing.m4", table, starts=2, claims=False)
+    inside, outside = {"r[a]": [0.4], "r[b]": [0.6]}, {"r[a]": [0.999], "r[b]": [0.001]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fits.predict(inside)
+        fits.predict_with_errors(inside)
+    for predict in (fits.predict, fits.predict_with_errors):
+        with pytest.warns(lawdsl.ExtrapolationWarning, match="F0109") as caught:
+            predict(outside)
+        assert caught[0].filename == __file__
 
 
 def test_a_variable_that_measures_no_size_warns_beyond_its_range():

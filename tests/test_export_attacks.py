@@ -180,7 +180,7 @@ def test_a_text_runs_nothing_in_javascript(tmp_path: Path):
 
 CALLED = {
     *("float", "sum", "range", "abs", "hasattr", "isinstance", "len", "list", "zip", "set", "str"),
-    *("bool", "enumerate", "ValueError"),
+    *("bool", "enumerate", "ValueError", "TypeError"),
 }
 """The builtins that generated Python calls."""
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from exports import (
+    DOMAINS,
     INTERVAL_RTOL,
     NODE,
     POINTS,
@@ -22,6 +23,7 @@ from exports import (
     VALUE_RTOL,
     close,
     fitted,
+    mixture,
     module,
     one_by_one,
     points,
@@ -385,6 +387,29 @@ def test_values_outside_the_domain_are_refused(target: str, monkeypatch: pytest.
     if target != "python":
         with pytest.raises(ValueError, match="r = 1.5 is outside its domain: r <= 1"):
             made.predict(1.0, 2.0, np.array([0.2, 1.5]))
+
+
+@pytest.mark.parametrize("target", ["python", "numpy", "torch", "jax"])
+def test_what_is_no_number_is_refused_with_the_name_of_its_variable(
+    target: str, monkeypatch: pytest.MonkeyPatch
+):
+    if target == "jax":
+        numpy_of_jax(monkeypatch)
+    made = module(fitted("dcpt.l3").export(target))
+    good = {"N": 1.0, "D": 2.0, "r": 0.5}
+    for name in good:
+        for bad in ("much", [1.0, "x"], {"a": 1.0}, object(), 1j):
+            for function in (made.predict, made.predict_with_interval, made.parameter_gradient):
+                with pytest.raises(TypeError, match=f"^{name} = .* is n"):
+                    function(**good | {name: bad})
+        with pytest.raises((TypeError, ValueError), match=f"^{name} = "):  # NumPy has nan for None
+            made.predict(**good | {name: None})
+    shares = module(mixture().export(target)).predict
+    for bad in (None, "much", 0.5, [0.4, None, 0.2, 0.4], [0.4, "x", 0.2, 0.4]):
+        with pytest.raises((TypeError, ValueError), match=r"^(r|r\[code\]|the last axis of r)\b"):
+            shares(bad, "books")
+    with pytest.raises(TypeError, match=r"^r\[code\] = 'x' is n"):
+        shares(dict(zip(DOMAINS, (0.4, "x", 0.2, 0.4), strict=True)), "books")
 
 
 # ---- JAX itself

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -123,9 +124,21 @@ def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
         what: what it is needed for.
         name: the name under which it is bound.
     """
-    alike = nearest(column, table.columns)
+    message = f"there is no column `{column}` for {what}"
+    own, unit = _header(column)
+    if own in table.columns and unit:
+        help = f"the column is `{own}`; the unit in its header is read: {_binding(name, own)}"
+        return Diagnostic("D0104", message, place=table.name, help=help)
+    # `N (B)` and `N in B` begin with N
+    first = next((c for c in table.columns if c.split()[:1] == [column]), None)
+    alike = first or nearest(column, table.columns)
     meant = f"did you mean `{alike}`? " if alike else ""
     listed = ", ".join(table.columns) or "none"
-    help = f"{meant}the columns are {listed}; bind one: {name}={alike or 'COLUMN'}"
-    message = f"there is no column `{column}` for {what}"
+    help = f"{meant}the columns are {listed}; bind one: {_binding(name, alike or 'COLUMN')}"
     return Diagnostic("D0104", message, place=table.name, help=help)
+
+
+def _binding(name: str, column: str) -> str:
+    """NAME=COLUMN as it is typed on a command line."""
+    text = f"{name}={column}"
+    return text if re.fullmatch(r"[\w=.,:/+-]+", text) else f"'{text}'"

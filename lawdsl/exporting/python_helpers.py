@@ -64,7 +64,10 @@ def _length(values):
 PYTHON: Mapping[str, str] = {
     "_number": """
 def _number(name, x):
-    x = float(x)
+    try:
+        x = float(x)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} = {x!r:.80} is not a number") from None
     if not math.isfinite(x):
         raise ValueError(f"{name} = {x} is not a finite number")
     return x
@@ -76,6 +79,8 @@ def _require(name, x, inside, domain):
 """,
     "_by_label": """
 def _by_label(name, values, labels):
+    if not hasattr(values, "__iter__") or isinstance(values, str):
+        raise TypeError(f"{name} needs a value for each of {', '.join(labels)}, not {values!r:.80}")
     values = _labelled(name, values, labels) if hasattr(values, "keys") else list(values)
     if len(values) != len(labels):
         raise ValueError(f"{name} needs a value for each of {', '.join(labels)}")
@@ -157,9 +162,16 @@ def _step(x):
 }
 
 NUMPY: Mapping[str, str] = {
+    "_array": """
+def _array(name, x):
+    try:
+        return np.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} = {x!r:.80} is neither a number nor an array of them") from None
+""",
     "_number": """
 def _number(name, x):
-    x = np.asarray(x, dtype=float)
+    x = _array(name, x)
     _require(name, x, np.isfinite(x), "a finite number")
     return x
 """,
@@ -174,7 +186,7 @@ def _by_label(name, values, labels):
     if hasattr(values, "keys"):
         values = _labelled(name, values, labels)
     else:
-        values = np.asarray(values, dtype=float)
+        values = _array(name, values)
         if values.shape[-1:] != (len(labels),):
             raise ValueError(f"the last axis of {name} has a value for each of {', '.join(labels)}")
         values = [values[..., k] for k in range(len(labels))]
@@ -190,9 +202,16 @@ def _tensor(x):
         return x
     return torch.as_tensor(x, dtype=torch.float64)
 ''',
+    "_given": """
+def _given(name, x):
+    try:
+        return _tensor(x)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} = {x!r:.80} is neither a number nor a tensor of them") from None
+""",
     "_number": """
 def _number(name, x):
-    x = _tensor(x)
+    x = _given(name, x)
     _require(name, x, torch.isfinite(x), "a finite number")
     return x
 """,
@@ -207,7 +226,7 @@ def _by_label(name, values, labels):
     if hasattr(values, "keys"):
         values = _labelled(name, values, labels)
     else:
-        values = _tensor(values)
+        values = _given(name, values)
         if values.shape[-1:] != (len(labels),):
             raise ValueError(f"the last axis of {name} has a value for each of {', '.join(labels)}")
         values = [values[..., k] for k in range(len(labels))]
@@ -228,9 +247,16 @@ def _min(x, y):
 }
 
 JAX: Mapping[str, str] = {
+    "_array": """
+def _array(name, x):
+    try:
+        return jnp.asarray(x, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} = {x!r:.80} is neither a number nor an array of them") from None
+""",
     "_number": """
 def _number(name, x):
-    x = jnp.asarray(x, dtype=float)
+    x = _array(name, x)
     _require(name, x, jnp.isfinite(x), "a finite number")
     return x
 """,
@@ -247,7 +273,7 @@ def _by_label(name, values, labels):
     if hasattr(values, "keys"):
         values = _labelled(name, values, labels)
     else:
-        values = jnp.asarray(values, dtype=float)
+        values = _array(name, values)
         if values.shape[-1:] != (len(labels),):
             raise ValueError(f"the last axis of {name} has a value for each of {', '.join(labels)}")
         values = [values[..., k] for k in range(len(labels))]

@@ -210,7 +210,11 @@ def _arguments(module: Module, dialect: Dialect) -> list[str]:
 
 
 def _raises() -> list[str]:
-    return ["Raises:", "    ValueError: a value that is not finite, or outside its domain."]
+    return [
+        "Raises:",
+        "    ValueError: a value that is not finite, or outside its domain.",
+        "    TypeError: a value that is no number.",
+    ]
 
 
 CHOSEN = "PARAMETERS if parameters is None else parameters"

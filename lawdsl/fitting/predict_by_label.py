@@ -16,6 +16,7 @@ from lawdsl.data.label_columns import WILDCARD
 from lawdsl.data.measured_variables import measured
 from lawdsl.data.melt import Labelled, labelled, no_labels
 from lawdsl.data.read import read_table
+from lawdsl.fitting.band_of_fit import band_of
 from lawdsl.fitting.extrapolation.range_warnings import departure_warning, departures
 from lawdsl.fitting.findings_by_label import label_of, listed_labels
 from lawdsl.fitting.fits_record import FitsRecord
@@ -198,12 +199,8 @@ def _predict_part(
         values, warnings = part.predict_with_warnings(rows, **labelled_rows.columns)
         predictions = values[None]
     else:
-        band = part.predict_with_errors(
-            rows,
-            level=options.level,
-            discrepancy=options.discrepancy,
-            **labelled_rows.columns,
-        )
+        bound = labelled_rows.columns
+        band = band_of(part, rows, bound, level=options.level, discrepancy=options.discrepancy)
         predictions, warnings = band.stacked(), band.warnings
     label = label_of(part)
     return predictions, tuple(

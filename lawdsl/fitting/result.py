@@ -16,7 +16,7 @@ from lawdsl.core.records import read, to_plain
 from lawdsl.core.warning_categories import ExtrapolationWarning, NotTrustedWarning, warn
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
-from lawdsl.fitting.extrapolation.assess import LEVEL
+from lawdsl.fitting.band_of_fit import band_of
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
 from lawdsl.fitting.extrapolation.horizon import Horizon, beyond_horizon
@@ -29,17 +29,13 @@ from lawdsl.fitting.extrapolation.range_warnings import (
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.fitted_expression import fitted_expression
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
-from lawdsl.fitting.intervals_beyond import AssumedError, half_widths, horizon_with
-from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
+from lawdsl.fitting.intervals_beyond import AssumedError, horizon_with
+from lawdsl.fitting.options import LEARNED
 from lawdsl.fitting.parameter_intervals import parameter_intervals
 from lawdsl.fitting.prediction_bands import (
     Band,
-    band_with_discrepancy,
-    missing_band_diagnostic,
     missing_rolled_check_warning,
     missing_rows_diagnostic,
-    plain_band,
-    undetermined_prediction_warning,
 )
 from lawdsl.fitting.preparation.build_problem import compile_law, problem_of
 from lawdsl.fitting.problem import Problem
@@ -147,7 +143,7 @@ class Fit(FitRecord, Presented, Exportable):
     def _warn_beyond(self, law: Law, columns: NDArray[np.float64]) -> None:
         """Warn the caller of a public method of points, shape (variables, points), that the fit does
         not answer for, and of a fit that is not trusted."""
-        diagnostics = self._warnings(law, columns)
+        diagnostics = self._diagnostics_at(law, columns)
         untrusted = [d for d in diagnostics if d.code == NOT_TRUSTED]
         beyond = [d for d in diagnostics if d.code not in (OUTSIDE_FITTED_RANGE, NOT_TRUSTED)]
         if any(d.code == OUTSIDE_FITTED_RANGE for d in diagnostics):
@@ -175,7 +171,7 @@ class Fit(FitRecord, Presented, Exportable):
         """
         law = self.read_law()
         problem, theta = self._posed(law, law.objective, table, columns)
-        warnings = self._warnings(law, problem.columns)
+        warnings = self._diagnostics_at(law, problem.columns)
         return problem.predictions(theta[None])[0].copy(), warnings
 
     def predict_with_errors(
@@ -203,41 +199,19 @@ class Fit(FitRecord, Presented, Exportable):
                 By default 0.02; 0, with a warning (F0134), where the fit lacks what it needs.
             columns: variable -> column, where they differ from those fitted.
 
+        Returns:
+            The band, with all messages about its points. Beyond the trust horizon there is an
+            `ExtrapolationWarning`, as of `predict`.
+
         Raises:
             LawdslError: a column that is missing, a value outside the law's domain, a level outside
                 0.5 to 0.999, a discrepancy outside 0 to 1 (F0133), or a fit without a `spread` (F0125) or
                 without the rows that a discrepancy needs (F0134).
         """
-        check_level(level)
-        if discrepancy is not None:
-            check_amplitude(discrepancy)
-        if self.spread is None:
-            raise LawdslError(missing_band_diagnostic(self))
-        amplitude, notes = self.amplitude(discrepancy)
-        law = self.law_of_spread()
-        objective = replace(law.objective, log=self.objective.of_logs)
-        problem, theta = self._posed(law, objective, table, columns)
-        band = plain_band(problem, theta, self.spread, level)
-        if amplitude:
-            surface = self.fitted_surface(law, theta)
-            with np.errstate(all="ignore"):  # an extrapolated law may have no value
-                model = surface.law_error(amplitude)
-                if discrepancy == LEARNED:
-                    model = model.widened(self.widening)
-                error = model.at(surface.at(problem.columns), theta)
-            band = band_with_discrepancy(band, error, self.spread.quantile(level))
-        undetermined = undetermined_prediction_warning(law.output, band.high)
-        widths = None
-        if band.law is not None or discrepancy == 0:  # else nobody has said that the law is right
-            scale = self.spread.quantile(LEVEL) / self.spread.quantile(level)
-            widths = half_widths(band, band.law is not None or objective.log, scale)
-        warnings = (
-            *self._warnings(law, problem.columns, widths, discrepancy),
-            *undetermined,
-            *notes,
-        )
-        points = {q.name: x for q, x in zip(law.variables, problem.columns, strict=True)}
-        return replace(band, warnings=warnings, points=points)
+        band = band_of(self, table, columns, level=level, discrepancy=discrepancy)
+        columns_of_law = np.array(list(band.points.values())).reshape(-1, len(band.values))
+        self._warn_beyond(self.read_law(), columns_of_law)
+        return band
 
     def amplitude(self, discrepancy: float | str | None) -> tuple[float, list[Diagnostic]]:
         """The error of the law per decade that predictions take, and a warning where it is not known.
@@ -312,7 +286,16 @@ class Fit(FitRecord, Presented, Exportable):
     def _posed(
         self, law: Law, objective: Objective, table: Any, columns: Mapping[str, str]
     ) -> tuple[Problem, NDArray[np.float64]]:
-        """The problem of a law on the rows of a table, and its fitted parameters."""
+        """The problem of a law on the rows of a table, and its fitted parameters.
+
+        Args:
+            law: that of the fit, or of its covariance.
+            objective: of the problem.
+            table, columns: as `predict` takes them.
+
+        Raises:
+            LawdslError: as `predict` raises.
+        """
         rows = read_table(table)
         fitted = {q.name: self.data.columns[q.name] for q in law.variables}
         # columns of the fitted table are a default only where the new table has them
@@ -330,15 +313,22 @@ class Fit(FitRecord, Presented, Exportable):
         values = self.values | {name: fixed.value for name, fixed in self.held.items()}
         return np.array([values[q.name] for q in law.parameters])
 
-    def _warnings(
+    def _diagnostics_at(
         self,
         law: Law,
         columns: NDArray[np.float64],
         widths: NDArray[np.float64] | None = None,
         discrepancy: float | Literal["learned"] | None = None,
     ) -> tuple[Diagnostic, ...]:
-        """Warnings about predictions at points, shape (variables, points), with the half-widths of
-        their intervals, in the logarithm, where those are known to be honest beyond the rows."""
+        """Warnings about the fit and about predictions at points.
+
+        Args:
+            law: that of the fit, or of its covariance.
+            columns: the points, shape (variables, points), in the units of the law.
+            widths: the half-widths of their intervals, in the logarithm, where those are known to be
+                honest beyond the rows.
+            discrepancy: the error of the law in them, as `predict_with_errors` takes it.
+        """
         named = dict(zip((q.name for q in law.variables), columns, strict=True))
         beyond = self._beyond_rows(law, columns, widths, discrepancy)
         return (*self.distrust(), *beyond, *self.below_inflection(named))
@@ -351,7 +341,7 @@ class Fit(FitRecord, Presented, Exportable):
         discrepancy: float | Literal["learned"] | None = None,
     ) -> list[Diagnostic]:
         """The warning about variables that leave the fitted range; the arguments are those of
-        `_warnings`."""
+        `_diagnostics_at`."""
         found, widest = known_departures(law.variables, columns, self.data.ranges, widths)
         return departure_warning(found, self.advice_beyond(widest, discrepancy)) if found else []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -36,6 +36,8 @@ from lawdsl.fitting.verdicts import NEEDS, verdict_for
 from lawdsl.language.instances.instance import row_indices
 
 Array = NDArray[np.float64]
+
+UNDETERMINED = "F0126"  # of intervals: a band says so itself, by infinite ends
 
 
 @dataclass(frozen=True)
@@ -145,9 +147,7 @@ class Fits(FitsRecord, Presented, Exportable):
                 law's domain.
         """
         values, diagnostics = self.predict_with_warnings(table, runs=runs, **columns)
-        untrusted = [d for d in diagnostics if d.code == NOT_TRUSTED]
-        warn(untrusted, NotTrustedWarning)
-        warn([d for d in diagnostics if d not in untrusted], ExtrapolationWarning)
+        _warn_of(diagnostics)
         return values
 
     def predict_with_warnings(
@@ -206,6 +206,7 @@ class Fits(FitsRecord, Presented, Exportable):
         options = BandOptions(level, LEARNED if least and discrepancy == LEARNED else least)
         arrays, warnings = predict_rows(self, table, runs, columns, options)
         notes = dict.fromkeys(note for _, notes in amplitudes for note in notes)
+        _warn_of(d for d in warnings if d.code != UNDETERMINED)
         return Band.of_arrays(arrays, level, tuple(dict.fromkeys((*warnings, *notes))))
 
     @property
@@ -265,6 +266,15 @@ class Fits(FitsRecord, Presented, Exportable):
         if not content["parts"]:
             raise ValueError("no parts")
         return read(cls, content, READERS | {Fit: Fit.of_json})
+
+
+def _warn_of(diagnostics: Iterable[Diagnostic]) -> None:
+    """Warn the caller of a public method of points that the fits do not answer for, and of fits that
+    are not trusted."""
+    listed = list(diagnostics)
+    untrusted = [d for d in listed if d.code == NOT_TRUSTED]
+    warn(untrusted, NotTrustedWarning, stacklevel=4)
+    warn([d for d in listed if d not in untrusted], ExtrapolationWarning, stacklevel=4)
 
 
 def load_fit(path: str | Path) -> Fit | Fits:

@@ -220,9 +220,9 @@ def _product(factors: tuple[sp.Expr, ...], depth: int) -> Formula:
     for factor in factors:
         if isinstance(factor, sp.Number) and factor.is_negative:
             negative, factor = not negative, -factor
-        if isinstance(factor, sp.Rational) and (parts := _quotient(factor)):
-            above += [("*", parts[0])] if factor.p != 1 else []
-            below += [("/", parts[1])] if factor.q != 1 else []
+        if isinstance(factor, sp.Rational) and (pair := _quotient(factor)):
+            above += [("*", pair[0])] if factor.p != 1 else []
+            below += [("/", pair[1])] if factor.q != 1 else []
         elif isinstance(factor, sp.Pow) and factor.exp.could_extract_minus_sign():
             below.append(("/", _formula(sp.Pow(factor.base, -factor.exp), depth + 1)))
         else:

@@ -166,7 +166,8 @@ class Horizon:
         ratios = {
             name: columns[list(names).index(name)] / start for name, start in self.variables.items()
         }
-        size = np.prod(list(ratios.values()), axis=0)
+        with np.errstate(over="ignore"):  # what is infinite is outside
+            size = np.prod(list(ratios.values()), axis=0)
         inside = size <= self.times(within)
         for name, reaches in self.by_variable.items():
             reach = {r.within: r.times for r in reaches}[within]
