@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.comparing.result import IntervalScores
-from lawdsl.fitting.band_of_fit import band_of
 from lawdsl.fitting.result import Fit
 
 Array = NDArray[np.float64]
@@ -98,7 +97,7 @@ def further_run_interval(
     Raises:
         LawdslError: rows that determine no interval; F0125.
     """
-    band = band_of(fit, points, columns, level=LEVEL, discrepancy=discrepancy)
+    band = fit.band_with_warnings(points, columns, level=LEVEL, discrepancy=discrepancy)
     if band.run_low is not None and band.run_high is not None:
         return band.values, band.run_low, band.run_high
     assert fit.spread is not None

@@ -25,6 +25,7 @@ from lawdsl.fitting.result_parts import (
     Parameter,
 )
 from lawdsl.fitting.storage import VERDICTS, StoredRecord
+from lawdsl.fitting.verdicts import NOT_TRUSTED, verdict_for
 
 
 @dataclass(frozen=True)
@@ -89,3 +90,33 @@ class FitRecord(StoredRecord):
     def values(self) -> dict[str, float]:
         """Parameter name -> value."""
         return {name: p.value for name, p in self.parameters.items()}
+
+    def verdict_for(self, use: str) -> str:
+        """Whether the fit can be trusted for one use: trusted, caution or not trusted.
+
+        Args:
+            use: `optimum`, `parameters`, `residuals` or `prediction`.
+
+        Raises:
+            KeyError: another use.
+        """
+        return verdict_for(use, self.diagnostics)
+
+    def distrust(self) -> list[Diagnostic]:
+        """A warning that the fit itself is not trusted, if it is not."""
+        if self.verdict != "not trusted":
+            return []
+        codes = dict.fromkeys(d.code for d in self.diagnostics if d.severity == "error")
+        message = f"the fit is not trusted: {', '.join(codes)}"
+        help = "see what `lawdsl fit` said of it"
+        return [Diagnostic(NOT_TRUSTED, message, "warning", help=help)]
+
+    @property
+    def widening(self) -> float:
+        """What a learned error of the law is multiplied by; 1 without a rolled check."""
+        return 1.0 if self.extrapolation is None else self.extrapolation.widening
+
+    @property
+    def has_rolled_check(self) -> bool:
+        """Whether the error of the law can be learned from the rows of the fit."""
+        return self.extrapolation is not None and bool(self.extrapolation.rolled)

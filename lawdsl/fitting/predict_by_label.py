@@ -16,7 +16,6 @@ from lawdsl.data.label_columns import WILDCARD
 from lawdsl.data.measured_variables import measured
 from lawdsl.data.melt import Labelled, labelled, no_labels
 from lawdsl.data.read import read_table
-from lawdsl.fitting.band_of_fit import band_of
 from lawdsl.fitting.extrapolation.range_warnings import departure_warning, departures
 from lawdsl.fitting.findings_by_label import label_of, listed_labels
 from lawdsl.fitting.fits_record import FitsRecord
@@ -199,8 +198,10 @@ def _predict_part(
         values, warnings = part.predict_with_warnings(rows, **labelled_rows.columns)
         predictions = values[None]
     else:
-        bound = labelled_rows.columns
-        band = band_of(part, rows, bound, level=options.level, discrepancy=options.discrepancy)
+        columns = labelled_rows.columns
+        band = part.band_with_warnings(
+            rows, columns, level=options.level, discrepancy=options.discrepancy
+        )
         predictions, warnings = band.stacked(), band.warnings
     label = label_of(part)
     return predictions, tuple(

@@ -16,7 +16,7 @@ from lawdsl.core.records import read, to_plain
 from lawdsl.core.warning_categories import ExtrapolationWarning, NotTrustedWarning, warn
 from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
-from lawdsl.fitting.band_of_fit import band_of
+from lawdsl.fitting.extrapolation.assess import LEVEL
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface, size_variables
 from lawdsl.fitting.extrapolation.horizon import Horizon, beyond_horizon
@@ -29,13 +29,17 @@ from lawdsl.fitting.extrapolation.range_warnings import (
 from lawdsl.fitting.fit_record import FitRecord
 from lawdsl.fitting.fitted_expression import fitted_expression
 from lawdsl.fitting.inflection_warnings import below_inflection_findings
-from lawdsl.fitting.intervals_beyond import AssumedError, horizon_with
-from lawdsl.fitting.options import LEARNED
+from lawdsl.fitting.intervals_beyond import AssumedError, half_widths, horizon_with
+from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
 from lawdsl.fitting.parameter_intervals import parameter_intervals
 from lawdsl.fitting.prediction_bands import (
     Band,
+    band_with_discrepancy,
+    missing_band_diagnostic,
     missing_rolled_check_warning,
     missing_rows_diagnostic,
+    plain_band,
+    undetermined_prediction_warning,
 )
 from lawdsl.fitting.preparation.build_problem import compile_law, problem_of
 from lawdsl.fitting.problem import Problem
@@ -51,11 +55,11 @@ from lawdsl.fitting.storage import (
 from lawdsl.fitting.stored_consistency import check_stored
 from lawdsl.fitting.stored_penalty import penalty_of
 from lawdsl.fitting.values_by_name import ValuesByName, check_names
-from lawdsl.fitting.verdicts import NEEDS, verdict_for
+from lawdsl.fitting.verdicts import NEEDS, NOT_TRUSTED
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 
-NOT_TRUSTED, OUTSIDE_FITTED_RANGE = "F0110", "F0109"
+OUTSIDE_FITTED_RANGE = "F0109"
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ class Fit(FitRecord, Presented, Exportable):
     def _warn_beyond(self, law: Law, columns: NDArray[np.float64]) -> None:
         """Warn the caller of a public method of points, shape (variables, points), that the fit does
         not answer for, and of a fit that is not trusted."""
-        diagnostics = self._diagnostics_at(law, columns)
+        diagnostics = self._warnings(law, columns)
         untrusted = [d for d in diagnostics if d.code == NOT_TRUSTED]
         beyond = [d for d in diagnostics if d.code not in (OUTSIDE_FITTED_RANGE, NOT_TRUSTED)]
         if any(d.code == OUTSIDE_FITTED_RANGE for d in diagnostics):
@@ -171,7 +175,7 @@ class Fit(FitRecord, Presented, Exportable):
         """
         law = self.read_law()
         problem, theta = self._posed(law, law.objective, table, columns)
-        warnings = self._diagnostics_at(law, problem.columns)
+        warnings = self._warnings(law, problem.columns)
         return problem.predictions(theta[None])[0].copy(), warnings
 
     def predict_with_errors(
@@ -208,10 +212,56 @@ class Fit(FitRecord, Presented, Exportable):
                 0.5 to 0.999, a discrepancy outside 0 to 1 (F0133), or a fit without a `spread` (F0125) or
                 without the rows that a discrepancy needs (F0134).
         """
-        band = band_of(self, table, columns, level=level, discrepancy=discrepancy)
-        columns_of_law = np.array(list(band.points.values())).reshape(-1, len(band.values))
-        self._warn_beyond(self.read_law(), columns_of_law)
+        band = self.band_with_warnings(table, columns, level=level, discrepancy=discrepancy)
+        points = np.array(list(band.points.values())).reshape(-1, len(band.values))
+        self._warn_beyond(self.read_law(), points)
         return band
+
+    def band_with_warnings(
+        self,
+        table: Any,
+        columns: Mapping[str, str],
+        *,
+        level: float = LEVEL,
+        discrepancy: float | Literal["learned"] | None = None,
+    ) -> Band:
+        """What `predict_with_errors` returns, for callers that pass its `warnings` on: there is no
+        warning of Python.
+
+        Args:
+            table, columns, level, discrepancy: as that method takes them.
+
+        Raises:
+            LawdslError: as that method raises.
+        """
+        check_level(level)
+        if discrepancy is not None:
+            check_amplitude(discrepancy)
+        if self.spread is None:
+            raise LawdslError(missing_band_diagnostic(self))
+        amplitude, notes = self.amplitude(discrepancy)
+        law = self.law_of_spread()
+        objective = replace(law.objective, log=self.objective.of_logs)
+        problem, theta = self._posed(law, objective, table, columns)
+        band = plain_band(problem, theta, self.spread, level)
+        if amplitude:
+            surface = self.fitted_surface(law, theta)
+            with np.errstate(all="ignore"):  # an extrapolated law may have no value
+                model = surface.law_error(amplitude)
+                model = model.widened(self.widening) if discrepancy == LEARNED else model
+                error = model.at(surface.at(problem.columns), theta)
+            band = band_with_discrepancy(band, error, self.spread.quantile(level))
+        widths = None
+        if band.law is not None or discrepancy == 0:  # else nobody has said that the law is right
+            scale = self.spread.quantile(LEVEL) / self.spread.quantile(level)
+            widths = half_widths(band, band.law is not None or objective.log, scale)
+        warnings = (
+            *self._warnings(law, problem.columns, widths, discrepancy),
+            *undetermined_prediction_warning(law.output, band.high),
+            *notes,
+        )
+        at = {q.name: x for q, x in zip(law.variables, problem.columns, strict=True)}
+        return replace(band, warnings=warnings, points=at)
 
     def amplitude(self, discrepancy: float | str | None) -> tuple[float, list[Diagnostic]]:
         """The error of the law per decade that predictions take, and a warning where it is not known.
@@ -286,16 +336,7 @@ class Fit(FitRecord, Presented, Exportable):
     def _posed(
         self, law: Law, objective: Objective, table: Any, columns: Mapping[str, str]
     ) -> tuple[Problem, NDArray[np.float64]]:
-        """The problem of a law on the rows of a table, and its fitted parameters.
-
-        Args:
-            law: that of the fit, or of its covariance.
-            objective: of the problem.
-            table, columns: as `predict` takes them.
-
-        Raises:
-            LawdslError: as `predict` raises.
-        """
+        """The problem of a law on the rows of a table, and its fitted parameters."""
         rows = read_table(table)
         fitted = {q.name: self.data.columns[q.name] for q in law.variables}
         # columns of the fitted table are a default only where the new table has them
@@ -313,22 +354,15 @@ class Fit(FitRecord, Presented, Exportable):
         values = self.values | {name: fixed.value for name, fixed in self.held.items()}
         return np.array([values[q.name] for q in law.parameters])
 
-    def _diagnostics_at(
+    def _warnings(
         self,
         law: Law,
         columns: NDArray[np.float64],
         widths: NDArray[np.float64] | None = None,
         discrepancy: float | Literal["learned"] | None = None,
     ) -> tuple[Diagnostic, ...]:
-        """Warnings about the fit and about predictions at points.
-
-        Args:
-            law: that of the fit, or of its covariance.
-            columns: the points, shape (variables, points), in the units of the law.
-            widths: the half-widths of their intervals, in the logarithm, where those are known to be
-                honest beyond the rows.
-            discrepancy: the error of the law in them, as `predict_with_errors` takes it.
-        """
+        """Warnings about predictions at points, shape (variables, points), with the half-widths of
+        their intervals, in the logarithm, where those are known to be honest beyond the rows."""
         named = dict(zip((q.name for q in law.variables), columns, strict=True))
         beyond = self._beyond_rows(law, columns, widths, discrepancy)
         return (*self.distrust(), *beyond, *self.below_inflection(named))
@@ -341,7 +375,7 @@ class Fit(FitRecord, Presented, Exportable):
         discrepancy: float | Literal["learned"] | None = None,
     ) -> list[Diagnostic]:
         """The warning about variables that leave the fitted range; the arguments are those of
-        `_diagnostics_at`."""
+        `_warnings`."""
         found, widest = known_departures(law.variables, columns, self.data.ranges, widths)
         return departure_warning(found, self.advice_beyond(widest, discrepancy)) if found else []
 
@@ -376,36 +410,6 @@ class Fit(FitRecord, Presented, Exportable):
         error = AssumedError.of(self, self.amplitude(discrepancy)[0], discrepancy)
         horizon = self.horizon_under(discrepancy)
         return range_advice(horizon, half_width, error=error.text, advised=error.advised)
-
-    def verdict_for(self, use: str) -> str:
-        """Whether the fit can be trusted for one use: trusted, caution or not trusted.
-
-        Args:
-            use: `optimum`, `parameters`, `residuals` or `prediction`.
-
-        Raises:
-            KeyError: another use.
-        """
-        return verdict_for(use, self.diagnostics)
-
-    def distrust(self) -> list[Diagnostic]:
-        """A warning that the fit itself is not trusted, if it is not."""
-        if self.verdict != "not trusted":
-            return []
-        codes = dict.fromkeys(d.code for d in self.diagnostics if d.severity == "error")
-        message = f"the fit is not trusted: {', '.join(codes)}"
-        help = "see what `lawdsl fit` said of it"
-        return [Diagnostic(NOT_TRUSTED, message, "warning", help=help)]
-
-    @property
-    def widening(self) -> float:
-        """What a learned error of the law is multiplied by; 1 without a rolled check."""
-        return 1.0 if self.extrapolation is None else self.extrapolation.widening
-
-    @property
-    def has_rolled_check(self) -> bool:
-        """Whether the error of the law can be learned from the rows of the fit."""
-        return self.extrapolation is not None and bool(self.extrapolation.rolled)
 
     @property
     def has_law_error(self) -> bool:

@@ -22,7 +22,7 @@ from lawdsl.fitting.fits_record import FitsRecord
 from lawdsl.fitting.options import LEARNED, check_amplitude, check_level
 from lawdsl.fitting.predict_by_label import BandOptions, predict_rows
 from lawdsl.fitting.prediction_bands import Band
-from lawdsl.fitting.result import NOT_TRUSTED, Fit
+from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_parts import FixedParameter, Parameter
 from lawdsl.fitting.storage import (
     FITS_SCHEMA,
@@ -32,7 +32,7 @@ from lawdsl.fitting.storage import (
     load,
 )
 from lawdsl.fitting.values_by_name import ValuesByName, check_names, elements
-from lawdsl.fitting.verdicts import NEEDS, verdict_for
+from lawdsl.fitting.verdicts import NEEDS, NOT_TRUSTED, verdict_for
 from lawdsl.language.instances.instance import row_indices
 
 Array = NDArray[np.float64]

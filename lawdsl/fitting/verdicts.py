@@ -24,6 +24,8 @@ SUBJECTS: Mapping[str, tuple[str, ...]] = {
 """What findings are about -> their codes. Findings about tables (D0101 and so on) concern the
 residuals."""
 
+NOT_TRUSTED = "F0110"  # the code of predictions by a fit that is not trusted
+
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "optimum": ("optimum",),
     "parameters": ("optimum", "rank", "parameters", "residuals", "priors"),

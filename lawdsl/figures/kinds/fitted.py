@@ -13,7 +13,6 @@ from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_variables import Roles, axis_title, roles_of
 from lawdsl.figures.measured_rows import MeasuredRows, law_values, measured_rows, table_of
-from lawdsl.fitting.band_of_fit import band_of
 from lawdsl.fitting.result import Fit
 from lawdsl.law.law import Law
 
@@ -121,7 +120,7 @@ def _curves(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, l
     if fit.spread is None:
         table[law.output] = fit.predict_with_warnings(points, **bound)[0]
     else:
-        band = band_of(fit, points, bound, discrepancy=0)
+        band = fit.band_with_warnings(points, bound, discrepancy=0)
         # an end may be infinite, where the rows determine nothing: then no band is drawn
         table |= {law.output: band.values, "low": band.low, "high": band.high}
     if roles.group and roles.are_exact:
