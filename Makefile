@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
+# Many containers set it; then each of the hundreds of processes of the tests compiles all it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test suite slow bench lint clean
 
 demo: $(VENV)/.installed
