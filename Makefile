@@ -15,7 +15,7 @@ test: $(VENV)/.tested
 	$(MAKE) --jobs=2 lint suite
 
 suite: $(VENV)/.tested
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 slow: $(VENV)/.tested
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[notebooks]'
@@ -35,16 +35,18 @@ lint: $(VENV)/.tested
 	$(BIN)/ruff format --check lawdsl runners tests docs
 	$(BIN)/mypy
 
-# --no-compile: Python compiles what is imported, a tenth of what is installed.
-$(VENV)/.installed: pyproject.toml
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "lawdsl needs Python 3.11 or later; set PYTHON=python3.11")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV)
+
+# --no-compile: Python compiles what is imported, a tenth of what is installed.
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable .
 	touch $@
 
-$(VENV)/.tested: $(VENV)/.installed
+$(VENV)/.tested: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-compile --editable '.[test]'
-	touch $@
+	touch $(VENV)/.installed $@
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -97,7 +97,6 @@ def test_fit_json_has_the_stable_keys(tmp_path: Path):
         ("check", "chinchilla", "--syntax"),
         ("fmt", ROOT / "laws" / "kaplan.law", "--check"),
         ("explain", "L0301"),
-        ("demo",),
     ],
     ids=lambda a: str(a[0]),
 )

@@ -292,9 +292,23 @@ print(json.dumps([points, on_arrays, on_balls, *ends]))
 """
 
 
-def command(tree: Path, *arguments: str) -> Any:
-    """The result of a command, in a process of its own."""
-    return json.loads(python(tree, "-m", "lawdsl", *arguments, "--json"))["result"]
+SAID = r"""
+import json, sys
+
+from click.testing import CliRunner
+
+from lawdsl.cli import cli
+
+for line in sys.argv[1:]:
+    done = CliRunner().invoke(cli, [*line.split(), "--json"], standalone_mode=False)
+    assert done.exception is None, (line, done.exception, done.output)
+    print(json.dumps(json.loads(done.stdout)["result"]))
+"""
+
+
+def said(tree: Path, *lines: str) -> list[Any]:
+    """The results of commands, one after the other in one process."""
+    return [json.loads(result) for result in python(tree, "-c", SAID, *lines).splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -315,20 +329,27 @@ def test_a_row_is_enough_to_check_fit_predict_and_solve(with_erf: Path):
     lines = [f"{x},{c},{E + A * (1 - math.erf(w * x)) + 0.1 * c}" for x, c in rows]
     (tree / "front.csv").write_text("\n".join(["x,c,L", *lines, ""]), encoding="utf-8")
 
-    assert verdicts(command(tree, "check", "front.law")) == ["proved", "proved", "refuted"]
-    fit = command(tree, "fit", "front.law", "front.csv", "-o", "front.json")
+    for name, lines in QUESTIONS.items():
+        question = f"question {name}\nuses front : front\n{lines}"
+        (tree / f"{name}.law").write_text(question, encoding="utf-8")
+
+    check, fit, predicted, *answers = said(
+        tree,
+        "check front.law",
+        "fit front.law front.csv -o front.json",
+        "predict front.json x=0.5 c=1",
+        *(f"solve {name}.law front=front.json" for name in QUESTIONS),
+    )
+    assert verdicts(check) == ["proved", "proved", "refuted"]
     assert [fit["parameters"][name]["value"] for name in "EAw"] == pytest.approx(
         [E, A, w], rel=1e-6
     )
-    (prediction,) = command(tree, "predict", "front.json", "x=0.5", "c=1")["predictions"]
+    (prediction,) = predicted["predictions"]
     assert prediction == pytest.approx(E + A * math.erfc(w / 2) + 0.1, rel=1e-6)
 
     best = math.sqrt(math.log(2 * A * w / math.sqrt(math.pi) / 0.2)) / w
     expected = {"one": {"x": best}, "two": {"x": best, "c": 0.95}}
-    for name, lines in QUESTIONS.items():
-        question = tree / f"{name}.law"
-        question.write_text(f"question {name}\nuses front : front\n{lines}", encoding="utf-8")
-        answer = command(tree, "solve", question.name, "front=front.json")
+    for name, answer in zip(QUESTIONS, answers, strict=True):
         choice = {unknown["name"]: unknown["value"] for unknown in answer["unknowns"]}
         assert answer["status"] == "answered"
         assert choice == pytest.approx(expected[name], rel=1e-4)

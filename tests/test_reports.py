@@ -437,7 +437,10 @@ def test_the_demonstration_ends_with_its_report(tmp_path: Path):
 
 def test_the_demonstration_writes_its_report_where_it_is_told(tmp_path: Path):
     made = run("demo", "--report", "demo.html", "--json", cwd=tmp_path)
-    assert json.loads(made.stdout)["result"]["report"] == "demo.html"
+    document = json.loads(made.stdout)
+    assert set(document) == {"schema", "ok", "command", "result", "diagnostics"}
+    assert made.returncode == 0 and document["command"] == "demo"
+    assert document["result"]["report"] == "demo.html"
     page = Page((tmp_path / "demo.html").read_text(encoding="utf-8"))
     assert "share of domain data" in page.text and len(page.all("img")) > 4
     refused = run("demo", "--report", "demo.pdf", cwd=tmp_path)

@@ -102,6 +102,7 @@ def optimum(
     progress: Callable[[int, int], None] | None = None,
     solvers: tuple[Solver, Solver] = SOLVERS,
     further_starts: Array | None = None,
+    tolerance: float | None = None,
 ) -> Optimum:
     """Find the parameters that minimise the objective, theta* = argmin Σ w_i·rho(r_i(theta)), to
     which the penalty of the problem is added if it has one.
@@ -118,23 +119,24 @@ def optimum(
             A single start given by the user is followed by a trust region instead, where the problem
             has no penalty.
         further_starts: further starts beside these, shape (starts, parameters).
+        tolerance: the relative decrease of the objective at which the search from a single start
+            ends; None for one at the level of rounding.
 
     Raises:
         LawdslError: the law has no value on the data at any start.
     """
+    search = (starts, seed, progress, solvers, further_starts, tolerance)
     if problem.objective.row.kinked:
-        smooth = optimum(
-            law, first_smoothing(problem), starts, seed, progress, solvers, further_starts
-        )
+        smooth = optimum(law, first_smoothing(problem), *search)
         return _with_kinks(problem, smooth)
     # a minimum without the bounds between parameters that satisfies them is the minimum
     without_coupled = without_coupled_limits(problem.transforms)
     if without_coupled is not None:
         relaxed_problem = replace(problem, transforms=without_coupled)
-        best = _optimum(law, relaxed_problem, starts, seed, progress, solvers, further_starts)
+        best = _optimum(law, relaxed_problem, *search)
         if within_limits(problem.transforms, best.theta):
             return replace(best, free=to_free(problem.transforms, best.theta[None])[0])
-    return _optimum(law, problem, starts, seed, progress, solvers, further_starts)
+    return _optimum(law, problem, *search)
 
 
 def _optimum(
@@ -145,13 +147,15 @@ def _optimum(
     progress: Callable[[int, int], None] | None,
     solvers: tuple[Solver, Solver],
     further_starts: Array | None,
+    tolerance: float | None,
 ) -> Optimum:
+    by_one = replace(WITHOUT_GRADIENT, tolerance=tolerance)
     sample = problem.sample(MAX_SEARCH_ROWS, seed)
     outside = 0
     if isinstance(starts, np.ndarray):
-        reached = _from_one(sample, to_free(sample.transforms, starts[None]), solvers)
+        reached = _from_one(sample, to_free(sample.transforms, starts[None]), solvers, by_one)
     elif isinstance(starts, Mapping):
-        reached = _from_one(sample, given_start(law, sample, starts)[:1], solvers)
+        reached = _from_one(sample, given_start(law, sample, starts)[:1], solvers, by_one)
     elif isinstance(starts, str) and starts == "declared":
         free, outside = declared_starts(law, sample)
         reached = descend(sample, free, progress, solvers)
@@ -170,7 +174,7 @@ def _optimum(
         raise no_value_error(law, sample, seed)
     agreement = Agreement(len(reached), _count_agreeing(sample, reached))
     if not best.converged:
-        best = _continued(sample, best)
+        best = _continued(sample, best, by_one)
     if sample is not problem:
         # the minimum on the sample is only near that on all rows
         points, _, converged, _ = newton_batch(project(problem), best.point[None])
@@ -201,15 +205,17 @@ def _with_kinks(problem: Problem, smooth: Optimum) -> Optimum:
     return replace(smooth, theta=theta, free=free, loss=loss, converged=converged, reason=reason)
 
 
-def _from_one(problem: Problem, start: Array, solvers: tuple[Solver, Solver]) -> list[Solution]:
+def _from_one(
+    problem: Problem, start: Array, solvers: tuple[Solver, Solver], options: SolverOptions
+) -> list[Solution]:
     """The end of the search from one start, shape (1, parameters). No other start can correct it: so
     by the slower solver, which reported no wrong minimum, unless it lacks the penalty."""
     if problem.penalty is not None:
         return descend(problem, start, None, solvers)
-    return trust_region(problem, start, WITHOUT_GRADIENT)
+    return trust_region(problem, start, options)
 
 
-def _continued(problem: Problem, best: Solution) -> Solution:
+def _continued(problem: Problem, best: Solution, options: SolverOptions) -> Solution:
     """The solution of a trust region that continues where Newton's method ran out of steps in a
     curved valley; with priors, that of further steps."""
     if problem.penalty is not None:
@@ -221,7 +227,7 @@ def _continued(problem: Problem, best: Solution) -> Solution:
         reason = ENDS[bool(done[0])]
         return Solution(points[0], float(losses[0]), bool(done[0]), reason)
     (continued,) = trust_region(
-        problem, best.point[None], replace(WITHOUT_GRADIENT, evaluations=EXTRA_EVALUATIONS)
+        problem, best.point[None], replace(options, evaluations=EXTRA_EVALUATIONS)
     )
     return continued if continued.loss <= best.loss else best
 
