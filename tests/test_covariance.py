@@ -13,7 +13,7 @@ from planted import PLANTED, grid, law_of
 from scipy.stats import t as student
 
 import lawdsl
-from lawdsl.fitting.intervals.covariance import Covariance
+from lawdsl.fitting.intervals.covariance import Covariance, unit_noise_covariance
 from lawdsl.fitting.intervals.m_estimator import noise_of
 from lawdsl.fitting.intervals.prediction_errors import predict_with_errors, problem_at
 from lawdsl.fitting.options import METHODS
@@ -34,6 +34,14 @@ def posed(fit: lawdsl.Fit, table: dict[str, Any]) -> tuple[Problem, np.ndarray]:
     columns = np.array([table[q.name] for q in law.variables], dtype=float)
     problem = problem_of(law, columns, np.asarray(table[law.output]), law.objective)
     return problem, np.array([fit.values[q.name] for q in law.parameters])
+
+
+def test_slopes_too_small_to_divide_by_leave_a_parameter_undetermined():
+    slopes = np.column_stack([np.ones(4), np.arange(4.0), np.full(4, 1e-320)])
+    errors = unit_noise_covariance(("a", "b", "c"), slopes).errors(np.eye(3))
+
+    assert np.isfinite(errors).tolist() == [True, True, False]
+    assert errors[1] == pytest.approx(1 / np.sqrt(5))
 
 
 def spread_of(fit: Any) -> Covariance:

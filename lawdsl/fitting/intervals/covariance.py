@@ -271,7 +271,8 @@ def unit_noise_covariance(
     if weights is not None:
         weighted_slopes = np.sqrt(weights)[:, None] * weighted_slopes
     norms = column_norms(weighted_slopes)
-    scale = 1 / np.where(norms > 0, norms, 1.0)  # parameters may differ in size by any power
+    # parameters may differ in size by any power; the inverse of a subnormal number is infinite
+    scale = 1 / np.where(norms >= np.finfo(np.float64).tiny, norms, 1.0)
     decomposition = decompose_jacobian(weighted_slopes * scale)
     return Covariance(
         tuple(names), decomposition.factor * scale, decomposition.null_space, scale, np.inf
