@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,9 @@ from lawdsl.reporting.report.answer_table import AnswerTable, Axis, Column
 ROOT = Path(lawdsl.__file__).resolve().parent.parent
 DATA = ROOT / "laws" / "data"
 MAX_PRINTED_PAGES = 6
+MAX_BYTES = 2_500_000
+MAX_CPU_SECONDS = 6.0
+TRIES = 3  # other processes of a machine make all of them slower, also in CPU seconds
 MOVES = (0, 137, 500, 863, 1000)  # of the 1,000 steps of a slider
 
 pytestmark = [
@@ -85,6 +90,31 @@ def page(report: tuple[Any, Path], tmp_path: Path) -> Iterator[Browser]:
         yield shown
 
 
+def cpu_seconds(command: list[str], folder: Path) -> float:
+    """The CPU time of a command and of what it begins, in which modules are compiled already."""
+    compiled = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+    compiled.pop("PYTHONDONTWRITEBYTECODE", None)
+    process = subprocess.Popen(command, cwd=folder, env=compiled, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return used.ru_utime + used.ru_stime
+
+
+def test_a_report_is_small_and_made_in_seconds(report: Any, tmp_path: Path):
+    results, page = report
+    assert page.stat().st_size <= MAX_BYTES
+    names = [f"{number}.json" for number in range(len(results))]
+    for name, result in zip(names, results, strict=True):
+        (tmp_path / name).write_text(json.dumps(result.to_json()), encoding="utf-8")
+    command = [sys.executable, "-m", "lawdsl", "report", *names, "-o", "again.html"]
+    taken = [cpu_seconds(command, tmp_path)]  # which compiles
+    while len(taken) <= TRIES and min(taken) > MAX_CPU_SECONDS:
+        taken.append(cpu_seconds(command, tmp_path))
+    assert min(taken) <= MAX_CPU_SECONDS
+    assert (tmp_path / "again.html").stat().st_size <= MAX_BYTES
+
+
 def test_a_page_requests_nothing_and_complains_of_nothing(page: Browser, report: Any):
     assert page.requests() == [report[1].resolve().as_uri()]
     assert page.complaints() == []
@@ -143,9 +173,6 @@ def test_a_typed_value_is_taken_as_it_is(page: Browser, report: Any):
     inputs = json.loads(page.value("document.getElementById('output-0').dataset.inputs"))
     first = next(iter(inputs.values()))
     assert 0.31 in ((first,) if isinstance(first, float) else first.values())
-    assert "fitted range" in page.value("document.getElementById('where-0').textContent") or (
-        "largest fitted" in page.value("document.getElementById('where-0').textContent")
-    )
 
 
 def test_a_page_prints_to_few_pages(page: Browser, tmp_path: Path):

@@ -161,21 +161,30 @@ def chart_of(columns: Mapping[str, Any]) -> alt.Chart:
     Args:
         columns: name -> values, all of one length.
     """
-    import altair as alt
-
-    return alt.Chart(_shared_data()(records(columns)))
+    chart, data = _shared_classes()
+    made: alt.Chart = chart(data(records(columns)))
+    return made
 
 
 @cache
-def _shared_data() -> Any:
-    """A class of data that charts share: Altair would copy every cell for each layer of a chart."""
+def _shared_classes() -> tuple[Any, Any]:
+    """Classes of charts and of data that share what they contain.
+
+    Altair copies each layer of a chart, with every cell of its table and every property, some ten
+    times while it is composed; and never changes what is within marks, encodings and data.
+    """
     import altair as alt
+
+    class SharedChart(alt.Chart):
+        def __deepcopy__(self, memo: Any = None) -> SharedChart:
+            lists = [name for name in ("transform", "params") if isinstance(self._get(name), list)]
+            return self.copy(deep=lists)
 
     class SharedData(alt.InlineData):
         def __deepcopy__(self, memo: Any = None) -> SharedData:
             return self
 
-    return SharedData
+    return SharedChart, SharedData
 
 
 def records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -41,7 +42,7 @@ from lawdsl.fitting.prediction_bands import (
     plain_band,
     undetermined_prediction_warning,
 )
-from lawdsl.fitting.preparation.build_problem import compile_law, problem_of
+from lawdsl.fitting.preparation.build_problem import CompiledLaw, compile_law
 from lawdsl.fitting.problem import Problem
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import (
@@ -79,6 +80,10 @@ class Fit(FitRecord, Presented, Exportable):
         Raises:
             LawdslError: the text is not the one that was fitted.
         """
+        return self._law
+
+    @cached_property
+    def _law(self) -> Law:
         law = _read(self.law)
         names = {q.name for q in law.parameters}
         variables = {q.name for q in law.variables}
@@ -343,7 +348,17 @@ class Fit(FitRecord, Presented, Exportable):
         columns_of_fit = {name: column for name, column in fitted.items() if column in rows.columns}
         points = bind(law, rows, {**columns_of_fit, **columns}, target=False).columns
         theta = self.theta_of(law)
-        return problem_of(law, points, np.ones(points.shape[1]), objective), theta
+        # the fitted law and that of the covariance differ in the names of their free parameters
+        form = tuple(q.name for q in law.parameters), objective.log
+        if form not in self._compiled:
+            self._compiled[form] = compile_law(law, objective.log)
+        compiled = self._compiled[form]
+        return compiled.problem(points, np.ones(points.shape[1]), objective, None), theta
+
+    @cached_property
+    def _compiled(self) -> dict[tuple[tuple[str, ...], bool], CompiledLaw]:
+        """Free parameters, and whether the logarithm is compiled -> the law, once predicted."""
+        return {}
 
     def theta_of(self, law: Law) -> NDArray[np.float64]:
         """The fitted values of the parameters of its law, shape (parameters,).

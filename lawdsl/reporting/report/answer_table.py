@@ -174,7 +174,7 @@ def answer_table(
     solve = _Solver(asked, answer)
     solve.answer({})  # formulas that all answers need are made by the first
     started = time.process_time()
-    solve.answer({})
+    solve.computed(solve.values)
     each = time.process_time() - started
     grids = GRIDS[len(groups)]
     seconds = [(math.prod(counts) + CHECKS) * each for counts in grids]
@@ -192,12 +192,21 @@ class _Solver:
         self.asked, self.base = asked, answer
         self.values = {name: x for name, x in answer.values.items() if "." not in name}
         self.count = 0
+        self.known: dict[tuple[float, ...], Answer | None] = {}
 
     def answer(self, changed: Mapping[str, float]) -> Answer | None:
-        """The answer; None where the values are refused."""
+        """The answer; None where the values are refused. The same is not computed twice."""
+        values = {**self.values, **changed}
+        place = tuple(values.values())
+        if place not in self.known:
+            self.known[place] = self.computed(values)
+        return self.known[place]
+
+    def computed(self, values: Mapping[str, float]) -> Answer | None:
+        """The answer for all values, as `answer` returns it."""
         self.count += 1
         try:
-            return self.asked.point({**self.values, **changed}, level=self.base.level)
+            return self.asked.point(values, level=self.base.level)
         except LawdslError:
             return None
 
@@ -253,8 +262,10 @@ def _axis(solve: _Solver, names: tuple[str, ...], count: int) -> Axis:
     low = _with_answer(solve, names, value / times)
     high = _with_answer(solve, names, max(min(value * times, largest), value))
     below = half if high > value else count - 1
-    nodes = [value * (low / value) ** ((below - k) / below) for k in range(below)] + [value]
-    nodes += [value * (high / value) ** (k / half) for k in range(1, count - below)]
+    # the ends exactly, for which there are answers already
+    nodes = [low, *(value * (low / value) ** (k / below) for k in range(below - 1, 0, -1)), value]
+    if high > value:
+        nodes += [*(value * (high / value) ** (k / half) for k in range(1, half)), high]
     unit = question.units.get(name)
     text = unit_text(unit.factors) if unit else ""
     return Axis(name, names, text, symbol.doc or "", tuple(nodes), value)
