@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shlex
@@ -187,6 +188,52 @@ def test_the_commands_make_the_same_fit_and_answer(folder: Path, page: Page):
     answer = run(*shlex.split(command)[1:], cwd=folder / "again")
     assert file == "answer.json"
     assert json.loads(answer.stdout)["result"] == json.loads((folder / file).read_text())["result"]
+
+
+def test_the_summary_has_the_interval_with_the_error_of_the_laws(folder: Path):
+    answer = json.loads((folder / "answer.json").read_text())["result"]
+    summary, _, _ = (folder / "report.html").read_text().partition('<section id="answers"')
+    assert '<th scope="col">laws wrong by 2 %/decade</th>' in summary
+    for name in ("N", "D"):
+        low, high = answer["law_error"]["ends"][name]
+        assert f"{low:.3g} to {high:.3g}" in summary
+    asked = lawdsl.load_fit(folder / "fit.json")
+    plain = lawdsl.solve("chinchilla.allocation", loss=asked, C=1e22, discrepancy=0)
+    text = asked.report(folder / "plain.html", plain).read_text()
+    assert "laws wrong by" not in text.partition('<section id="answers"')[0]
+
+
+def test_a_file_that_is_named_twice_is_reported_once(folder: Path):
+    names = ("fit.json", folder / "fit.json", "answer.json", "./answer.json")
+    made = run("report", *names, "-o", "once.md", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    text = (folder / "once.md").read_text(encoding="utf-8")
+    assert text.count("Fitted parameters") == 1 and text.count("\n## The answer\n") == 1
+    fit = lawdsl.load_fit(folder / "fit.json")
+    again = fit.report(folder / "once.md", fit).read_text(encoding="utf-8")
+    assert again.count("Fitted parameters") == 1
+
+
+def test_no_pictures_are_written_without_their_text(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("lawdsl.reporting.report.write.write", full)
+    fit = lawdsl.load_fit(folder / "fit.json")
+    with pytest.raises(LawdslError) as caught:
+        fit.report(tmp_path / "page.md")
+    assert caught.value.diagnostics[0].code == "L0313"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_advice_in_a_report_names_commands_that_have_its_options(folder: Path):
+    made = run("report", "fit.json", "-o", "advice.md", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    drawn = (folder / "fit-residuals.svg").read_text(encoding="utf-8")
+    words = " ".join(re.sub(r"<[^>]*>", " ", drawn).split())
+    assert "the order of the rows needs their table: lawdsl plot --data TABLE" in words
 
 
 def test_an_answer_is_drawn_from_its_file_where_its_fit_is_there(folder: Path, page: Page):
@@ -375,8 +422,12 @@ def test_options_of_a_fit_are_in_its_command(options: dict[str, Any], tmp_path: 
         {"discrepancy": 0.05, "safe": 0.95, "seed": 3},
         {"discrepancy": 0.05},
         {"discrepancy": "learned"},
+        {"discrepancy": 0},
+        {"discrepancy": 0.02},
+        {"discrepancy": 0, "seed": 3},
         {"seed": 3},
         {"level": 0.9},
+        {"compare": [{"N": 7e9, "D": 1e22 / 42e9}]},
     ],
     ids=str,
 )

@@ -177,7 +177,8 @@ def _shared_classes() -> tuple[Any, Any]:
 
     class SharedChart(alt.Chart):
         def __deepcopy__(self, memo: Any = None) -> SharedChart:
-            lists = [name for name in ("transform", "params") if isinstance(self._get(name), list)]
+            known: dict[str, Any] = self._kwds
+            lists = [n for n in ("transform", "params") if isinstance(known.get(n), list)]
             return self.copy(deep=lists)
 
     class SharedData(alt.InlineData):

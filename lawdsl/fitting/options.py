@@ -264,6 +264,11 @@ def check_horizon(times: Any) -> None:
         raise LawdslError(Diagnostic("F0141", message, help=help))
 
 
+def percentage_or_learned(amplitude: float | str) -> str:
+    """An error of the law as `--wrong` takes it: `5%`, or `learned`."""
+    return amplitude if isinstance(amplitude, str) else f"{100 * amplitude:.15g}%"
+
+
 def check_amplitude(amplitude: Any) -> None:
     """Refuse an amplitude of the discrepancy outside its limits.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.files import plain
 from lawdsl.core.presentation import Presented
+from lawdsl.core.records import MAY_BE_ABSENT
 from lawdsl.fitting.result_parts import LowerEnd, UpperEnd
 from lawdsl.language.questions import Question
 
@@ -373,13 +374,13 @@ class Answer(Presented):
         response: the goal and the constraints along the unknown, where there is one.
         compared: other points beside the answer.
         alternatives: other choices of equal goal that were found; there may be more.
-        law_error: its intervals and regret with the error of the laws; None where the laws are taken
-            as right.
+        law_error: its intervals and regret with the error of the laws; None where these are right.
         safe: the safe answer, where it was asked for.
         without_bounds: the answer without bounds between parameters on which a fit lies; None where
             none does, or the fit keeps no rows.
         level: the level of the intervals.
         diagnostics: the warnings.
+        wrong, seed: the error of the laws, `5%` or `learned`, and the seed that were asked for.
         declared: the question as declared, for displays; it is in no file.
         curves_of: what computes `curves`; None where the answer was not made by a question.
         asked: the question with its fits, which can be asked for other values; None as before.
@@ -409,6 +410,8 @@ class Answer(Presented):
     law_error: UnderLawError | None = None
     safe: SafeAnswer | None = None
     without_bounds: WithoutBounds | None = None
+    wrong: Annotated[str, MAY_BE_ABSENT] = ""
+    seed: Annotated[int, MAY_BE_ABSENT] = 0
     declared: Question | None = field(default=None, repr=False, compare=False)
     # Any stands for Curve: annotations are read at run time, to rebuild an answer from a file
     curves_of: Callable[[Answer, Sequence[str]], tuple[Any, ...]] | None = field(
@@ -458,9 +461,7 @@ class Answer(Presented):
         raise KeyError(name)
 
     def curves(self, *names: str) -> tuple[Curve, ...]:
-        """The goal and the constraints along unknowns, the others being as in the answer.
-
-        They are computed now, in some milliseconds.
+        """Compute the goal and the constraints along unknowns, the others being as in the answer.
 
         Args:
             names: the unknowns that are varied; by default all that equations do not determine.

@@ -16,7 +16,12 @@ from lawdsl.compiling.interval_evaluation import interval_sign
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
-from lawdsl.fitting.options import check_amplitude, check_level, check_seed
+from lawdsl.fitting.options import (
+    check_amplitude,
+    check_level,
+    check_seed,
+    percentage_or_learned,
+)
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits, load_fit
 from lawdsl.language import library
@@ -120,7 +125,8 @@ class Asked:
         points = [
             compare_choice(self.formulated, answer, point, values_of_all) for point in compare
         ]
-        answer = replace(answer, compared=tuple(points))
+        asked = "" if discrepancy is None else percentage_or_learned(discrepancy)
+        answer = replace(answer, compared=tuple(points), wrong=asked, seed=seed)
         problem = solver.problem if isinstance(solver, UnivariateSolver) else None
         answer = self._law_errors.under_law_error(answer, problem, values_of_all, seed, discrepancy)
         if safe is not None:

@@ -136,7 +136,7 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
     points = _points(path, rows, held_out)
     notes = [text for text in (rows.note, _where(path)) if text]
     if data is None and fit.data.where:
-        notes.append("larger runs that the fit left out need the table: --data TABLE")
+        notes.append("larger runs that the fit left out need the table: lawdsl plot --data TABLE")
     missed = _missed(points)
     title = f"{path.law.name}: {_reach_text(path.horizon)}{missed}"
     description = (

@@ -137,7 +137,7 @@ def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
     if left_out:
         notes.append(f"without panels of {', '.join(left_out)}")
     if fitted.numbers is None:
-        notes.append("the order of the rows needs their table: --data TABLE")
+        notes.append("the order of the rows needs their table: lawdsl plot --data TABLE")
     title = _title(fit, drawn)
     description = " ".join([f"{title}.", *(f"{d.message}." for d in _findings(fit))])
     columns = min(2, len(panels))

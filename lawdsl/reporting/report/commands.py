@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from lawdsl.data.read import IN_MEMORY
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
-from lawdsl.fitting.options import LEARNED
+from lawdsl.fitting.options import LEARNED, percentage_or_learned
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.symbols import Objective
@@ -134,16 +134,21 @@ def solve_command(entry: Entry, fits: Sequence[Entry]) -> str:
     arguments += [f"{name}={value!r}" for name, value in answer.values.items() if "." not in name]
     arguments += ["--level", f"{answer.level:g}"] if answer.level != 0.95 else []
     arguments += _law_error_options(answer)
+    for each in answer.compared:
+        arguments += ["--at", ",".join(f"{name}={value!r}" for name, value in each.x.items())]
     return f"{shlex.join(['lawdsl', *arguments])} --json > {shlex.quote(file_of(entry))}"
 
 
 def _law_error_options(answer: Answer) -> Iterator[str]:
     """The options for the error of the laws, `--wrong`, and the safe answer and draws under it."""
     under = answer.law_error or answer.safe
-    # at the default, 2 %, nothing: what an answer advises depends on whether it was asked for
-    if under is not None and (under.widening or under.discrepancy != DEFAULT_AMPLITUDE):
-        yield from ("--wrong", LEARNED if under.widening else f"{100 * under.discrepancy:.15g}%")
+    if answer.wrong:
+        yield from ("--wrong", answer.wrong)
+    # a file of an earlier version does not say what was asked for
+    elif under is not None and (under.widening or under.discrepancy != DEFAULT_AMPLITUDE):
+        wrong = LEARNED if under.widening else under.discrepancy
+        yield from ("--wrong", percentage_or_learned(wrong))
     if answer.safe is not None:
         yield from ("--safe", f"{100 * answer.safe.level:.15g}%")
-    if answer.law_error is not None and answer.law_error.seed:
-        yield from ("--seed", str(answer.law_error.seed))
+    if seed := answer.seed or (answer.law_error.seed if answer.law_error else 0):
+        yield from ("--seed", str(seed))

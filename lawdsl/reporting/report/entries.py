@@ -61,7 +61,7 @@ class Entry:
 
 
 def read_entries(paths: Iterable[str]) -> list[Entry]:
-    """Read the files of a report.
+    """Read the files of a report, one that is named twice once.
 
     Args:
         paths: files of fits, and answers as `lawdsl solve … --json` prints them.
@@ -69,13 +69,14 @@ def read_entries(paths: Iterable[str]) -> list[Entry]:
     Raises:
         LawdslError: a file that is neither (F0108, G0122).
     """
-    return [_read(path) for path in paths]
+    files = {Path(path).resolve(): path for path in reversed(list(paths))}
+    return [_read(path) for path in reversed(files.values())]
 
 
 def entries_of(results: Iterable[Any]) -> list[Entry]:
-    """Name results that are in no file: fits by their laws, answers by their questions."""
+    """Name results that are in no file, each once: fits by their laws, answers by their questions."""
     entries: list[Entry] = []
-    for result in results:
+    for result in {id(result): result for result in results}.values():
         if isinstance(result, (Fit, Fits)):
             name = result.law.name
         else:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lawdsl.reporting.answers import show_answer
+from lawdsl.reporting.answers_if_laws_are_wrong import law_error_heading, rounded_ends
 from lawdsl.reporting.documents.blocks import Block, Details, Findings, Heading, Rows
 from lawdsl.reporting.documents.recorder import recorded
 from lawdsl.reporting.report.entries import Entry
@@ -65,10 +66,18 @@ def answer_glance(entries: Sequence[Entry]) -> Iterator[Block]:
     levels = {entry.result.level for entry in entries}
     for entry in entries:
         answer: Answer = entry.result
+        under = answer.law_error
         if not answer.unknowns:
-            rows.append([answer.title, answer.status, "", "", ""])
+            rows.append([answer.title, answer.status, "", "", "", ""])
         for unknown in answer.unknowns[:MAX_ROWS]:
             value, ends = number_text(unknown.value), ends_text(unknown.ends)
-            rows.append([answer.title, unknown.doc or unknown.name, value, ends, unknown.unit])
+            wide = rounded_ends(under.ends.get(unknown.name)) if under else ""
+            name = unknown.doc or unknown.name
+            rows.append([answer.title, name, value, ends, wide, unknown.unit])
     level = f"{100 * min(levels):g} % interval" if len(levels) == 1 else "interval"
-    yield Rows(["question", "answer", "value", level, "unit"], rows, "The answers")
+    errors = {law_error_heading(entry.result.law_error) for entry in entries} - {""}
+    error = errors.pop() if len(errors) == 1 else "with the error of the laws"
+    headers = ["question", "answer", "value", level, error, "unit"]
+    shown = [k for k in range(len(headers)) if k != 4 or any(row[k] for row in rows)]
+    cells = [[row[k] for k in shown] for row in rows]
+    yield Rows([headers[k] for k in shown], cells, "The answers")

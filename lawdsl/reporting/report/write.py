@@ -75,7 +75,7 @@ def write_report(
     else:
         text, pictures = markdown_page(content)
     with writing(path):
+        write(path, text)  # first: where it cannot be written, no pictures are left without it
         for picture in pictures:
             write_bytes(path.parent / picture.name, picture.svg)
-        write(path, text)
     return [path, *(path.parent / picture.name for picture in pictures)]
