@@ -44,14 +44,13 @@ from lawdsl.fitting.prediction_bands import (
 )
 from lawdsl.fitting.preparation.build_problem import CompiledLaw, compile_law
 from lawdsl.fitting.problem import Problem
-from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.fitting.storage import (
     FIT_SCHEMA,
     FITS_SCHEMA,
     READERS,
     altered,
     check_schema,
-    read_again,
+    read_at_labels,
 )
 from lawdsl.fitting.stored_consistency import check_stored
 from lawdsl.fitting.stored_penalty import penalty_of
@@ -84,7 +83,7 @@ class Fit(FitRecord, Presented, Exportable):
 
     @cached_property
     def _law(self) -> Law:
-        law = _read(self.law)
+        law = read_at_labels(self.law)
         names = {q.name for q in law.parameters}
         variables = {q.name for q in law.variables}
         if law.digest != self.law.digest or names != set(self.parameters):
@@ -333,7 +332,9 @@ class Fit(FitRecord, Presented, Exportable):
         chosen = set(self.spread.names) - {q.name for q in law.parameters}
         if not chosen:
             return law
-        free_law = _read(replace(self.law, held=self.law.changes.freeing(chosen).statements))
+        free_law = read_at_labels(
+            replace(self.law, held=self.law.changes.freeing(chosen).statements)
+        )
         if tuple(q.name for q in free_law.parameters) != self.spread.names:
             raise altered("it says the errors of other parameters")
         return free_law
@@ -349,15 +350,14 @@ class Fit(FitRecord, Presented, Exportable):
         points = bind(law, rows, {**columns_of_fit, **columns}, target=False).columns
         theta = self.theta_of(law)
         # the fitted law and that of the covariance differ in the names of their free parameters
-        form = tuple(q.name for q in law.parameters), objective.log
+        form = (*(q.name for q in law.parameters), objective.log)
         if form not in self._compiled:
             self._compiled[form] = compile_law(law, objective.log)
-        compiled = self._compiled[form]
-        return compiled.problem(points, np.ones(points.shape[1]), objective, None), theta
+        target = np.ones(points.shape[1])
+        return self._compiled[form].problem(points, target, objective, None), theta
 
     @cached_property
-    def _compiled(self) -> dict[tuple[tuple[str, ...], bool], CompiledLaw]:
-        """Free parameters, and whether the logarithm is compiled -> the law, once predicted."""
+    def _compiled(self) -> dict[tuple[object, ...], CompiledLaw]:
         return {}
 
     def theta_of(self, law: Law) -> NDArray[np.float64]:
@@ -494,14 +494,3 @@ class Fit(FitRecord, Presented, Exportable):
             raise LawdslError(Diagnostic("F0108", message, help=help))
         check_schema(content, FIT_SCHEMA)
         return read(cls, content, READERS)
-
-
-def _read(fitted: FittedLaw) -> Law:
-    """A law that was fitted, at its labels."""
-    law = read_again(fitted)
-    if fitted.instance is None:
-        return law
-    try:
-        return law.at_labels(fitted.instance)
-    except KeyError:
-        raise altered("its labels are not those of its law") from None

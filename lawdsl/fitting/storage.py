@@ -198,6 +198,21 @@ def read_again(fitted: FittedLaw) -> Law:
     return fitted.changes.apply(Law(declarations(fitted)))
 
 
+def read_at_labels(fitted: FittedLaw) -> Law:
+    """Rebuild the law that was fitted, at its labels where it has any.
+
+    Raises:
+        LawdslError: its texts do not give that law.
+    """
+    law = read_again(fitted)
+    if fitted.instance is None:
+        return law
+    try:
+        return law.at_labels(fitted.instance)
+    except KeyError:
+        raise altered("its labels are not those of its law") from None
+
+
 def declarations(law: FittedLaw) -> Declarations:
     """Parse the law from the texts that a fit contains; no other file is read.
 
