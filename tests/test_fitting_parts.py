@@ -36,7 +36,7 @@ from lawdsl.fitting.problem import Evaluation
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.fitting.result_parts import Certificate
 from lawdsl.fitting.solvers.multistart import _continued
-from lawdsl.fitting.solvers.solver import Solution
+from lawdsl.fitting.solvers.solver import Solution, SolverOptions
 from lawdsl.fitting.solvers.starts import chosen_starts
 from lawdsl.fitting.solvers.variable_projection import least_squares_linear
 from lawdsl.fitting.storage import fitted_law
@@ -150,7 +150,7 @@ def test_a_search_that_ran_out_of_steps_goes_on_to_the_minimum():
     problem = problem_of(law, X[None], 2 * np.exp(-0.5 * X), law.objective)
     there = np.array([1.0, -0.1])
     stopped = Solution(there, float(problem.losses(there[None])[0]), False, "out of steps")
-    found = _continued(problem, stopped)
+    found = _continued(problem, stopped, SolverOptions())
     assert found.converged and found.loss < 1e-12 * stopped.loss
 
 
