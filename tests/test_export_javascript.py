@@ -79,17 +79,23 @@ def test_the_javascript_module_computes_what_the_fit_does(name: str, tmp_path: P
     fit = fitted(name)
     at = points(fit)
     rows = rows_of(at, POINTS)
-    values, intervals, _, slopes = in_node(fit.to_javascript(), rows, tmp_path)
+    values, intervals, by_variable, slopes = in_node(fit.to_javascript(), rows, tmp_path)
     close(values, fit.predict(at.table), VALUE_RTOL)
     band = fit.predict_with_errors(at.table, discrepancy=0)
     found = np.array(intervals, dtype=float).T
     for ends, expected in zip(found, (band.values, band.low, band.high), strict=True):
         close(ends, expected, INTERVAL_RTOL)
-    numpy_slopes = module(fit.to_numpy()).parameter_gradient(**at.values, **at.labels)
-    for parameter, expected in numpy_slopes.items():
-        arrays = np.array([np.broadcast_to(x, POINTS) for x in flat(expected)], dtype=float)
-        found = np.array([flat(row[parameter]) for row in slopes], dtype=float).T
-        close(found, arrays, SLOPE_RTOL)
+    numpy = module(fit.to_numpy())
+    for function, rows_of_slopes in (
+        (numpy.parameter_gradient, slopes),
+        (numpy.gradient, by_variable),
+    ):
+        exact = function(**at.values, **at.labels)
+        assert set(exact) == set(rows_of_slopes[0])
+        for name_of, expected in exact.items():
+            arrays = np.array([np.broadcast_to(x, POINTS) for x in flat(expected)], dtype=float)
+            found = np.array([flat([row[name_of]]) for row in rows_of_slopes], dtype=float).T
+            close(found, arrays, SLOPE_RTOL)
 
 
 @pytest.mark.slow

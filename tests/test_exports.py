@@ -21,6 +21,7 @@ from exports import (
     POINTS,
     SLOPE_RTOL,
     VALUE_RTOL,
+    Points,
     close,
     fitted,
     mixture,
@@ -39,6 +40,7 @@ from lawdsl.exporting.python_helpers import TORCH as TORCH_HELPERS
 from lawdsl.exporting.targets import JAVASCRIPT, JAX, NUMPY, PYTHON, TORCH
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.language.library import shipped
 
 LAWS = sorted(PLANTED)
 
@@ -161,8 +163,9 @@ def exact_slopes(fit: Fit, table: Any) -> dict[str, np.ndarray]:
 
 
 def exact_variable_slopes(fit: Fit, table: Any) -> dict[str, np.ndarray]:
-    """The derivatives by the variables of the compiled law."""
+    """The derivatives by the variables of the compiled law; one with a value a row has its label."""
     law = fit.read_law()
+    table = {**table, **{f"{name}[d]": x for name, x in table.items() if name.startswith("k")}}
     values = fit.values | {q.name: q.value for q in law.settings}
     quantities = [*law.variables, *law.parameters, *law.settings]
     tape = compile_tape([law.expression], [q.symbol for q in quantities])
@@ -198,9 +201,9 @@ def test_gradients_of_the_python_module_and_of_torch_are_the_exact_derivatives(n
     at = points(fit)
     expected, by_variable = exact_slopes(fit, at.table), exact_variable_slopes(fit, at.table)
     made = module(fit.to_python())
-    for k, found in enumerate(one_by_one(made.parameter_gradient, at, 100)):
+    for k, found in enumerate(one_by_one(made.parameter_gradient, at, POINTS)):
         assert found == pytest.approx({n: x[k] for n, x in expected.items()}, rel=SLOPE_RTOL)
-    for k, found in enumerate(one_by_one(made.gradient, at, 100)):
+    for k, found in enumerate(one_by_one(made.gradient, at, POINTS)):
         assert found == pytest.approx({n: x[k] for n, x in by_variable.items()}, rel=SLOPE_RTOL)
     tensors = {n: torch.tensor(x, requires_grad=True) for n, x in at.values.items()}
     made = module(fit.to_torch())
@@ -237,7 +240,57 @@ def test_gradients_of_laws_with_index_sets_are_the_exact_derivatives(name: str):
             close(np.broadcast_to(one, other.shape), other, SLOPE_RTOL)
 
 
-@pytest.mark.parametrize("name", ["mixing.m3", "mixing.m4", "mixing.joint", "mixing.explicit"])
+def arrays_of(slopes: Any) -> dict[str, np.ndarray]:
+    """Derivatives, nested along labels, as arrays: name -> shape (…, points)."""
+    return {name: along_points(each) for name, each in slopes.items()}
+
+
+def along_points(each: Any) -> np.ndarray:
+    if isinstance(each, list):
+        return np.array([along_points(part) for part in each])
+    return np.broadcast_to(np.asarray(each, dtype=float), POINTS)
+
+
+def of_points(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """The derivatives at one point after the other, as `arrays_of` gives them."""
+    return {
+        name: np.moveaxis(np.array([row[name] for row in rows], dtype=float), 0, -1)
+        for name in rows[0]
+    }
+
+
+def at_each_point(values: Any) -> torch.Tensor:
+    """A parameter with an axis of points behind those of its labels, as a leaf of PyTorch."""
+    tensor = torch.tensor(values, dtype=torch.float64)[..., None]
+    return tensor.repeat(*[1] * (tensor.ndim - 1), POINTS).requires_grad_()
+
+
+@pytest.mark.parametrize("name", WITH_LABELS)
+def test_gradients_by_label_are_the_same_in_python_and_pytorch(name: str):
+    """Those of NumPy are compared with the exact derivatives in another test."""
+    fits = fitted(name)
+    assert isinstance(fits, Fits)
+    at = points(fits)
+    numpy, python = module(fits.to_numpy()), module(fits.to_python())
+    for function in ("gradient", "parameter_gradient"):
+        expected = arrays_of(getattr(numpy, function)(**at.values, **at.labels))
+        found = of_points(one_by_one(getattr(python, function), at, POINTS))
+        assert set(found) == set(expected)
+        for name_of, slopes in expected.items():
+            close(found[name_of], slopes, SLOPE_RTOL)
+    made = module(fits.to_torch())
+    inputs = {n: torch.tensor(x, requires_grad=True) for n, x in at.values.items()}
+    parameters = {n: at_each_point(x) for n, x in made.PARAMETERS.items()}
+    made.predict(**inputs, **at.labels, parameters=parameters).sum().backward()
+    for name_of, slopes in arrays_of(numpy.parameter_gradient(**at.values, **at.labels)).items():
+        close(parameters[name_of].grad, slopes, SLOPE_RTOL)
+    by_variable = arrays_of(numpy.gradient(**at.values, **at.labels))
+    shares = {v.name.partition("[")[0] for v in fits.read_law().variables if "[" in v.name}
+    for name_of in set(inputs) - shares:  # of shares the last is what the others leave
+        close(inputs[name_of].grad, by_variable[name_of], SLOPE_RTOL)
+
+
+@pytest.mark.parametrize("name", WITH_LABELS)
 def test_gradients_by_shares_are_those_of_shares_that_change_alone(name: str):
     fits = fitted(name)
     assert isinstance(fits, Fits)
@@ -246,12 +299,50 @@ def test_gradients_by_shares_are_those_of_shares_that_change_alone(name: str):
     texts = fits.elements_of_variables(fits.read_law())
     for variable, slopes in exact_variable_slopes(fits.parts[0], at.table).items():
         base, _, label = variable.rstrip("]").partition("[")
-        if not label:
-            close(found[base], slopes, SLOPE_RTOL)
+        if not texts[base]:  # not shares: one value a row
+            close(np.broadcast_to(found[base], slopes.shape), slopes, SLOPE_RTOL)
             continue
         # the law of a part writes the last share as 1 minus the others
         k = list(texts[base]).index(label)
         close(found[base][k] - found[base][-1], slopes, SLOPE_RTOL)
+
+
+# ---- a law without parameters, of which there is no fit
+
+
+def test_every_shipped_law_is_exported_here():
+    assert {*LAWS, "dcpt.threshold"} == set(shipped())
+
+
+@pytest.mark.parametrize("target", ["python", "numpy", "torch", "jax"])
+def test_a_law_without_parameters_computes_its_formula(
+    target: str, monkeypatch: pytest.MonkeyPatch
+):
+    if target == "jax":
+        numpy_of_jax(monkeypatch)
+    law = lawdsl.load("dcpt.threshold").at()
+    rng = np.random.default_rng(0)
+    at = Points({}, {q.name: 1.1 + rng.uniform(0, 2, POINTS) for q in law.variables}, {})
+    quantities = [*law.variables, *law.settings]
+    tape = compile_tape([law.expression], [q.symbol for q in quantities])
+    inputs = [at.values.get(q.name, np.full(POINTS, q.value)) for q in quantities]
+    values, slopes = Slopes(tape).values_and_gradients(np.array(inputs, dtype=float))
+    made = module(law.export(target))
+    if target == "python":
+        close(one_by_one(made.predict, at, POINTS), values[0], VALUE_RTOL)
+        by_variable = of_points(one_by_one(made.gradient, at, POINTS))
+    elif target == "torch":
+        tensors = {n: torch.tensor(x, requires_grad=True) for n, x in at.values.items()}
+        predicted = made.predict(**tensors)
+        close(predicted.detach(), values[0], VALUE_RTOL)
+        predicted.sum().backward()
+        by_variable = {n: x.grad.numpy() for n, x in tensors.items()}
+    else:
+        close(made.predict(**at.values), values[0], VALUE_RTOL)
+        by_variable = arrays_of(made.gradient(**at.values)) if target == "numpy" else {}
+    for name, exact in zip(at.values, slopes[0], strict=False):
+        if by_variable:
+            close(by_variable[name], exact, SLOPE_RTOL)
 
 
 # ---- every function of the language

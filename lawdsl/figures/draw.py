@@ -60,7 +60,8 @@ def require_altair() -> None:
     """
     missing = [name for name in ("altair", "vl_convert") if find_spec(name) is None]
     if missing:
-        message = f"figures need {' and '.join(missing)}, which is not installed"
+        be = "is" if len(missing) == 1 else "are"
+        message = f"figures need {' and '.join(missing)}, which {be} not installed"
         raise LawdslError(Diagnostic("G0101", message, help=INSTALL))
 
 
