@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -154,7 +155,7 @@ def bind(
         # rows of equal values may differ in run or weight: these decide their order, so that the
         # digest and all sums are the same for a shuffled table
         beside = [column for column in (groups, counts) if column is not None]
-        order = np.lexsort((*beside, *data[::-1], output))
+        order = sorted_order((*beside, *data[::-1], output))
         data, output, rows = data[:, order], output[order], rows[order]
         rounded = rounded[order]
         counts = None if counts is None else counts[order]
@@ -175,6 +176,25 @@ def bind(
         run_columns=tuple(run),
         steps=rounded,
     )
+
+
+def sorted_order(keys: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """What `np.lexsort(keys)` is, several times as fast where few values of the last key are equal.
+
+    Args:
+        keys: shape (rows,) each, the last the first one to sort by; without nan.
+    """
+    first = keys[-1]
+    order = np.argsort(first)
+    ordered = first[order]
+    same = ordered[1:] == ordered[:-1]
+    # rows that share their first key take the places of each other
+    tied = np.zeros(len(order), dtype=bool)
+    tied[1:] |= same
+    tied[:-1] |= same
+    rows = np.sort(order[tied])
+    order[tied] = rows[np.lexsort([key[rows] for key in keys])]
+    return order
 
 
 def _bound_columns(

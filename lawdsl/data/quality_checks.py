@@ -87,9 +87,10 @@ def two_scales(
     for name, numbers in values.items():
         if name in shares or np.any(numbers < 0) or (name == law.output and not positive):
             continue
-        sizes = np.unique(numbers[numbers > 0])
-        if len(sizes) < 2:
+        positive_numbers = numbers[numbers > 0]
+        if not _has_gap_of_powers(positive_numbers):
             continue
+        sizes = np.unique(positive_numbers)
         ratios = sizes[1:] / sizes[:-1]
         widest = int(np.argmax(ratios))
         if ratios[widest] < MIN_SCALE_RATIO:
@@ -102,6 +103,16 @@ def two_scales(
         help = "give all rows one unit"
         diagnostics.append(bad_rows("D0113", table, bound[name], rows, message, help))
     return diagnostics
+
+
+def _has_gap_of_powers(numbers: Array) -> bool:
+    """Whether the powers of two of positive numbers leave room for a ratio of MIN_SCALE_RATIO between
+    neighbours: found without sorting them."""
+    if not len(numbers):
+        return False
+    powers = np.frexp(numbers)[1]
+    occupied = np.flatnonzero(np.bincount(powers - np.min(powers)))
+    return bool(np.any(np.diff(occupied) >= int(np.log2(MIN_SCALE_RATIO))))
 
 
 def duplicates(table: Table, data: Array, output: Array, steps: Array) -> list[Diagnostic]:

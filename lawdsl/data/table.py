@@ -45,6 +45,8 @@ class Table:
 
     def keep(self, rows: NDArray[np.bool_]) -> Table:
         """The table with the marked rows only; `rows` has the shape (rows,)."""
+        if rows.all():
+            return self
         mask = to_arrow(rows)
         columns = {name: column.filter(mask) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=self.rows[rows])

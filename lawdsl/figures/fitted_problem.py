@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import counted
 from lawdsl.data.binding import Runs, bind
-from lawdsl.data.read import read_table
+from lawdsl.data.read import IN_MEMORY, read_table
 from lawdsl.fitting.intervals.m_estimator import Groups
 from lawdsl.fitting.preparation.prepare import prepare
 from lawdsl.fitting.prepared_law import PreparedLaw
@@ -34,7 +36,8 @@ class FittedProblem:
         theta: the fitted parameters, shape (parameters,).
         groups: the training run of each row, shape (rows,); None where rows count.
         numbers: the number of each row in the table, shape (rows,); None where it is not known.
-        total: how many rows were fitted.
+        total: how many rows were fitted, or of another table are drawn.
+        other: the name of the table where it is not the fitted one; "" where it is.
     """
 
     law: Law
@@ -44,6 +47,7 @@ class FittedProblem:
     groups: Groups
     numbers: NDArray[np.int64] | None
     total: int
+    other: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,6 +80,7 @@ def fitted_problem(fit: Fit, law: Law, data: Any = None) -> FittedProblem:
         assert runs.target is not None
         problem = prepared.problem(runs.columns, runs.target, objective, runs.weights)
         groups, numbers, total = runs.groups, runs.rows, len(runs.target)
+        other = other_table(fit, runs)
     else:
         if fit.rows is None:
             raise LawdslError(no_rows(fit))
@@ -84,10 +89,10 @@ def fitted_problem(fit: Fit, law: Law, data: Any = None) -> FittedProblem:
             *fit.rows.arrays(names), objective, None if weights is None else np.array(weights)
         )
         groups = fit.rows.run_numbers if fit.intervals.by == "runs" else None
-        numbers, total = None, fit.data.rows
+        numbers, total, other = None, fit.data.rows, ""
     penalty = penalty_of(fit, law, problem.rows / total)
     return FittedProblem(
-        law, prepared, replace(problem, penalty=penalty), theta, groups, numbers, total
+        law, prepared, replace(problem, penalty=penalty), theta, groups, numbers, total, other
     )
 
 
@@ -120,6 +125,36 @@ def rows_of_table(fit: Fit, law: Law, data: Any, where: tuple[str, ...] | None =
         run=fit.data.runs,
         warn=False,  # the fit has warned
     )
+
+
+def other_table(fit: Fit, runs: Runs) -> str:
+    """The name of a table where its numbers are not those that were fitted; "" where they are."""
+    if runs.digest == fit.data.digest:
+        return ""
+    is_named = runs.name not in (*IN_MEMORY, fit.data.name)
+    return Path(runs.name).name if is_named else "another table"
+
+
+def rows_text(law: str, fitted: str, rows: int, other: str) -> str:
+    """A law and the rows that it is drawn with.
+
+    Args:
+        law: its name.
+        fitted: the fitted table.
+        rows: how many rows.
+        other: the table that they are of, if that is not the fitted one; else "".
+    """
+    name, count = Path(fitted).name, counted(rows, "row")
+    return (
+        f"{law}, fitted to {name}, and {count} of {other}"
+        if other
+        else f"{law} and {count} of {name}"
+    )
+
+
+def other_table_notes(other: str) -> list[str]:
+    """What is said of rows that are not those of the fit."""
+    return [f"{other} is not the table that was fitted"] if other else []
 
 
 def no_rows(fit: Fit) -> Diagnostic:

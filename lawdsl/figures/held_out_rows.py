@@ -12,7 +12,7 @@ from lawdsl.data.binding import bind
 from lawdsl.data.read import read_table
 from lawdsl.data.row_filter import parse_condition
 from lawdsl.data.table import Table
-from lawdsl.figures.measured_rows import MeasuredRows, law_values
+from lawdsl.figures.measured_rows import MeasuredRows, rows_at
 from lawdsl.fitting.extrapolation.run_size import RunSize
 from lawdsl.fitting.result import Fit
 from lawdsl.law.law import Law
@@ -23,7 +23,9 @@ Mask = NDArray[np.bool_]
 LARGER_RTOL = 1e-6  # sizes that differ by less are equal
 
 
-def larger_runs(fit: Fit, law: Law, size: RunSize, largest: float, data: Any) -> MeasuredRows:
+def larger_runs(
+    fit: Fit, law: Law, size: RunSize, largest: float, data: Any
+) -> MeasuredRows | None:
     """The runs of a table that are larger than all fitted ones, and held out by a condition on that.
 
     A condition such as `N < 6e5` holds larger runs out where it alone excludes some of them. The
@@ -36,12 +38,14 @@ def larger_runs(fit: Fit, law: Law, size: RunSize, largest: float, data: Any) ->
         largest: that of the largest fitted run, its decimal logarithm.
         data: the table.
 
+    Returns:
+        The runs; None where there are none.
+
     Raises:
         LawdslError: a table that does not suit.
     """
     table = read_table(data)
     holds = [parse_condition(text, table).holds(table) for text in fit.data.where]
-    names = tuple(q.name for q in law.variables)
     limiting = []
     for k in range(len(holds)):
         others = _all(holds[:k] + holds[k + 1 :], len(table))
@@ -50,10 +54,7 @@ def larger_runs(fit: Fit, law: Law, size: RunSize, largest: float, data: Any) ->
     kept = [mask for mask, limits in zip(holds, limiting, strict=True) if not limits]
     outside = _all(kept, len(table)) & ~_all(holds, len(table))
     found = _larger(fit, law, size, largest, table.keep(outside)) if any(limiting) else None
-    if found is None:
-        return MeasuredRows(names, np.zeros((len(names), 0)), np.zeros(0), np.zeros(0), 0)
-    columns, target = found
-    return MeasuredRows(names, columns, target, law_values(fit, names, columns), len(target))
+    return None if found is None else rows_at(fit, law, *found)
 
 
 def _all(masks: Sequence[Mask], count: int) -> Mask:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.binding import chosen_rows
 from lawdsl.data.melt import labelled
 from lawdsl.data.read import read_table
-from lawdsl.figures.measured_rows import MAX_DRAWN, MeasuredRows, measured_rows, thinned
+from lawdsl.figures.measured_rows import MAX_DRAWN, MeasuredRows, measured_rows, median_distance
 from lawdsl.fitting.findings_by_label import label_of
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
@@ -30,12 +30,12 @@ class LabelledRows:
     Attributes:
         label: of the rows.
         rows: those that are drawn.
-        off: the median distance from the law, relative to it, of all rows of the label.
+        all_rows: all of the table, or all that the fit keeps.
     """
 
     label: str
     rows: MeasuredRows
-    off: float
+    all_rows: MeasuredRows
 
 
 def labelled_rows(fits: Fits, data: Any = None) -> list[LabelledRows]:
@@ -50,19 +50,11 @@ def labelled_rows(fits: Fits, data: Any = None) -> list[LabelledRows]:
             a law whose variables are measured for each domain, with a table (G0104).
     """
     groups: list[LabelledRows] = []
+    most = max(100, MAX_DRAWN // len(fits.parts))
     for part, table in _parts(fits, data):
         for label, rows in _by_label(part, measured_rows(part, part.read_law(), table)):
-            off = np.abs(rows.target / rows.fitted - 1)
-            kept, _ = thinned(rows.target - rows.fitted, max(100, MAX_DRAWN // len(fits.parts)))
-            drawn = MeasuredRows(
-                rows.names,
-                rows.columns[:, kept],
-                rows.target[kept],
-                rows.fitted[kept],
-                rows.total,
-            )
-            groups.append(LabelledRows(label, drawn, float(np.median(off))))
-    return sorted(groups, key=lambda group: -group.off)
+            groups.append(LabelledRows(label, rows.thinned(most), rows))
+    return sorted(groups, key=lambda group: -group.all_rows.off)
 
 
 def _parts(fits: Fits, data: Any) -> Iterator[tuple[Fit, Any]]:
@@ -94,14 +86,7 @@ def _by_label(part: Fit, rows: MeasuredRows) -> Iterator[tuple[str, MeasuredRows
         mask = rows.values(name) > 0
         if mask.any():
             label = name.strip("[]").partition(" = ")[2]
-            yield (
-                label,
-                MeasuredRows(
-                    rows.names,
-                    rows.columns[:, mask],
-                    rows.target[mask],
-                    rows.fitted[mask],
-                    int(np.sum(mask)),
-                    rows.note,
-                ),
-            )
+            of_label = rows.at(mask)
+            off = median_distance(of_label.target, of_label.fitted)
+            count = int(np.sum(mask))
+            yield label, replace(of_label, off=off, total=count, read=count)

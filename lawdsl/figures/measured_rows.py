@@ -7,14 +7,22 @@ long one: rows at even steps of their order, and those furthest from the law.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import LawdslError
-from lawdsl.figures.fitted_problem import kept_rows_note, no_rows, rows_of_table
+from lawdsl.figures.fitted_problem import (
+    kept_rows_note,
+    no_rows,
+    other_table,
+    other_table_notes,
+    rows_of_table,
+)
+from lawdsl.fitting.diagnostics.goodness import metrics_of
+from lawdsl.fitting.preparation.build_problem import problem_of
 from lawdsl.fitting.result import Fit
 from lawdsl.law.law import Law
 
@@ -27,15 +35,19 @@ MAX_OUTLIERS = 50
 
 @dataclass(frozen=True)
 class MeasuredRows:
-    """Rows of a fit, in the law's units.
+    """Rows of a fit, or of another table, in the law's units.
 
     Attributes:
         names: the variables.
         columns: their values, shape (variables, rows).
         target: the measured output, shape (rows,).
         fitted: the fitted law there, shape (rows,).
-        total: how many rows were fitted.
-        note: which of them these are; "" for all.
+        total: how many rows these are a part of.
+        read: how many were read: all of a table, else those that the fit keeps.
+        off: the median of |measured/fitted - 1| over these.
+        r2: R² of all rows.
+        other: the name of the table where it is not the fitted one; "" where it is.
+        note: which rows these are; "" for all.
     """
 
     names: tuple[str, ...]
@@ -43,45 +55,100 @@ class MeasuredRows:
     target: Array
     fitted: Array
     total: int
+    read: int
+    off: float
+    r2: float
+    other: str = ""
     note: str = ""
 
     def values(self, name: str) -> Array:
         """A variable's values, shape (rows,)."""
         return self.columns[self.names.index(name)]
 
+    def at(self, rows: NDArray[Any]) -> MeasuredRows:
+        """Some of the rows, by a mask or by their positions; what is said of all stays as it is."""
+        columns, target, fitted = self.columns[:, rows], self.target[rows], self.fitted[rows]
+        return replace(self, columns=columns, target=target, fitted=fitted)
+
+    def thinned(self, most: int = MAX_DRAWN) -> MeasuredRows:
+        """The rows that a figure draws, `most` of them."""
+        kept, note = thinned(self.target - self.fitted, most)
+        return replace(self.at(kept), note=note) if note else self
+
+    @property
+    def notes(self) -> list[str]:
+        """Which rows these are, where they are not all of the fitted ones."""
+        return [*other_table_notes(self.other), *filter(None, [self.note])]
+
+    @property
+    def off_text(self) -> str:
+        """How far the rows are from the law."""
+        text = f"off by {100 * self.off:.2g} % in the median"
+        return text if self.read == self.total else f"{text} of {self.read:,}"
+
 
 def measured_rows(fit: Fit, law: Law, data: Any = None) -> MeasuredRows:
-    """The rows of a fit that a figure draws.
+    """The rows of a fit, or of another table.
 
     Args:
         fit: the fit.
         law: its law.
-        data: the table that was fitted: a path, a data frame or a mapping of arrays; by default the
-            rows that the fit keeps.
+        data: a table, by a path, as a data frame or as a mapping of arrays; by default the rows that
+            the fit keeps.
 
     Raises:
         LawdslError: a fit that keeps no rows, without its table (G0103); a table that does not suit.
     """
-    names = tuple(q.name for q in law.variables)
     if data is not None:
         runs = rows_of_table(fit, law, data)
         assert runs.target is not None
-        columns, target = runs.columns, runs.target
-        fitted = law_values(fit, names, columns)
-        kept, note = thinned(target - fitted)
-        return MeasuredRows(names, columns[:, kept], target[kept], fitted[kept], len(target), note)
+        return rows_at(fit, law, runs.columns, runs.target, runs.weights, other_table(fit, runs))
     if fit.rows is None:
         raise LawdslError(no_rows(fit))
-    columns, target = fit.rows.arrays(names)
+    columns, target = fit.rows.arrays(tuple(q.name for q in law.variables))
     note = kept_rows_note(len(target), fit.data.rows)
-    fitted = law_values(fit, names, columns)
-    return MeasuredRows(names, columns, target, fitted, fit.data.rows, note)
+    return replace(rows_at(fit, law, columns, target), total=fit.data.rows, note=note)
 
 
-def law_values(fit: Fit, names: tuple[str, ...], columns: Array) -> Array:
-    """The fitted law at points, shape (variables, points): shape (points,)."""
-    table, bound = table_of(names, columns)
-    return fit.predict(table, **bound)
+def rows_at(
+    fit: Fit,
+    law: Law,
+    columns: Array,
+    target: Array,
+    weights: Array | None = None,
+    other: str = "",
+) -> MeasuredRows:
+    """Rows, with the fitted law there.
+
+    Args:
+        fit: the fit.
+        law: its law.
+        columns: its variables, shape (variables, rows).
+        target: the measured output, shape (rows,).
+        weights: of the rows, shape (rows,); None where all are equal.
+        other: the name of their table where it is not the fitted one.
+    """
+    names, count = tuple(q.name for q in law.variables), len(target)
+    fitted = law_values(fit, law, columns)
+    r2 = metrics_of(target, fitted, weights).r2 if other else fit.metrics.r2
+    off = median_distance(target, fitted)
+    return MeasuredRows(names, columns, target, fitted, count, count, off, r2, other)
+
+
+def median_distance(target: Array, fitted: Array) -> float:
+    """The median of |measured/fitted - 1|; nan without rows."""
+    with np.errstate(all="ignore"):
+        return float(np.median(np.abs(target / fitted - 1))) if len(target) else float("nan")
+
+
+def law_values(fit: Fit, law: Law, columns: Array) -> Array:
+    """The fitted law at points of a figure's own, shape (variables, points): shape (points,).
+
+    A public prediction would warn of each that lies beyond the trust horizon.
+    """
+    with np.errstate(all="ignore"):
+        problem = problem_of(law, columns, np.ones(columns.shape[1]), law.objective)
+        return problem.predictions(fit.theta_of(law)[None])[0].copy()
 
 
 def table_of(names: Sequence[str], columns: Array) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -108,7 +175,7 @@ def thinned(residual: Array, most: int = MAX_DRAWN) -> tuple[NDArray[np.int64], 
     count = len(residual)
     if count <= most:
         return np.arange(count), ""
-    far = np.argsort(-np.abs(residual), kind="stable")[:MAX_OUTLIERS]
+    far = np.argpartition(-np.abs(residual), MAX_OUTLIERS)[:MAX_OUTLIERS]
     even = np.linspace(0, count - 1, most - MAX_OUTLIERS).round().astype(np.int64)
     kept = np.union1d(even, far)
     note = f"{len(kept):,} of {count:,} rows are drawn, the {len(far)} furthest from the law among them"

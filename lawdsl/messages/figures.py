@@ -41,6 +41,12 @@ FIGURES: dict[str, Message] = {
         "as `fitted` and `residual`. Of two of one name only one would be drawn: rename the variable "
         "in a copy of the law.",
     ),
+    "G0108": Message(
+        "a profile over a table that was not fitted",
+        "A profile is the objective of a fit on its own rows, near its minimum. `--data` takes the fitted "
+        "table there, with the same columns and values; other kinds of figures draw another table beside "
+        "the fitted law.",
+    ),
     "G0111": Message(
         "a figure of an answer that has nothing to draw",
         "The goal is drawn along the unknowns through the answer. Without an answer it is drawn where "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import counted
+from lawdsl.data.read import read_table
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.held_out_rows import larger_runs
-from lawdsl.figures.measured_rows import MeasuredRows, measured_rows
+from lawdsl.figures.measured_rows import MeasuredRows, measured_rows, median_distance
 from lawdsl.fitting.extrapolation.assess import LEVEL, model_of_horizon
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
@@ -28,6 +30,7 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 
 POINTS = 200
+MAX_TESTED = 20_000  # held-out runs whose predictions are computed: a second each 100,000
 OF_CURVE = ("law", "prediction", "noise_low", "noise_high", "low", "high", "zero", "text")
 OF_RUNS = ("measured", "moved", "off", "fitted")
 LEAST_DECADES = 1.0  # beyond the largest fitted run
@@ -124,20 +127,21 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
     # a variable that is the size of a run has its own column
     size_column = {path.size} - {path.horizon.size}
     refuse_own_columns("extrapolation", path.surface.names, (*size_column, *OF_CURVE, *OF_RUNS))
+    data = None if data is None else read_table(data)
     rows = measured_rows(fit, path.law, data)
-    largest = float(np.log10(path.horizon.largest))
-    size = path.surface.size
-    held_out = (
-        larger_runs(fit, path.law, size, largest, data)
-        if data is not None and fit.data.where
-        else None
-    )
+    held_out = [rows] if rows.other else []
+    if data is not None and fit.data.where:
+        largest = float(np.log10(path.horizon.largest))
+        larger = larger_runs(fit, path.law, path.surface.size, largest, data)
+        held_out += [] if larger is None else [larger]
     curve = _curve(path)
-    points = _points(path, rows, held_out)
-    notes = [text for text in (rows.note, _where(path)) if text]
+    rows = rows.thinned()
+    points = _points(path, [] if rows.other else [rows], [some.thinned() for some in held_out])
+    notes = [*rows.notes, *filter(None, [_where(path)])]
     if data is None and fit.data.where:
         notes.append("larger runs that the fit left out need the table: lawdsl plot --data TABLE")
-    missed = _missed(points)
+    what = f"row of {rows.other}" if rows.other else "larger run"
+    missed = _missed(path, held_out, what)
     title = f"{path.law.name}: {_reach_text(path.horizon)}{missed}"
     description = (
         f"{path.law.output} predicted against {path.size} from {theme.short(10 ** path.sizes[0])} to "
@@ -150,7 +154,7 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
         "law; dashed: the law alone; rules: where predictions are within 1, 2, 5 %; points: measured"
     )
     if missed:
-        legend += "; diamonds: larger runs, not fitted"
+        legend += f"; diamonds: {'runs' if rows.other else 'larger runs'}, not fitted"
     return Figure(
         "extrapolation",
         title,
@@ -219,13 +223,11 @@ def _curve(path: _ComputePath) -> dict[str, list[Any]]:
 
 
 def _points(
-    path: _ComputePath, rows: MeasuredRows, held_out: MeasuredRows | None
+    path: _ComputePath, of_fit: Sequence[MeasuredRows], held_out: Sequence[MeasuredRows]
 ) -> dict[str, list[Any]]:
     """The tidy table of the measured runs, moved to the path by the prediction."""
     parts = []
-    for some, fitted in ((rows, True), (held_out, False)):
-        if some is None or not len(some.target):
-            continue
+    for some, fitted in [*((rows, True) for rows in of_fit), *((rows, False) for rows in held_out)]:
         sizes = path.surface.size.log10(some.names, some.columns)
         # a run tests the prediction at its own point
         ratio = some.target / path.predicted(some.columns)["prediction"]
@@ -242,13 +244,19 @@ def _points(
     return {name: [x for part in parts for x in part[name].tolist()] for name in parts[0]}
 
 
-def _missed(points: dict[str, list[Any]]) -> str:
+def _missed(path: _ComputePath, held_out: Sequence[MeasuredRows], what: str) -> str:
     """By how much the held-out runs missed their predictions, as text; empty without any."""
-    off = [abs(x) for x, fitted in zip(points["off"], points["fitted"], strict=True) if not fitted]
-    if not off:
+    if not held_out:
         return ""
-    runs = "1 larger run" if len(off) == 1 else f"{len(off):,} larger runs"
-    return f"; {runs} missed by {float(np.median(off)):.2g} % in the median"
+    columns = np.concatenate([rows.columns for rows in held_out], axis=1)
+    target = np.concatenate([rows.target for rows in held_out])
+    count = len(target)
+    tested = np.linspace(0, count - 1, min(count, MAX_TESTED)).round().astype(np.int64)
+    off = median_distance(target[tested], path.predicted(columns[:, tested])["prediction"])
+    noun, _, of = what.partition(" of ")
+    runs = counted(count, noun) + (f" of {of}" if of else "")
+    some = "" if len(tested) == count else f" of {len(tested):,}"
+    return f"; {runs} missed by {100 * off:.2g} % in the median{some}"
 
 
 def _capital(missed: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
+from lawdsl.figures.fitted_problem import rows_text
 from lawdsl.figures.fitted_variables import Roles, axis_title, roles_of
 from lawdsl.figures.measured_rows import MeasuredRows, law_values, measured_rows, table_of
 from lawdsl.fitting.result import Fit
@@ -47,23 +47,20 @@ def fit_figure(
     """
     law = fit.read_law()
     refuse_own_columns("fit", (*law_names(law), law.output), OWN_COLUMNS)
-    rows = measured_rows(fit, law, data)
+    rows = measured_rows(fit, law, data).thinned()
     roles = roles_of(law, rows, x, color)
     points = _points(fit, law, rows, roles)
     curves = _curves(fit, law, rows, roles)
     far = int(np.sum(points["far"]))
-    notes = [*([rows.note] if rows.note else []), *_moved(law, roles)]
+    notes = [*rows.notes, *_moved(law, roles)]
     subtitle = [_legend(roles, far, curves), *notes]
     chart = _chart(law, roles, points, curves)
-    off = 100 * float(np.median(np.abs(rows.target / rows.fitted - 1)))
-    title = (
-        f"{law.name} and {rows.total:,} rows of {Path(fit.data.name).name}: "
-        f"R² {fit.metrics.r2:.4f}, off by {off:.2g} % in the median"
-    )
+    of = rows_text(law.name, fit.data.name, rows.total, rows.other)
+    title = f"{of}: R² {rows.r2:.4f}, {rows.off_text}"
     description = (
         f"Measured {law.output} and the fitted law against {roles.x}"
         + (f", in groups of {roles.group}" if roles.group else "")
-        + f". {len(rows.target)} points; half of them lie within {off:.2g} % of the law."
+        + f". {len(rows.target)} points; half of the rows lie within {100 * rows.off:.2g} % of the law."
     )
     return Figure(
         "fit",
@@ -83,7 +80,7 @@ def _points(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, l
         moved = rows.columns.copy()
         for name, value in roles.others.items():
             moved[rows.names.index(name)] = value
-        shown = law_values(fit, rows.names, moved)
+        shown = law_values(fit, law, moved)
     with np.errstate(all="ignore"):
         residuals = np.log(ratio) if fit.objective.of_logs else rows.target - rows.fitted
     scale = MAD_TO_SIGMA * float(np.median(np.abs(residuals - np.median(residuals))))

@@ -10,6 +10,7 @@ import numpy as np
 
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
+from lawdsl.figures.fitted_problem import other_table_notes, rows_text
 from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.labelled_rows import LabelledRows, labelled_rows
 from lawdsl.figures.theme import MAX_GROUPS
@@ -37,14 +38,20 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
     law = fits.parts[0].read_law()
     refuse_own_columns("fit", [law.output], ("label", "fitted"))
     points = _points(law, groups)
-    off = 100 * np.abs(np.array(points[law.output]) / np.array(points["fitted"]) - 1)
-    worst = groups[0]
-    rows = sum(group.rows.total for group in groups)
-    title = f"{fits.law.name} and {rows:,} rows: off by {float(np.median(off)):.2g} % in the median"
+    ratios = [group.all_rows.target / group.all_rows.fitted for group in groups]
+    off = float(np.median(np.abs(np.concatenate(ratios) - 1)))
+    worst, read = groups[0], sum(map(len, ratios))
+    other = next((group.rows.other for group in groups if group.rows.other), "")
+    fitted = sum(part.data.rows for part in fits.parts)
+    rows = fitted if data is None else read
+    of = rows_text(fits.law.name, fits.parts[0].data.name, rows, other)
+    title = f"{of}: off by {100 * off:.2g} % in the median"
+    title += f" of {read:,}" if read < rows else ""
     if len(groups) > 1:
-        title += f", on {worst.label} by {100 * worst.off:.2g} %"
+        title += f", on {worst.label} by {100 * worst.all_rows.off:.2g} %"
     count = len(points["fitted"])
-    notes = [] if count == rows else [f"{count:,} of {rows:,} rows are drawn"]
+    notes = other_table_notes(other)
+    notes += [] if count == rows else [f"{count:,} of {rows:,} rows are drawn"]
     drawn = groups if len(groups) <= MAX_GROUPS else groups[:MAX_PANELS]
     if len(drawn) < len(groups):
         notes.append(f"the {len(drawn)} labels furthest from the law, of {len(groups)}")
@@ -58,7 +65,7 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
             "points: measured (upwards) against fitted; line: where both are equal; percent: the median "
             "distance; the worst first"
         )
-    listed = "; ".join(f"{group.label} {100 * group.off:.2g} %" for group in groups)
+    listed = "; ".join(f"{group.label} {100 * group.all_rows.off:.2g} %" for group in groups)
     description = f"Measured against fitted {law.output} for each label. Median distance: {listed}."
     return Figure(
         "fit",
@@ -137,7 +144,7 @@ def _panels(law: Law, groups: Sequence[LabelledRows], points: dict[str, Any]) ->
         table = {name: [values[i] for i in chosen] for name, values in points.items()}
         ends = _ends(table["fitted"], table[law.output])
         heading = alt.TitleParams(
-            [group.label, f"{100 * group.off:.2g} %"],
+            [group.label, f"{100 * group.all_rows.off:.2g} %"],
             fontSize=10,
             fontWeight="normal",
             offset=4,

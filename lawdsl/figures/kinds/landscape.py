@@ -94,12 +94,12 @@ def landscape_figure(
     law = fit.read_law()
     names = (*(q.name for q in law.variables), law.output)
     refuse_own_columns("landscape", names, OWN_COLUMNS)
-    drawn = _landscape(fit, law, measured_rows(fit, law, data), x, y)
+    drawn = _landscape(fit, law, measured_rows(fit, law, data).thinned(), x, y)
     lines, low, high = _lines(drawn)
     points = _points(drawn)
     path = _path(drawn)
     title = _title(drawn, path, low, high)
-    notes = [drawn.rows.note] if drawn.rows.note else []
+    notes = drawn.rows.notes
     if drawn.others:
         notes.append("at " + ", ".join(f"{n} = {theme.short(v)}" for n, v in drawn.others.items()))
     legend = [f"lines: equal {law.output}", "points: measured"]
@@ -185,7 +185,7 @@ def _lines(drawn: _Landscape) -> tuple[list[LevelLine], float, float]:
     x, y = (
         10**at if log else at for at, log in zip((mesh.x, mesh.y), drawn.logarithmic, strict=True)
     )
-    values = law_values(drawn.fit, drawn.rows.names, drawn.columns(x, y))
+    values = law_values(drawn.fit, drawn.law, drawn.columns(x, y))
     lines = [
         LevelLine(
             line.level,
@@ -234,7 +234,7 @@ def _refined(drawn: _Landscape, columns: Array, numbers: list[int]) -> Array:
     grid = np.repeat(columns, REFINEMENTS, axis=1)
     for k, sign in zip(numbers, (1, -1), strict=True):
         grid[k] *= 10 ** (sign * np.tile(shifts, columns.shape[1]))
-    values = law_values(drawn.fit, drawn.rows.names, grid).reshape(-1, REFINEMENTS)
+    values = law_values(drawn.fit, drawn.law, grid).reshape(-1, REFINEMENTS)
     best = np.argmin(values, axis=1) + REFINEMENTS * np.arange(columns.shape[1])
     return grid[:, best]
 

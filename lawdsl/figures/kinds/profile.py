@@ -47,9 +47,13 @@ def profile_figure(fit: Fit, *, data: Any = None, parameters: str | None = None)
 
     Raises:
         LawdslError: a fit without intervals (G0106) or rows (G0103), a parameter that it does not
-            have (G0104).
+            have (G0104), a table that is not the fitted one (G0108).
     """
     fitted = fitted_problem(fit, fit.read_law(), data)
+    if fitted.other:
+        message = f"{fitted.other} is not the table that was fitted: its objective has another minimum"
+        help = "give the fitted table, or fit the law to this one and draw that fit"
+        raise LawdslError(Diagnostic("G0108", message, help=help))
     chosen = _chosen(fit, parameters)
     followed, scale, notes = _followed(fit, fitted)
     if len(chosen) == 2 and parameters is not None:

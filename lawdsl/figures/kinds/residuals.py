@@ -13,9 +13,10 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
+from lawdsl.core.enumerations import counted
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
-from lawdsl.figures.fitted_problem import FittedProblem, fitted_problem
+from lawdsl.figures.fitted_problem import FittedProblem, fitted_problem, other_table_notes
 from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.measured_rows import thinned
 from lawdsl.fitting.diagnostics.patterns import (
@@ -36,7 +37,7 @@ MAX_VARIABLES = 7
 """Variables with a panel each: those of the patterns, then the first ones."""
 MAX_POINTS = 800  # a panel has few pixels
 MAX_LEVELS = 16  # an axis with more distinct values is cut into ranges of equal counts
-RANGES = 8
+RANGES, MANY = 8, 1_000
 MAX_LINES = 150
 MAD_TO_SIGMA = 1.4826  # of a normal distribution
 LIMIT_SCALES = 6.0
@@ -130,7 +131,7 @@ def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
     together = [_together(drawn, p, points) for p in _patterns(drawn) if len(p.axes) == 2]
     panels[1:1] = together  # in the second column, beyond which is room for a legend
     beyond = int(np.sum(np.abs(drawn.residual) > drawn.limit))
-    notes = [text for text in (fitted.note, note) if text]
+    notes = [*other_table_notes(fitted.other), *filter(None, [fitted.note, note])]
     if beyond:
         rows = "row lies" if beyond == 1 else "rows lie"
         notes.append(f"{beyond:,} {rows} beyond the axis, drawn as triangles at its end")
@@ -139,7 +140,8 @@ def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
     if fitted.numbers is None:
         notes.append("the order of the rows needs their table: lawdsl plot --data TABLE")
     title = _title(fit, drawn)
-    description = " ".join([f"{title}.", *(f"{d.message}." for d in _findings(fit))])
+    findings = [] if fitted.other else _findings(fit)
+    description = " ".join([f"{title}.", *(f"{d.message}." for d in findings)])
     columns = min(2, len(panels))
     chart = alt.concat(*panels, columns=columns, spacing=18)
     width = columns * (theme.PANEL_WIDTH + 75.0)
@@ -228,9 +230,10 @@ def _far_rows(drawn: _Residuals) -> NDArray[np.bool_]:
 def _panel(drawn: _Residuals, points: dict[str, Any], name: str) -> Any:
     """The residuals against one axis, with what was found along it."""
     law, values = drawn.fitted.law, drawn.values(name)
+    ends = np.array([np.min(values), np.max(values)])
     title = {FIT: f"fitted {axis_title(law, law.output)}", ORDER: "row of the table"}.get(name)
     logarithmic = False if name == ORDER else None
-    x = theme.axis(name, title or axis_title(law, name), values, logarithmic=logarithmic)
+    x = theme.axis(name, title or axis_title(law, name), ends, logarithmic=logarithmic)
     y = _vertical(drawn, "drawn")
     rows = chart_of(points)
     zero = chart_of({"at": [0.0]}).mark_rule(color=theme.GREY).encode(y=_vertical(drawn, "at"))
@@ -288,8 +291,8 @@ def _along(drawn: _Residuals, name: str, x: Any) -> list[Any]:
     variance = structure.order.variance if structure else None
     if variance is not None and variance.axis == position:
         layers += _variance(drawn, variance, name, x)
-    usual = ~_far_rows(drawn)
-    at, mean = level_means(drawn.values(name)[usual], drawn.residual[usual])
+    far = np.flatnonzero(_far_rows(drawn))
+    at, mean = level_means(*(np.delete(x, far) for x in (drawn.values(name), drawn.residual)))
     if len(at) > 2:
         line = chart_of({name: at, "mean": np.clip(mean, -drawn.limit, drawn.limit)})
         layers.append(
@@ -308,11 +311,11 @@ def level_means(values: Array, residual: Array) -> tuple[list[float], list[float
     Returns:
         The mean values and the mean residuals.
     """
-    levels, level = np.unique(values, return_inverse=True)
-    level = level.reshape(-1)
-    if len(levels) > MAX_LEVELS:
-        rank = np.argsort(np.argsort(values, kind="stable"), kind="stable")
-        level = rank * min(RANGES, len(values)) // len(values)
+    # a part of a long table shows that there are many values
+    if len(np.unique(values[:MANY])) > MAX_LEVELS or len(levels := np.unique(values)) > MAX_LEVELS:
+        starts = np.arange(1, RANGES) * len(values) // RANGES
+        levels = np.unique(np.append(np.min(values), np.partition(values, starts)[starts]))
+    level = np.searchsorted(levels, values, side="right") - 1
     counts = np.bincount(level)
     at, mean = (np.bincount(level, weights=x) / counts for x in (values, residual))
     return at.tolist(), mean.tolist()
@@ -421,7 +424,8 @@ def _findings(fit: Fit) -> list[Any]:
 def _title(fit: Fit, drawn: _Residuals) -> str:
     """The largest pattern, or that there is none."""
     name, structure = drawn.fitted.law.name, drawn.structure
-    rows = f"{drawn.fitted.total:,} rows"
+    name += f" on {drawn.fitted.other}" if drawn.fitted.other else ""
+    rows = counted(drawn.fitted.total, "row")
     if structure is None:
         return f"{name}: the residuals of {rows} are too few, or too exact, to be tested"
     order, view = structure.order, structure.view
@@ -438,7 +442,7 @@ def _title(fit: Fit, drawn: _Residuals) -> str:
         return f"{name} leaves a pattern: rows that differ in {which} alone go together"
     # the rows that a fit keeps may be too few to show what all of them do
     named = next((d for d in _findings(fit) if d.code == "F0116"), None)
-    if named is not None:
+    if named is not None and not drawn.fitted.other:
         return f"{name}: {named.message.partition(':')[0]}"
     if order.dependence is not None:
         which = view.names[order.dependence.axis]

@@ -234,8 +234,8 @@ def _furthest_rows(problem: Problem, theta: Array, rows: Rows, limit: float) -> 
     if problem.objective.log:
         residuals = np.log(predicted / problem.target)
     sizes = np.abs(residuals[rows])
-    largest = np.argsort(-sizes, kind="stable")[:MAX_FURTHEST_ROWS]
-    return rows[largest[sizes[largest] > limit]]
+    beyond = np.flatnonzero(sizes > limit)
+    return rows[beyond[np.argsort(-sizes[beyond], kind="stable")[:MAX_FURTHEST_ROWS]]]
 
 
 def _successive_patterns(
