@@ -29,7 +29,7 @@ from written_tables import (
 
 import lawdsl
 from lawdsl.core.diagnostics import render
-from lawdsl.data.binding import bind
+from lawdsl.data.binding import bind, sorted_order
 from lawdsl.data.read import read_table
 
 # ---- CSV: what the table says -> code, place, and words of the message and of the help
@@ -124,6 +124,8 @@ GOOD = {
     "a byte-order mark and Windows line ends": ("\ufeff" + csv(end="\r\n")).encode(),
     "old Macintosh line ends": csv(end="\r"),
     "no line end at the end": csv().rstrip("\n"),
+    "quoted names": csv({1: '"N","D","L"'}),
+    "quoted names, and blanks at line ends": csv({1: '"N","D","L"', 4: "1e8,2e11,2.7770 \n \t"}),
     "quoted cells": csv({4: '"1e8","2e11","2.7770"'}),
     "spaces around numbers": csv({4: " 1e8 ,\t2e11 , 2.7770 "}),
     "blank lines": csv({4: "\n  \n" + LINES[3] + "\n"}),
@@ -326,3 +328,11 @@ def test_a_parquet_column_of_any_kind_of_number_is_read(column: pa.Array, tmp_pa
     table = read_table(parquet(tmp_path, N=column))
 
     np.testing.assert_array_equal(table.numbers("N"), COLUMNS["N"])
+
+
+@pytest.mark.parametrize("digits", [0, 1, 6])
+def test_rows_are_sorted_by_all_their_values_however_many_are_equal(digits: int):
+    rng = np.random.default_rng(digits)
+    keys = [rng.normal(size=400).round(digits) for _ in range(3)]
+    assert np.array_equal(sorted_order(keys), np.lexsort(keys))
+    assert len(sorted_order([key[:0] for key in keys])) == 0

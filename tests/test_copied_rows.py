@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lawdsl
-from lawdsl.fitting.diagnostics.residuals import weight_copies_as_one
+from lawdsl.fitting.diagnostics.residuals import distinct_rows, weight_copies_as_one
 from lawdsl.fitting.preparation.build_problem import problem_of
 
 TEXT = (
@@ -54,3 +54,11 @@ def test_weights_are_still_numbers_of_rows(law: lawdsl.Law):
     weights = np.arange(1.0, 9.0)
     problem = problem_of(law, N[None], L, law.objective, weights)
     assert weight_copies_as_one(problem).weights == pytest.approx(weights)
+
+
+def test_rows_that_differ_in_one_column_alone_are_no_copies(law: lawdsl.Law):
+    # sorted by what was measured: a copy in single precision, then other rows with an equal loss
+    sizes = np.array([10.0, 20.0, 20.0 * (1 + 1e-9), 30.0, 30.0, 40.0])
+    losses = np.array([2.0, 2.1, 2.1, 2.1, 2.1, 2.2])
+    problem = problem_of(law, sizes[None], losses, law.objective)
+    assert distinct_rows(problem).tolist() == [0, 1, 3, 5]

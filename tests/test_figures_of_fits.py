@@ -15,6 +15,7 @@ import lawdsl
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.figures.contours import level_lines, rectangle
 from lawdsl.figures.figure import Figure
+from lawdsl.figures.kinds.residuals import level_means
 from lawdsl.fitting.result import Fit
 
 ROOT = Path(lawdsl.__file__).resolve().parent.parent
@@ -143,6 +144,74 @@ def test_rows_far_from_the_law_are_marked_and_do_not_press_the_others_flat():
     assert [figure.columns["D"][i] for i in marked] == pytest.approx([table["D"][17]])
     assert figure.columns["beyond"][marked[0]]
     assert max(np.abs(figure.columns["drawn"])) < 5
+
+
+def test_the_distance_in_the_title_is_the_median_of_all_rows():
+    rng = np.random.default_rng(9)
+    D = 10 ** rng.uniform(8, 11, 6_000)
+    table = {"D": D, "r": rng.uniform(0.05, 1, 6_000)}
+    # few rows far out, all of which are drawn
+    noise = np.where(np.arange(6_000) < 40, 0.2, 0.002) * rng.normal(0, 1, 6_000)
+    table["L"] = (2 + 400 / D**0.3) * np.exp(noise)
+    fit = fit_of(table)
+    every = fit.plot("fit", data=table)
+    fitted = fit.predict({"D": D, "r": table["r"]})
+    median = 100 * np.median(np.abs(table["L"] / fitted - 1))
+    assert f"off by {median:.2g} % in the median" in every.title
+    assert len(every.columns["D"]) <= 2_000
+    kept = fit.plot("fit")
+    assert "in the median of 256" in kept.title
+
+
+def test_another_table_is_called_another_table_and_has_its_own_numbers(tmp_path: Path):
+    table = planted(10, 0.002)
+    fit = fit_of(table)
+    assert "fitted to" not in fit.plot(data=table).title
+    other = planted(11, 0.03, lambda D, r: 0.2 * r)
+    lines = [f"{D},{r},{L}" for D, r, L in zip(*(other[n] for n in ("D", "r", "L")), strict=True)]
+    path = tmp_path / "other.csv"
+    path.write_text("\n".join(["D,r,L", *lines]) + "\n")
+    figure = fit.plot(data=path)
+    ratio = other["L"] / fit.predict({"D": other["D"], "r": other["r"]})
+    assert "fitted to the table given, and 120 rows of other.csv" in figure.title
+    assert f"off by {100 * np.median(np.abs(ratio - 1)):.2g} %" in figure.title
+    (r2,) = map(float, re.findall(r"R² (-?[\d.]+)", figure.title))
+    fitted = other["L"] / ratio
+    squares = [np.sum((other["L"] - at) ** 2) for at in (fitted, np.mean(other["L"]))]
+    assert r2 == pytest.approx(1 - squares[0] / squares[1], abs=1e-4)
+    assert "other.csv is not the one that was fitted" in figure.notes
+    assert "power on other.csv" in fit.plot("residuals", data=path).title
+    with pytest.raises(LawdslError) as caught:
+        fit.plot("profile", data=path)
+    assert caught.value.diagnostics[0].code == "G0108"
+
+
+def test_runs_of_another_table_test_the_prediction(small: Fit):
+    table = {"N": [2e5, 4e5, 8e5], "D": [4e5, 8e5, 1.6e6], "L": [3.0, 2.8, 2.6]}
+    columns = {"L_code": table["L"], "N": table["N"], "D": table["D"]}
+    other = {**columns, "phase": ["end"] * 3, "r_code": [1.0] * 3}
+    figure = small.plot("extrapolation", data=other)
+    band = small.predict_with_errors({"N": table["N"], "D": table["D"]}, N="N", D="D")
+    median = 100 * np.median(np.abs(np.array(table["L"]) / band.values - 1))
+    assert f"3 rows of another table missed by {median:.2g} % in the median" in figure.title
+
+
+def test_a_landscape_does_not_warn_of_its_own_grid(small: Fit):
+    # warnings are errors in these tests; the grid goes beyond the trust horizon
+    figure = small.plot("landscape")
+    assert max(
+        row["N"] for rows in layers_with(figure, "level") for row in rows if "N" in row
+    ) > max(small.rows.columns["N"])
+
+
+def test_means_along_an_axis_are_those_of_ranges_of_equal_counts():
+    rng = np.random.default_rng(12)
+    values = rng.permutation(np.arange(40_000.0))
+    at, mean = level_means(values, 3 * values)
+    assert at == pytest.approx([2_499.5 + 5_000 * k for k in range(8)])
+    assert mean == pytest.approx([3 * x for x in at])
+    few = rng.choice([1.0, 2.0, 5.0], 40_000)
+    assert level_means(few, 3 * few) == ([1.0, 2.0, 5.0], pytest.approx([3.0, 6.0, 15.0]))
 
 
 def test_a_table_too_short_to_test_says_so():

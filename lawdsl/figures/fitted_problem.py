@@ -24,6 +24,8 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
+UNNAMED = "another table"
+
 
 @dataclass(frozen=True)
 class FittedProblem:
@@ -132,7 +134,7 @@ def other_table(fit: Fit, runs: Runs) -> str:
     if runs.digest == fit.data.digest:
         return ""
     is_named = runs.name not in (*IN_MEMORY, fit.data.name)
-    return Path(runs.name).name if is_named else "another table"
+    return Path(runs.name).name if is_named else UNNAMED
 
 
 def rows_text(law: str, fitted: str, rows: int, other: str) -> str:
@@ -154,7 +156,8 @@ def rows_text(law: str, fitted: str, rows: int, other: str) -> str:
 
 def other_table_notes(other: str) -> list[str]:
     """What is said of rows that are not those of the fit."""
-    return [f"{other} is not the table that was fitted"] if other else []
+    name = "the table" if other == UNNAMED else other
+    return [f"{name} is not the one that was fitted"] if other else []
 
 
 def no_rows(fit: Fit) -> Diagnostic:

@@ -18,8 +18,9 @@ from lawdsl.data.table import Table
 from lawdsl.figures import theme
 
 Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
-DONE, COMING, FAILED = "done", "to come", "failed"
+DONE, COMING, FAILED = STATE_NAMES = ("done", "to come", "failed")
 STATES: Mapping[str, str] = {
     "done": DONE,
     "finished": DONE,
@@ -34,6 +35,7 @@ STATES: Mapping[str, str] = {
     "killed": FAILED,
 }
 """Status of a run -> the state that is drawn; of any other it is to come."""
+MAX_NAMED = 100  # sizes that are models of their own
 FLOP_PER_PARAMETER_AND_TOKEN = 6.0
 
 
@@ -43,8 +45,9 @@ class SweepRuns:
 
     Attributes:
         name: of the sweep, or of the table.
-        models: the name of each run's model.
-        states: done, to come, or failed.
+        models: the names of models, the last empty: of runs that name none.
+        model: which of them each run has, shape (runs,).
+        state: which of STATE_NAMES each run has, shape (runs,).
         N: parameters without embeddings, in `units["N"]`, shape (runs,).
         D: tokens of the whole run, in `units["D"]`; of a table those of the last row.
         finished: the share of its steps that is done.
@@ -58,7 +61,8 @@ class SweepRuns:
 
     name: str
     models: tuple[str, ...]
-    states: tuple[str, ...]
+    model: Codes
+    state: Codes
     N: Array
     D: Array
     finished: Array
@@ -70,7 +74,16 @@ class SweepRuns:
     domain: str = ""
 
     def __len__(self) -> int:
-        return len(self.models)
+        return len(self.model)
+
+    def count(self, state: str) -> int:
+        """How many runs are in a state."""
+        return int(np.sum(self.are(state)))
+
+    def are(self, state: str) -> NDArray[np.bool_]:
+        """Which runs are in a state, shape (runs,)."""
+        of_state: NDArray[np.bool_] = self.state == STATE_NAMES.index(state)
+        return of_state
 
 
 def runs_of(source: Any) -> SweepRuns:
@@ -103,14 +116,16 @@ def _of_plan(plan: Mapping[str, Any]) -> SweepRuns:
         return {n: column(lambda run, n=n: run[key].get(n, absent)) for n in names}  # type: ignore[misc]
 
     steps, done = column(lambda run: run["steps"]), column(lambda run: run["step"])
-    states = tuple(STATES.get(run["status"], COMING) for run in runs)
+    state = _state_codes([run["status"] for run in runs])
+    models = (*dict.fromkeys(run["model"] for run in runs), "")
     return SweepRuns(
         name=plan["name"],
-        models=tuple(run["model"] for run in runs),
-        states=states,
+        models=models,
+        model=np.array([models.index(run["model"]) for run in runs], dtype=np.int64),
+        state=state,
         N=column(lambda run: run["N"]),
         D=column(lambda run: run["D"]),
-        finished=np.where([s == DONE for s in states], 1.0, np.clip(done / steps, 0, 1)),
+        finished=np.where(state == STATE_NAMES.index(DONE), 1.0, np.clip(done / steps, 0, 1)),
         flop=column(lambda run: run["flop"]),
         seconds=plan["seconds"],
         shares=by_name("shares", 0.0),
@@ -143,20 +158,20 @@ def _of_table(table: Table) -> SweepRuns:
     losses += ["L"] * ("L" in rows.columns)
     parameters, tokens = rows.numbers("N"), tokens[last]
     active = rows.numbers("N_active") if "N_active" in rows.columns else parameters
-    states = tuple(
-        # a row without a status is a measurement
-        STATES.get(text, COMING) if text else DONE
-        for text in (rows.texts("status") if "status" in rows.columns else [""] * len(rows))
-    )
-    sized = rows.texts("model") if "model" in rows.columns else [theme.short(n) for n in parameters]
+    done, state = STATE_NAMES.index(DONE), np.zeros(len(rows), dtype=np.int64)
+    if "status" in rows.columns:
+        names_of_states, codes = _texts(rows, "status")
+        state = _state_codes(names_of_states)[codes]
+    models, model = _models(rows, parameters)
     units = rows.units
     return SweepRuns(
         name=Path(table.name).name,
-        models=tuple(sized),
-        states=states,
+        models=models,
+        model=model,
+        state=state,
         N=parameters,
         D=tokens,
-        finished=np.array([float(state == DONE) for state in states]),
+        finished=(state == done).astype(np.float64),
         flop=FLOP_PER_PARAMETER_AND_TOKEN
         * (1.0 if units.get("N") and units.get("D") else np.nan)
         * (active * _size(units.get("N", "")))
@@ -169,7 +184,9 @@ def _of_table(table: Table) -> SweepRuns:
             "D": units.get("D", ""),
             "L": units.get(losses[0], "") if losses else "",
         },
-        domain=next((t for t in rows.texts("domain") if t), "") if "domain" in rows.columns else "",
+        domain=next(filter(None, _texts(rows, "domain")[0]), "")
+        if "domain" in rows.columns
+        else "",
     )
 
 
@@ -177,11 +194,33 @@ def _last_rows(table: Table, tokens: Array) -> NDArray[np.int64]:
     """The position of the row with the most tokens of each run, in the order of the table."""
     if "run" not in table.columns:
         return np.arange(len(table))
-    encoded = table.columns["run"].combine_chunks().dictionary_encode()
-    codes = np.nan_to_num(to_numpy(encoded.indices), nan=-1).astype(np.int64)
+    _, codes = _texts(table, "run")
     order = np.lexsort((tokens, codes))
     ends = np.append(np.flatnonzero(np.diff(codes[order])), len(order) - 1)
     return np.sort(order[ends])
+
+
+def _texts(table: Table, name: str) -> tuple[list[str], Codes]:
+    """The distinct texts of a column, and which of them each row has, shape (rows,)."""
+    encoded = table.columns[name].combine_chunks().dictionary_encode()
+    cells = [str(cell).strip() for cell in encoded.dictionary.to_pylist()]
+    codes = np.nan_to_num(to_numpy(encoded.indices), nan=len(cells)).astype(np.int64)
+    return [*cells, ""], codes
+
+
+def _state_codes(status: Sequence[str]) -> Codes:
+    """The state of each status; a row without one is a measurement, and done."""
+    states = [STATES.get(text, COMING) if text else DONE for text in status]
+    return np.array([STATE_NAMES.index(state) for state in states], dtype=np.int64)
+
+
+def _models(rows: Table, sizes: Array) -> tuple[tuple[str, ...], Codes]:
+    """The names of models, and which of them each row has: their sizes where none is named."""
+    if "model" in rows.columns:
+        names, codes = _texts(rows, "model")
+        return tuple(names), codes
+    levels = levels_of(sizes, MAX_NAMED)
+    return (*levels.labels, ""), levels.codes
 
 
 def _numbers(table: Table, name: str) -> Array:
@@ -242,27 +281,25 @@ def levels_of(values: Array, most: int, *, linear: bool = False) -> Levels:
     return Levels(tuple(middles), np.where(known, codes, -1), are_ranges=True)
 
 
-def counted(across: Levels, down: Levels, states: Sequence[str]) -> list[dict[str, Any]]:
+def counted(across: Levels, down: Levels, state: Codes) -> list[dict[str, Any]]:
     """Count runs at each pair of levels that some run has.
 
     Args:
         across, down: the levels of all runs.
-        states: of all runs.
+        state: which of STATE_NAMES each run has, shape (runs,).
 
     Returns:
         For each pair `across` and `down`, their labels, and how many runs are done, to come, failed.
     """
-    names = (DONE, COMING, FAILED)
-    state = np.array([names.index(s) for s in states], dtype=np.int64)
     known = (across.codes >= 0) & (down.codes >= 0)
-    shape = len(across.labels), len(down.labels), len(names)
+    shape = len(across.labels), len(down.labels), len(STATE_NAMES)
     flat = np.ravel_multi_index((across.codes[known], down.codes[known], state[known]), shape)
     numbers = np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
     return [
         {
             "across": across.labels[i],
             "down": down.labels[j],
-            **{name: int(numbers[i, j, k]) for k, name in enumerate(names)},
+            **{name: int(numbers[i, j, k]) for k, name in enumerate(STATE_NAMES)},
         }
         for i, j in np.argwhere(numbers.sum(axis=2) > 0).tolist()
     ]

@@ -51,7 +51,9 @@ def profile_figure(fit: Fit, *, data: Any = None, parameters: str | None = None)
     """
     fitted = fitted_problem(fit, fit.read_law(), data)
     if fitted.other:
-        message = f"{fitted.other} is not the table that was fitted: its objective has another minimum"
+        message = (
+            f"{fitted.other} is not the table that was fitted: its objective has another minimum"
+        )
         help = "give the fitted table, or fit the law to this one and draw that fit"
         raise LawdslError(Diagnostic("G0108", message, help=help))
     chosen = _chosen(fit, parameters)

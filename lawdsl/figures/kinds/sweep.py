@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -16,6 +15,7 @@ from lawdsl.figures.sweep_runs import (
     COMING,
     DONE,
     FAILED,
+    STATE_NAMES,
     Levels,
     SweepRuns,
     counted,
@@ -32,6 +32,7 @@ MAX_POINTS = 2_000
 ENOUGH_SHARES = 4  # values of a share, along which losses are then drawn
 MAX_MODELS = 12
 LARGEST, SMALLEST = 420, 24  # px² of the marks of cells
+GAP = 3  # px between them
 ROW = 20
 FLOP_LABELS = "datum.value == 0 ? '0' : replace(format(datum.value, '.2~e'), 'e+', 'e')"
 SECONDS = ((86_400 * 2, 86_400, "days"), (5_400, 3_600, "hours"), (90, 60, "minutes"))
@@ -51,11 +52,13 @@ def sweep_figure(source: Any) -> Figure:
     notes: list[str] = []
     tokens = levels_of(runs.D, MAX_LEVELS)
     top = [_cells_of(runs, _tokens_title(runs), tokens), *_mixtures(runs)]
-    if tokens.are_ranges:
-        notes.append(f"D is in {len(tokens.labels)} ranges, named by their middles")
+    ranges = {"D": tokens, "N": levels_of(runs.N, MAX_SIZES)}
+    parts = [f"{name} in {len(of.labels)}" for name, of in ranges.items() if of.are_ranges]
+    if parts:
+        notes.append(f"{' and '.join(parts)} ranges, named by their middles")
     rows: list[Any] = [alt.hconcat(*top, spacing=30)]
     if _has_cost(runs):
-        rows.append(_cost(runs, notes))
+        rows.append(_cost(runs))
     else:
         notes.append("without compute, since N and D have no units: N [param], D [token]")
     losses = _losses(runs, notes)
@@ -72,11 +75,11 @@ def sweep_figure(source: Any) -> Figure:
 def _table(runs: SweepRuns) -> dict[str, list[Any]]:
     """The tidy table: a row a run."""
     return {
-        "model": list(runs.models),
+        "model": np.array(runs.models, dtype=object)[runs.model].tolist(),
         "N": runs.N.tolist(),
         "D": runs.D.tolist(),
         **{f"r_{name}": values.tolist() for name, values in runs.shares.items()},
-        "state": list(runs.states),
+        "state": np.array(STATE_NAMES, dtype=object)[runs.state].tolist(),
         "finished": runs.finished.tolist(),
         "flop": runs.flop.tolist(),
         **{f"L_{name}": values.tolist() for name, values in runs.losses.items()},
@@ -89,7 +92,7 @@ def _table(runs: SweepRuns) -> dict[str, list[Any]]:
 def _cells_of(runs: SweepRuns, title: str, levels: Levels) -> Any:
     """The runs at each model size and level of a variable."""
     sizes = levels_of(runs.N, MAX_SIZES)
-    return _cell_panel(title, levels, _size_title(runs), sizes, runs.states)
+    return _cell_panel(title, levels, _size_title(runs), sizes, runs.state)
 
 
 def _tokens_title(runs: SweepRuns) -> str:
@@ -114,14 +117,14 @@ def _mixtures(runs: SweepRuns) -> list[Any]:
     shares = levels_of(together, MAX_LEVELS, linear=True)
     # each corpus is a line, on which each run is once
     lines = Levels(tuple(names), np.repeat(np.arange(len(names)), len(runs)), are_ranges=False)
-    return [_cell_panel("share of a corpus", shares, "", lines, runs.states * len(names))]
+    return [_cell_panel("share of a corpus", shares, "", lines, np.tile(runs.state, len(names)))]
 
 
 def _cell_panel(
-    title: str, across: Levels, down_title: str, down: Levels, states: Sequence[str]
+    title: str, across: Levels, down_title: str, down: Levels, state: NDArray[np.int64]
 ) -> Any:
     """Cells of two variables: a ring for all runs, filled by those done."""
-    found = counted(across, down, states)
+    found = counted(across, down, state)
     table: dict[str, list[Any]] = {name: [cell[name] for cell in found] for name in found[0]}
     table["runs"] = [cell[DONE] + cell[COMING] + cell[FAILED] for cell in found]
     order = list(reversed(down.labels)) if down_title else list(down.labels)
@@ -130,7 +133,10 @@ def _cell_panel(
     shape = alt.Axis(title=title, labelAngle=-40 if long else 0, labelOverlap=False, ticks=False)
     x = alt.X("across:N", sort=list(across.labels), axis=shape)
     most = max(table["runs"])
-    ends = [SMALLEST if most > 1 else 90, LARGEST if most > 3 else 160]
+    height = max(90, min(PANEL_HEIGHT, 30 * len(order)))
+    cell = min(PANEL_WIDTH / len(across.labels), height / len(order)) - GAP
+    largest = min(LARGEST if most > 3 else 160, math.pi / 4 * cell**2)
+    ends = [min(SMALLEST if most > 1 else 90, largest / 2), largest]
     size = alt.Scale(domain=[0, most], range=ends)
     chart = chart_of(table)
     layers: list[Any] = [
@@ -145,7 +151,7 @@ def _cell_panel(
         .encode(size=alt.Size(f"{FAILED}:Q", scale=size, legend=None)),
     ]
     layered: Any = alt.layer(*[layer.encode(x=x, y=y) for layer in layers])
-    return layered.properties(width=PANEL_WIDTH, height=max(90, min(PANEL_HEIGHT, 30 * len(order))))
+    return layered.properties(width=PANEL_WIDTH, height=height)
 
 
 # Cost
@@ -156,32 +162,34 @@ def _has_cost(runs: SweepRuns) -> bool:
     return bool(np.any(np.isfinite(runs.flop)))
 
 
-def _cost(runs: SweepRuns, notes: list[str]) -> Any:
-    """The compute of each model's runs, done and to come."""
-    sizes = {model: size for model, size in zip(runs.models, runs.N, strict=True)}
-    models = sorted(sizes, key=lambda model: -sizes[model])
-    if len(models) > MAX_MODELS:
-        notes.append(f"the cost of {MAX_MODELS} of {len(models)} models is drawn, the largest")
-        models = models[:MAX_MODELS]
-    names = np.array(runs.models)
+def _cost(runs: SweepRuns) -> Any:
+    """The compute of each model's runs, done and to come; of ranges of sizes where models are many."""
+    labels, of_run, title = runs.models, runs.model, None
+    sized = np.isfinite(runs.N)
+    named = np.unique(of_run[sized]).tolist()
+    order_of = {k: -float(np.max(runs.N[sized & (of_run == k)])) for k in named}
+    if len(order_of) > MAX_MODELS:
+        sizes = levels_of(runs.N, MAX_SIZES)
+        labels, of_run, title = sizes.labels, sizes.codes, _size_title(runs)
+        order_of = {k: -float(k) for k in np.unique(of_run[sized]).tolist()}
+    chosen = sorted(order_of, key=lambda k: order_of[k])
     done, coming = runs.flop * runs.finished, _coming(runs)
     table: dict[str, list[Any]] = {n: [] for n in ("model", "flop", "state", "order")}
     counts: dict[str, list[Any]] = {"model": [], "text": []}
-    for model in models:
-        chosen = names == model
-        spent = float(np.nansum(done[chosen]))
-        left = float(np.nansum(coming[chosen]))
-        for order, (state, flop) in enumerate((("done", spent), ("to come", left))):
-            table["model"].append(model)
-            table["flop"].append(flop)
+    for k in chosen:
+        rows = of_run == k
+        for order, (state, flop) in enumerate((("done", done), ("to come", coming))):
+            table["model"].append(labels[k])
+            table["flop"].append(float(np.nansum(flop[rows])))
             table["state"].append(state)
             table["order"].append(order)
-        finished = sum(s == DONE for s, c in zip(runs.states, chosen, strict=True) if c)
-        counts["model"].append(model)
-        counts["text"].append(f"{finished:,} of {int(np.sum(chosen)):,} runs")
+        finished = int(np.sum(runs.are(DONE) & rows))
+        counts["model"].append(labels[k])
+        counts["text"].append(f"{finished:,} of {int(np.sum(rows)):,} runs")
+    models = counts["model"]
     states, colors = ["done", "to come"], [theme.BLUE, "#BBD7EA"]
     width = 2 * PANEL_WIDTH - 40
-    y = alt.Y("model:N", sort=models, axis=alt.Axis(title=None, ticks=False))
+    y = alt.Y("model:N", sort=models, axis=alt.Axis(title=title, ticks=False))
     x = alt.X("flop:Q", axis=alt.Axis(title="compute [FLOP]", labelExpr=FLOP_LABELS, tickCount=6))
     color = alt.Color("state:N", scale=alt.Scale(domain=states, range=colors), legend=None)
     bars = chart_of(table).mark_bar(height=13).encode(x=x, y=y, color=color, order="order:O")
@@ -226,7 +234,7 @@ def _loss_panel(runs: SweepRuns, validation: str, losses: Array, notes: list[str
         "color": alt.value(theme.BLUE),
     }
     if sizes.are_ranges:
-        encoding["color"] = theme.color("N", _size_title(runs), np.unique(runs.N).tolist())
+        encoding["color"] = theme.gradient("N", _size_title(runs), runs.N[np.isfinite(runs.N)])
     elif len(sizes.labels) > 1:
         table["size"] = [sizes.labels[code] for code in sizes.codes[chosen]]
         encoding["color"] = theme.color("size", _size_title(runs), sizes.labels)
@@ -250,7 +258,7 @@ def _most_varied(runs: SweepRuns, validation: str) -> tuple[str, Array, bool]:
 
 def _title(runs: SweepRuns) -> str:
     """How far the sweep is, and what remains."""
-    done, failed = runs.states.count(DONE), runs.states.count(FAILED)
+    done, failed = runs.count(DONE), runs.count(FAILED)
     left = len(runs) - done - failed
     text = f"{runs.name}: {done:,} of {len(runs):,} runs done"
     if failed:
@@ -265,8 +273,7 @@ def _title(runs: SweepRuns) -> str:
 
 def _coming(runs: SweepRuns) -> Array:
     """The compute that each run still takes: none of one that is done, or has failed."""
-    left = np.array([state == COMING for state in runs.states])
-    return np.where(left, runs.flop * (1 - runs.finished), 0.0)
+    return np.where(runs.are(COMING), runs.flop * (1 - runs.finished), 0.0)
 
 
 def _flop(value: float) -> str:
@@ -277,9 +284,9 @@ def _flop(value: float) -> str:
 def _legend(runs: SweepRuns) -> str:
     """What the marks of cells are."""
     parts = ["area: the number of runs; filled: done"]
-    if COMING in runs.states:
+    if runs.count(COMING):
         parts.append("ring: to come")
-    if FAILED in runs.states:
+    if runs.count(FAILED):
         parts.append("red crosses: failed")
     return "; ".join(parts)
 
