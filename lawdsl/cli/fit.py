@@ -82,7 +82,8 @@ def fit(
 ) -> int:
     """Fit LAW to the table DATA (CSV, Parquet or SQLite).
 
-    NAME=COLUMN binds a variable or the output of the law to a column of another name: L=loss.
+    NAME=COLUMN binds a variable or the output of the law to a column of another name: L=loss. A
+    formula of columns may stand there, "N=10^log10_N", and a unit: "D=tokens_B [Gtoken]".
     Beside each interval is that of a law wrong by 2 % per decade: a fit to the true surface
     could then have come out anywhere there.
     Where its residuals have a pattern, shipped laws of these variables are fitted too, and those

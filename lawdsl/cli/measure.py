@@ -67,7 +67,7 @@ def measure(
         message = f"`{declared.name}` does not say how to measure a variable"
         raise LawdslError(Diagnostic("D0136", message, place=declared.text.name, help=help))
     check_names(declared, options["columns"])
-    table = read_table(data)
+    table = read_table(data, options["columns"])
     for text in options["where"]:
         table = table.keep(parse_condition(text, table).holds(table))
     variables = measured(

@@ -269,44 +269,6 @@ def _texts(
     return texts
 
 
-def value_in(name: str, unit: tuple[tuple[str, int], ...] | None, text: str) -> float:
-    """Parse a number, which may be followed by a unit of its own: 7Gparam.
-
-    Args:
-        name: the name of the quantity, for the message.
-        unit: the unit of the quantity: pairs of a unit and its power; None where it has none.
-        text: the number.
-
-    Returns:
-        The number in the unit of the quantity.
-
-    Raises:
-        click.UsageError: not a number, or a unit of another dimension.
-    """
-    from lawdsl.core.units import parse_unit, size_and_dimension
-    from lawdsl.law.quantities import unit_text
-
-    text = text.strip()
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    # what is a number as it stands was returned above, so that no exponent is read as a unit
-    digits = len(text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/^*"))
-    try:
-        value = float(text[:digits])
-        size, dimension = size_and_dimension(parse_unit(text[digits:].strip()))
-    except (ValueError, KeyError):
-        unit_hint = f", or with a unit such as {unit_text(unit)}" if unit else ""
-        raise click.UsageError(
-            f"{name}={text} is not a number; write {name}=2.5{unit_hint}"
-        ) from None
-    size_own, dimension_own = size_and_dimension(unit or ())
-    if dimension != dimension_own:
-        raise click.UsageError(f"{name} is in {unit_text(unit) or 'no unit'}, not {text[digits:]}")
-    return value * size / size_own
-
-
 def changes(command: Callable[..., int]) -> Callable[..., int]:
     """The options that change a law; the command receives them as one record, `changes`.
 

@@ -18,9 +18,9 @@ from lawdsl.cli.options import (
     plot_option,
     print_message,
     time_limit,
-    value_in,
 )
 from lawdsl.cli.progress import progress
+from lawdsl.cli.values import value_in
 from lawdsl.core.output_files import check_writable, writing
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from lawdsl.cli.options import (
     plot_option,
     print_message,
     table_option,
-    value_in,
 )
+from lawdsl.cli.values import values_in
 
 # what a column of a prediction is called, in the order of BAND_ARRAYS; the first is the output
 HEADERS = ["", "low", "high", "law", "run low", "run high", "± noise", "± run", "± law"]
@@ -66,7 +66,8 @@ def predict(
 
     \b
     lawdsl predict fit.json N=7e9 D=1e11,1e12       every combination of the values
-    lawdsl predict fit.json D=2Ttoken N=7Gparam     values in other units
+    lawdsl predict fit.json D=2Ttoken N=7B          values with units, magnitudes
+    lawdsl predict fit.json r=0:1:0.1                  a range, 11 values
     lawdsl predict fit.json runs.csv N=params       a table; NAME=COLUMN binds columns
 
     \b
@@ -318,7 +319,7 @@ def _points(
     if missing:
         raise click.UsageError(f"no value for {', '.join(missing)}; write {missing[0]}=VALUE")
     values: dict[str, list[Any]] = {
-        name: [value_in(name, inputs.variables[name], text) for text in texts[name].split(",")]
+        name: values_in(name, inputs.variables[name], texts[name])
         for name in inputs.variables
         if name in texts
     }

@@ -19,8 +19,8 @@ from lawdsl.cli.options import (
     print_message,
     table_option,
     time_limit,
-    value_in,
 )
+from lawdsl.cli.values import value_in, values_in
 
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
@@ -78,7 +78,7 @@ def solve(
     \b
     lawdsl solve dcpt.tradeoff                                 what it needs
     lawdsl solve dcpt.tradeoff general=G.json domain=D.json \\
-        N=1.8 D=10Gtoken L0=2.8602 T=0.03
+        N=1.8 D=10B L0=2.8602 T=3%
     lawdsl solve dcpt.tradeoff … T=0.01,0.02,0.03              an answer for each value
     lawdsl solve dcpt.tradeoff … --safe 95%                    the constraints hold with 95 %
     lawdsl solve cmr.ratio_at ratio.alpha4=0.225 …             parameters as numbers, no fit
@@ -222,7 +222,7 @@ def _sorted(
                 raise click.UsageError(message)
             parameters[inner] = _value(question, name, text)
         else:
-            values[name] = [_value(question, name, one) for one in text.split(",")]
+            values[name] = values_in(name, _unit(question, name), text)
     return fits, values
 
 
@@ -253,13 +253,18 @@ def _is_part(question: Question, use: str, name: str) -> bool:
 
 def _value(question: Question, name: str, text: str) -> float:
     """A number in the unit that the question has for a name."""
+    return value_in(name, _unit(question, name), text)
+
+
+def _unit(question: Question, name: str) -> tuple[tuple[str, int], ...] | None:
+    """The unit that the question has for a name; None where it has none."""
     use, dot, inner = name.partition(".")
     if dot and use in question.uses:
         symbol = question.uses[use].symbols.get(inner)
         unit = symbol.unit if symbol else None
     else:
         unit = question.units.get(name.partition("[")[0])
-    return value_in(name, unit.factors if unit else None, text)
+    return unit.factors if unit else None
 
 
 def _point(question: Question, text: str) -> dict[str, float]:

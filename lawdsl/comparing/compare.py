@@ -151,7 +151,7 @@ def compare_with(
     """
     if protocols.discrepancy is not None:
         check_amplitude(protocols.discrepancy)
-    rows = read_table(table)
+    rows = read_table(table, options.columns)
     changed = _with_settings_and_bounds(_load_laws(laws), changes)
     changed = _with_determined([with_settings_of(law, rows) for law in changed], changes)
     _check_starts(options.starts)

@@ -244,8 +244,11 @@ def other_units(
             "which is implausible"
         )
         meant = f": {likely[0]}?" if likely else ""
-        written = f"`{bound[q.name]} [{likely[0] if likely else 'UNIT'}]`"
-        help = f"is the column in another unit{meant} write it into the header: {written}"
+        written = f"{bound[q.name]} [{likely[0] if likely else 'UNIT'}]"
+        help = (
+            f"is the column in another unit{meant} write it into the header, `{written}`, "
+            f'or bind the column with it: "{q.name}={written}"'
+        )
         column_place = f"{table.name} column {bound[q.name]}"
         diagnostics.append(Diagnostic("D0123", message, "warning", place=column_place, help=help))
     return diagnostics

@@ -15,6 +15,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
 from lawdsl.data import size_limits
 from lawdsl.data.columns import arrow_column, table_from_arrow
+from lawdsl.data.computed_columns import with_computed_columns
 from lawdsl.data.formats import FORMATS, READ, RUN_TABLE_SCHEMA, format_of, unreadable
 from lawdsl.data.table import Table as Table
 
@@ -23,23 +24,34 @@ MAPPING, FRAME = IN_MEMORY = ("the table given", "the data frame")
 RUN_TABLE_NOTE = re.compile(r"lawdsl runs, schema (\d{1,9}):")
 
 
-def read_table(source: Any) -> Table:
+def read_table(
+    source: Any,
+    columns: Mapping[str, str] | None = None,
+    *,
+    fitted: Mapping[str, str] | None = None,
+) -> Table:
     """Read a table.
 
     Args:
         source: a path (.csv, .parquet, .sqlite), a data frame, an Arrow table, or a mapping of
             arrays.
+        columns: variable or output -> column, or a formula of columns, which becomes a column.
+        fitted: the same of the table that a fit was made of: a formula that this table cannot give
+            is left out.
 
     Raises:
-        LawdslError: a malformed table, with the place.
+        LawdslError: a malformed table, with the place; a formula that it cannot give.
     """
     if isinstance(source, Table):
-        return source
-    if isinstance(source, (str, Path)):
-        return _read_file(Path(source))
-    if isinstance(source, Mapping):
-        return _from_mapping(source, MAPPING)
-    return _from_frame(source)
+        table = source
+    elif isinstance(source, (str, Path)):
+        table = _read_file(Path(source))
+    elif isinstance(source, Mapping):
+        table = _from_mapping(source, MAPPING)
+    else:
+        table = _from_frame(source)
+    table = with_computed_columns(table, columns or {})
+    return with_computed_columns(table, fitted or {}, required=False)
 
 
 def _read_file(path: Path) -> Table:

@@ -157,7 +157,8 @@ def select(
             no group that can be fitted, M0107.
     """
     check_seed(seed)
-    runs = read_table(table)
+    bound = {**(columns or {}), **named_columns}
+    runs = read_table(table, bound)
     law = with_settings_of(law if isinstance(law, Law) else load(law), runs)
     objective_of_fits = in_one_step(law, objective, delta, quantile)
     (law,), unused = without_priors([law], "choices of mixtures")
@@ -170,7 +171,7 @@ def select(
         drop_bad=drop_bad,
         seed=seed,
         progress=progress,
-        columns={**(columns or {}), **named_columns},
+        columns=bound,
     )
     selected = _select_group(law, runs, as_texts(by), objective_of_fits, options, count, groups)
     return replace(selected, warnings=(*unused, *selected.warnings))

@@ -118,7 +118,7 @@ def rows_of_table(fit: Fit, law: Law, data: Any, where: tuple[str, ...] | None =
     """
     return bind(
         law,
-        read_table(data),
+        read_table(data, fit.data.columns),
         dict(fit.data.columns),
         where=fit.data.where if where is None else where,
         drop_bad=True,

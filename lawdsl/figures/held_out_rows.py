@@ -44,7 +44,7 @@ def larger_runs(
     Raises:
         LawdslError: a table that does not suit.
     """
-    table = read_table(data)
+    table = read_table(data, fit.data.columns)
     holds = [parse_condition(text, table).holds(table) for text in fit.data.where]
     limiting = []
     for k in range(len(holds)):

@@ -69,7 +69,7 @@ def _parts(fits: Fits, data: Any) -> Iterator[tuple[Fit, Any]]:
     declared = fits.read_law().declarations
     first = fits.parts[0]
     # conditions are on the table as it is; those of the parts are met already
-    rows, _ = chosen_rows(read_table(data), first.data.where, drop_bad=True)
+    rows, _ = chosen_rows(read_table(data, fits.columns), first.data.where, drop_bad=True)
     table = labelled(declared, rows, fits.columns, fit_labels=fits.labels, drop_bad=True)
     for part in fits.parts:
         assert part.law.instance is not None

@@ -154,7 +154,7 @@ def fit_with(law: Law, table: Any, options: FitOptions) -> Fit | Fits:
         LawdslError: a law or table that cannot be used.
     """
     chosen = chosen_objective(law, options.objective, options.delta, options.quantile)
-    rows = read_table(table)
+    rows = read_table(table, options.columns)
     law = with_settings_of(law, rows)
     fit_rows = fit_many if law.indexed else fit_one
     return fit_rows(law, rows, chosen, options)

@@ -72,7 +72,7 @@ def predict_rows(
     """
     law = fits.read_law()
     declared = law.declarations
-    rows, _ = chosen_rows(read_table(table), (), drop_bad=False)
+    rows, _ = chosen_rows(read_table(table, columns, fitted=fits.columns), (), drop_bad=False)
     bound = {**_fitted_columns(fits, law, rows.columns), **columns}
     more: tuple[Diagnostic, ...] = ()
     if fits.measured is not None:
@@ -141,7 +141,7 @@ def _measured_values(
     assert fits.measured is not None
     if runs is None:
         return fits.measured.values, ()
-    table = read_table(runs)
+    table = read_table(runs, columns, fitted=fits.columns)
     fitted_columns = {n: c for n, c in fits.columns.items() if c in table.columns}
     points = fits.measured.points
     measurement = measured(law.declarations, table, {**fitted_columns, **columns}, points=points)

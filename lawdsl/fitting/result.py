@@ -343,8 +343,8 @@ class Fit(FitRecord, Presented, Exportable):
         self, law: Law, objective: Objective, table: Any, columns: Mapping[str, str]
     ) -> tuple[Problem, NDArray[np.float64]]:
         """The problem of a law on the rows of a table, and its fitted parameters."""
-        rows = read_table(table)
         fitted = {q.name: self.data.columns[q.name] for q in law.variables}
+        rows = read_table(table, columns, fitted=fitted)
         # columns of the fitted table are a default only where the new table has them
         columns_of_fit = {name: column for name, column in fitted.items() if column in rows.columns}
         points = bind(law, rows, {**columns_of_fit, **columns}, target=False).columns

@@ -57,7 +57,8 @@ TABLES: dict[str, Message] = {
     "D0104": Message(
         "a column that is not there",
         "Each variable of the law, and its output, is read from the column of the same name. "
-        "Where a column is called otherwise, bind it: `lawdsl fit LAW runs.csv L=loss`.",
+        "Where a column is called otherwise, bind it: `lawdsl fit LAW runs.csv L=loss`. A formula of "
+        'columns may stand there, `"N=10^log10_N"`, and a unit in brackets, `"D=tokens_B [Gtoken]"`.',
         (GOOD.replace("N,D,L", "N,D,loss"), GOOD.replace("N,D,L", "n,D,L")),
         GOOD,
     ),
@@ -199,8 +200,9 @@ TABLES: dict[str, Message] = {
         "a column in another unit than the law",
         "The law gives its variable a unit, the header of the column gives none, and the numbers "
         "make no sense in the law's: there is no model of 50 parameters. Most often the column counts "
-        "millions or billions. Write its unit into the header, `N [Mparam]`, and it is converted; "
-        "the parameters of the fit and later predictions are then in the law's unit. A header "
+        "millions or billions. Write its unit into the header, `N [Mparam]`, or behind the column where "
+        'it is bound, `"N=size [Mparam]"`, and it is converted; the '
+        "parameters of the fit and later predictions are then in the law's unit. A header "
         "that says the unit is believed.",
         (HEAD + ROWS.replace("1e8,", "100,").replace("1e9,", "1000,").replace("1e10,", "10000,"),),
         GOOD,

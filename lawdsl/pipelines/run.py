@@ -87,7 +87,7 @@ def run_pipeline(
     values, tasks = step_tasks(declared, settings or {}, bindings)
     laws, unused = without_priors([task.law for task in tasks], "pipelines")
     tasks = tuple(replace(task, law=law) for task, law in zip(tasks, laws, strict=True))
-    step_table = read_table(table)
+    step_table = read_table(table, bindings)
     options = FitOptions(seed=int(seed), progress=progress)
     stages: list[Stage] = []
     name, output = step_table.name, None

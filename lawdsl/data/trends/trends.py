@@ -93,12 +93,12 @@ def trends(
     Raises:
         LawdslError: a law or a table that cannot be used.
     """
-    read = read_table(table)
+    bound = {**(columns or {}), **named_columns}
+    read = read_table(table, bound)
     law = law if isinstance(law, Law) else load(law)
     refuse_indices(law, "its trends are not looked for in tables yet", "prove them: `lawdsl check`")
     law = with_settings_of(LawChanges.of(settings=settings).apply(law), read)
     where, by, run_names = map(as_texts, (where, by, run))
-    bound = {**(columns or {}), **named_columns}
     run_names = tuple(run_columns(law, read, bound, run_names))
     by = tuple(dict.fromkeys(by))
     labels = tuple(dict.fromkeys((*by, *run_names)))

@@ -1,0 +1,185 @@
+"""Text that people write for a number -> the number: 7B, 70M tokens, 1%, 1.5e21 FLOP, 0:1:0.1.
+
+A magnitude (k, M, B, T or a word) multiplies the base unit: of a variable that is declared in
+Gparam, 7B is 7. Nothing is guessed: a text that could mean two numbers is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from lawdsl.core.units import PREFIXES, parse_unit, size_and_dimension
+
+Factors = Sequence[tuple[str, int]]
+
+MAGNITUDES = {
+    **{name: 1e3 for name in ("k", "K", "thousand")},
+    **{name: 1e6 for name in ("M", "million")},
+    **{name: 1e9 for name in ("B", "G", "bn", "billion")},
+    **{name: 1e12 for name in ("T", "tn", "trillion")},
+    **{name: 1e15 for name in ("P", "quadrillion")},
+}
+"""What may follow a number: the letters of model cards, SI prefixes, and words."""
+
+UNIT_PREFIXES = {"B": "G", "K": "k"}
+"""Magnitudes that people write before a unit, `7 Btoken`, -> the prefix of the SI."""
+
+MAX_RANGE = 100_000  # values of one range
+
+_NUMBER = re.compile(
+    r"\s*(?P<number>[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9]+)?)\s*(?P<rest>.*?)\s*"
+)
+_NOT_FINITE = {"nan", "inf", "-inf", "+inf"}
+_GROUPED = re.compile(
+    r"\s*[+-]?[0-9]{1,3}(?:,[0-9]{3})*,0[0-9]{2}(?:,[0-9]{3})*(?:\.[0-9]*)?[^0-9]*"
+)
+_RATIO = re.compile(r"\s*[x×]\s*(?P<ratio>.+)")
+
+
+class UnreadableQuantity(ValueError):
+    """A text that is no number; `advice` says how to write it, empty where nothing is known."""
+
+    def __init__(self, advice: str = "", *, dimension: str = "") -> None:
+        super().__init__(advice)
+        self.advice, self.dimension = advice, dimension
+
+
+def parse_quantity(text: str, unit: Factors | None) -> float:
+    """Parse one number, which may have a magnitude, a percent sign or a unit of its own.
+
+    Args:
+        text: the text: `2.5`, `7B`, `70 million`, `1%`, `7Gparam`, `7B params`, `1.5e21 FLOP`.
+        unit: the unit of the quantity, as pairs of a unit and its power; None where it has none.
+
+    Returns:
+        The number in the unit of the quantity; `nan` and `inf` as they are, which the caller refuses
+        where the quantity cannot be so.
+
+    Raises:
+        UnreadableQuantity: not a number, one beyond the floats, or a unit of another dimension.
+    """
+    if text.strip().lower() in _NOT_FINITE:
+        return float(text)
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise UnreadableQuantity
+    number = float(match["number"].replace("_", ""))
+    value = number * _factor(match["rest"], unit)
+    if not math.isfinite(value):
+        raise UnreadableQuantity("it is beyond the largest float, 1.8e308")
+    return value
+
+
+def _factor(rest: str, unit: Factors | None) -> float:
+    """What follows the number, as a factor in the unit of the quantity."""
+    if not rest:
+        return 1.0
+    if rest in ("%", "percent"):
+        if unit:
+            raise UnreadableQuantity("a percentage is a share of 1, and this quantity has a unit")
+        return 0.01
+    own = unit or ()
+    if rest in MAGNITUDES:
+        return MAGNITUDES[rest] / _prefixes(own)
+    word, _, named = rest.partition(" ")
+    if named and word in MAGNITUDES:
+        return MAGNITUDES[word] * _conversion(named.strip(), own)
+    if rest[0] in UNIT_PREFIXES and not _is_unit(rest):
+        return _conversion(UNIT_PREFIXES[rest[0]] + rest[1:], own)
+    return _conversion(rest, own)
+
+
+def _conversion(text: str, unit: Factors) -> float:
+    """The size of the unit that was written, in the unit of the quantity."""
+    try:
+        size, dimension = size_and_dimension(parse_unit(text))
+    except (KeyError, ValueError):
+        raise UnreadableQuantity from None
+    own_size, own_dimension = size_and_dimension(unit)
+    if dimension != own_dimension:
+        raise UnreadableQuantity(dimension=text)
+    return size / own_size
+
+
+def _is_unit(text: str) -> bool:
+    try:
+        parse_unit(text)
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
+def _prefixes(unit: Factors) -> float:
+    """The product of the prefixes of a unit: 1e9 for Gparam, 1 for bit."""
+    product = 1.0
+    for name, power in unit:
+        plain = name[1:] if name[:1] in PREFIXES and _is_unit(name[1:]) else name
+        size, _ = size_and_dimension([(name, power)])
+        base, _ = size_and_dimension([(plain, power)])
+        product *= size / base
+    return product
+
+
+def parse_quantities(text: str, unit: Factors | None) -> list[float]:
+    """Parse several numbers: a list `1%,2%,5%`, a range `0:1:0.1` or `1e9:1e12:x10`, or both.
+
+    A range has its first number, its last and the step between two, or the ratio behind `x`. The last
+    one is included where the steps reach it, up to rounding.
+
+    Args:
+        text: the text.
+        unit: the unit of the quantity, as pairs of a unit and its power; None where it has none.
+
+    Returns:
+        The numbers in the unit of the quantity, in the order in which they were written.
+
+    Raises:
+        UnreadableQuantity: as in `parse_quantity`; thousands that are separated by commas; a range
+            without numbers, or with more than MAX_RANGE.
+    """
+    if _GROUPED.fullmatch(text):
+        plain = text.strip().replace(",", "_")
+        raise UnreadableQuantity(f"commas separate values: write {plain}, 7e9 or 7B")
+    numbers: list[float] = []
+    for part in text.split(","):
+        numbers += _range(part, unit) if ":" in part else [parse_quantity(part, unit)]
+    return numbers
+
+
+def _range(text: str, unit: Factors | None) -> list[float]:
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise UnreadableQuantity("a range is FIRST:LAST:STEP, as 0:1:0.1, or 1e9:1e12:x10")
+    first, last = (parse_quantity(part, unit) for part in parts[:2])
+    ratio = _RATIO.fullmatch(parts[2])
+    if ratio:
+        step = parse_quantity(ratio["ratio"], None)
+        if step <= 0 or step == 1 or first * last <= 0:
+            raise UnreadableQuantity(
+                "the ratio of a range is above 0 and not 1, its ends too have one sign"
+            )
+        steps = math.log(last / first) / math.log(step)
+    else:
+        step = parse_quantity(parts[2], unit)
+        if step == 0:
+            raise UnreadableQuantity("the step of a range is not 0")
+        steps = (last - first) / step
+    if steps < -1e-9:
+        raise UnreadableQuantity(
+            "the range leads away from its last number: change the sign of the step"
+        )
+    count = math.floor(steps + 1e-9) + 1
+    if count > MAX_RANGE:
+        raise UnreadableQuantity(f"the range has {count:,} values, at most {MAX_RANGE:,}")
+    if ratio:
+        return [_rounded(first * step**i, first) for i in range(count)]
+    return [_rounded(first + i * step, max(abs(first), abs(last))) for i in range(count)]
+
+
+def _rounded(value: float, scale: float) -> float:
+    """The number without the rounding errors of a sum: 0.1 + 2·0.1 is 0.3."""
+    if not value or not scale:
+        return value
+    return round(value, 12 - math.floor(math.log10(max(abs(value), abs(scale) * 1e-3))))
