@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import click
@@ -29,7 +30,16 @@ if TYPE_CHECKING:
     from lawdsl.proof.verdict import Check, Verdict
 
 
-@click.command("check")
+class _Command(click.Command):
+    """`--fix` alone is `--apply-fixes`; `--fix NAME=VALUE` holds a parameter, as elsewhere."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        pairs = zip_longest(arguments, arguments[1:], fillvalue="")
+        given = ["--apply-fixes" if a == "--fix" and "=" not in b else a for a, b in pairs]
+        return super().parse_args(context, given)
+
+
+@click.command("check", cls=_Command)
 @click.argument("laws", nargs=-1, metavar="LAW...")
 @click.option(
     "--fit",
@@ -56,6 +66,12 @@ if TYPE_CHECKING:
     help="CPU time for all claims of a law; those not reached are undecided.  [default: 60, or the "
     "time limit of one claim where that is more]",
 )
+@click.option(
+    "--apply-fixes",
+    is_flag=True,
+    help="Make the changes that messages advise and that need no guess, then check. `--fix` alone is "
+    "the same.",
+)
 @click.option("--sarif", is_flag=True, help="Print findings as SARIF, for code hosts.")
 @changes
 @plot_option
@@ -67,13 +83,15 @@ def check(
     syntax: bool,
     time_limit: float,
     total_time_limit: float | None,
+    apply_fixes: bool,
     sarif: bool,
     changes: LawChanges,
     plot: str | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Prove or refute what laws claim. LAW is the name of a shipped law or a file.
+    """Prove or refute what laws claim. LAW is the name of a shipped law, a file, or `-` for standard
+    input.
 
     \b
     proved          for all admissible parameters, on the whole domain
@@ -88,6 +106,10 @@ def check(
     """
     if not laws and not fits:
         raise click.UsageError("name a law, or a fit with --fit FIT.json")
+    if apply_fixes:
+        from lawdsl.cli.fixing import fix_files, print_fixes
+
+        print_fixes(fix_files(laws))
     if plot and (syntax or sarif):
         raise click.UsageError("--plot draws verdicts: leave --syntax and --sarif out")
     if syntax:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from pathlib import Path
 
 import click
 
+from lawdsl.cli.fixing import fixed
 from lawdsl.cli.options import as_json, finish, print_message, write
-from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.diagnostics import LawdslError
 
 
 @click.command("fmt")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 where a file would change.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="First make the changes that messages advise and that need no guess.",
+)
 @click.option("--diff", is_flag=True, help="Print the changes instead of making them.")
 @as_json
-def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
+def fmt(files: tuple[str, ...], check: bool, fix: bool, diff: bool, as_json: bool) -> int:
     """Write files of laws, questions and pipelines in the one canonical style. FILE may be `-` for standard input."""
     from lawdsl.language.library import read
     from lawdsl.language.parser import parse
@@ -26,8 +31,10 @@ def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
     changed: list[str] = []
     lines: list[str] = []
     for name in files:
-        before = _standard_input() if name == "-" else read(Path(name)).text
-        document, mistakes = parse(before, name)
+        text = read(Path(name))
+        before = text.text
+        source = fixed(text, Path(name).parent) if fix else before
+        document, mistakes = parse(source, text.name)
         # a line that could not be read would be lost in printing
         if any(d.severity == "error" for d in mistakes):
             raise LawdslError(mistakes)
@@ -52,22 +59,6 @@ def fmt(files: tuple[str, ...], check: bool, diff: bool, as_json: bool) -> int:
 
     ok = not (changed and (check or diff))
     return finish("fmt", {"changed": changed}, (), ok=ok, as_json=as_json, show=printed)
-
-
-def _standard_input() -> str:
-    """The text on standard input, as much of it as a file may have and one byte more.
-
-    Raises:
-        LawdslError: it is not UTF-8.
-    """
-    from lawdsl.language import size_limits
-
-    try:
-        # one byte more, so that a text that is too large is seen to be so and not cut
-        return sys.stdin.buffer.read(size_limits.MAX_BYTES + 1).decode("utf-8")
-    except UnicodeDecodeError as error:
-        message = f"standard input is not UTF-8 (byte {error.start})"
-        raise LawdslError(Diagnostic("L0312", message, help="give UTF-8 text")) from None
 
 
 COMMANDS = (fmt,)

@@ -27,6 +27,14 @@ class Span:
         return Span(min(self.start, other.start), max(self.end, other.end))
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of a file that corrects a mistake: what stands in the span becomes the text."""
+
+    span: Span
+    text: str
+
+
 @dataclass(frozen=True)
 class Text:
     """The text of a file and the name under which it is shown to the user."""
@@ -54,7 +62,8 @@ class Text:
 class Diagnostic:
     """One message: its code, the problem, its place, and the next step.
 
-    `place` is a location outside a text: a row and column of a table, a parameter.
+    `place` is a location outside a text: a row and column of a table, a parameter. `edits` do what
+    the help says, where a program can do it without a guess.
     """
 
     code: str
@@ -66,13 +75,11 @@ class Diagnostic:
     place: str = ""
     notes: tuple[str, ...] = ()
     help: str | None = None
+    edits: tuple[Edit, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain data for `--json`."""
-        start = end = None
-        if self.text is not None and self.span is not None:
-            start = list(self.text.position(self.span.start))
-            end = list(self.text.position(self.span.end))
+        start, end = self._positions(self.span)
         return {
             "code": self.code,
             "severity": self.severity,
@@ -83,7 +90,18 @@ class Diagnostic:
             "place": self.place or None,
             "notes": list(self.notes),
             "help": self.help,
+            "edits": [
+                {"start": start, "end": end, "text": edit.text}
+                for edit in self.edits
+                for start, end in [self._positions(edit.span)]
+            ],
         }
+
+    def _positions(self, span: Span | None) -> tuple[list[int] | None, list[int] | None]:
+        """Line and column of both ends of a range."""
+        if self.text is None or span is None:
+            return None, None
+        return list(self.text.position(span.start)), list(self.text.position(span.end))
 
 
 class LawdslError(Exception):

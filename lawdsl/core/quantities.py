@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from lawdsl.core.units import PREFIXES, parse_unit, size_and_dimension
+from lawdsl.core.units import PREFIXES, parse_unit, size_and_dimension, with_si_prefix
 
 Factors = Sequence[tuple[str, int]]
 
@@ -22,9 +22,6 @@ MAGNITUDES = {
     **{name: 1e15 for name in ("P", "quadrillion")},
 }
 """What may follow a number: the letters of model cards, SI prefixes, and words."""
-
-UNIT_PREFIXES = {"B": "G", "K": "k"}
-"""Magnitudes that people write before a unit, `7 Btoken`, -> the prefix of the SI."""
 
 MAX_RANGE = 100_000  # values of one range
 
@@ -86,9 +83,7 @@ def _factor(rest: str, unit: Factors | None) -> float:
     word, _, named = rest.partition(" ")
     if named and word in MAGNITUDES:
         return MAGNITUDES[word] * _conversion(named.strip(), own)
-    if rest[0] in UNIT_PREFIXES and not _is_unit(rest):
-        return _conversion(UNIT_PREFIXES[rest[0]] + rest[1:], own)
-    return _conversion(rest, own)
+    return _conversion(with_si_prefix(rest) or rest, own)
 
 
 def _conversion(text: str, unit: Factors) -> float:

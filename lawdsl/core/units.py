@@ -60,6 +60,22 @@ def canonical(name: str) -> str | None:
     return None
 
 
+MODEL_CARD_PREFIXES = {"B": "G", "b": "G", "K": "k", "m": "M", "mn": "M", "bn": "G", "tn": "T"}
+"""Prefixes as model cards have them -> those of the SI."""
+
+
+def with_si_prefix(name: str) -> str | None:
+    """The unit in the spelling of the SI: `Bparam` is Gparam; None where it is none.
+
+    `m` is never milli here: a thousandth of a parameter or a token has no use.
+    """
+    for prefix, si in MODEL_CARD_PREFIXES.items():
+        rest = name.removeprefix(prefix)
+        if rest != name and rest.lstrip("_") and (plain := canonical(si + rest.lstrip("_"))):
+            return plain
+    return None
+
+
 def _split(name: str) -> tuple[float, str] | None:
     plain = SPELLINGS.get(name, name)
     if plain in UNITS:

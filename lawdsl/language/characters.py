@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from lark import Token
 
-from lawdsl.core.diagnostics import Diagnostic, Span, Text
+from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
+from lawdsl.language.keywords import GREEK
 
 LOOKALIKES = str.maketrans(
     "аеорсухіјѕһԁԛԝАВЕКМНОРСТХ−–—×·⋅÷∕⁄＊", "aeopcyxijshdqwABEKMHOPCTX---***///*"
@@ -28,11 +29,28 @@ HINTS = {
     "≠": "the relations are <, <=, > and >=",
     "√": "roots are written sqrt(x)",
     "%": "comments begin with `#`",
-    "→": "write `->`",
-    "∈": "write `in`",
     "\\": "write formulas as plain text, not as LaTeX",
     "$": "write formulas as plain text, not as LaTeX",
 }
+
+WRITTEN = {
+    "→": "->",
+    "⟶": "->",
+    "∈": "in",
+    "½": "(1/2)",
+    "⅓": "(1/3)",
+    "¼": "(1/4)",
+    "¾": "(3/4)",
+    "≔": "=",
+    "⩽": "<=",
+    "⩾": ">=",
+}
+"""Characters -> how they are written, whatever stands around them."""
+
+MINUS = "\u2212"  # what the superscript minus normalizes to
+SUPERSCRIPT = re.compile("[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+PRIMES = "'′’"
+PRIME = re.compile(r"['′’](?:\s*\(|\s*[<>=])")
 
 QUOTES = "'`´“”„‟‘’‚«»"
 
@@ -55,7 +73,7 @@ def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
         end = start + len(source.line(number)) - (column - 1)
         message, help = "this text is never closed", 'close it with `"` on the same line'
         return _diagnostic("L0102", message, source, Span(start, end), help), end
-    if char in QUOTES:
+    if char in QUOTES and not PRIME.match(source.text, start):
         number, column = source.position(start)
         line = source.line(number)
         closing = max(line.rfind(quote) + 1 for quote in QUOTES)
@@ -63,19 +81,43 @@ def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
         message = f"{_character(char)} has no place in a law"
         help = 'texts stand in double quotes, as "this"'
         return _diagnostic("L0101", message, source, Span(start, start + 1), help), end
-    hint = HINTS.get(char, "remove it")
+    span = Span(start, start + 1)
+    message = f"{_character(char)} has no place in a law"
+    hint, written = _instead(char)
+    run = SUPERSCRIPT.match(source.text, start)
+    if run:  # all of N⁻¹², with one message
+        span = Span(start, run.end())
+        written = f"^{unicodedata.normalize('NFKC', run[0]).replace(MINUS, '-')}"
+        hint = f"powers are written with `^`: write `{written}`"
+    derivative = PRIME.match(source.text, start) if char in PRIMES else None
+    if derivative:
+        hint = "write derivatives as `∂L/∂N`"
+    if (
+        char == ";"
+        and not source.line(source.position(start)[0])[source.position(start)[1] :].strip()
+    ):
+        hint, written = "leave it out: a line ends without a mark", ""
+    edits = () if written is None else (Edit(span, written),)
+    diagnostic = _diagnostic("L0101", message, source, span, hint, edits)
+    return diagnostic, span.end if run else 0
+
+
+def _instead(char: str) -> tuple[str, str | None]:
+    """The advice about a character, and what to write in its place where that is known."""
+    if char in WRITTEN:
+        return f"write `{WRITTEN[char]}`", WRITTEN[char]
+    if char == "\r":
+        return "end every line with LF or CR LF", None
     alike = char.translate(LOOKALIKES)
     normal = unicodedata.normalize("NFKC", char)
-    if alike == char and normal != char and normal.isascii() and normal.strip():
+    plain = normal.isascii() and normal.strip() or normal in GREEK or normal == "∂"
+    if alike == char and normal != char and plain:
         alike = normal
-    if char == "\r":
-        hint = "end every line with LF or CR LF"
-    elif alike != char:
-        hint = f"it looks like `{alike}`: type that"
-    elif normal == " ":
-        hint = "use a plain space"
-    message = f"{_character(char)} has no place in a law"
-    return _diagnostic("L0101", message, source, Span(start, start + 1), hint), 0
+    if alike != char:
+        return f"it looks like `{alike}`: type that", alike
+    if normal == " ":
+        return "use a plain space", " "
+    return HINTS.get(char, "remove it"), None
 
 
 def unprintable(token: Token, source: Text) -> Iterator[Diagnostic]:
@@ -98,5 +140,7 @@ def _character(char: str) -> str:
     return f"the character U+{ord(char):04X} ({unicodedata.name(char, 'a control character')})"
 
 
-def _diagnostic(code: str, message: str, source: Text, span: Span, help: str) -> Diagnostic:
-    return Diagnostic(code, message, text=source, span=span, help=help)
+def _diagnostic(
+    code: str, message: str, source: Text, span: Span, help: str, edits: tuple[Edit, ...] = ()
+) -> Diagnostic:
+    return Diagnostic(code, message, text=source, span=span, help=help, edits=edits)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lawdsl.core.diagnostics import Span
-from lawdsl.core.units import PREFIXES, UNITS, canonical
+from lawdsl.core.diagnostics import Edit, Span
+from lawdsl.core.units import PREFIXES, UNITS, canonical, with_si_prefix
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import TooLarge, Undefined, Value, value
 from lawdsl.language.dimensions import Powers, powers_in, powers_of, powers_text
@@ -179,9 +179,11 @@ def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
         if canonical(name) is None:
             names = [p + u for p in ("", *PREFIXES) for u in UNITS]
             listed = f"the units are {', '.join(UNITS)}, with prefixes {' '.join(PREFIXES)}"
-            help = keywords.did_you_mean(name, names, listed)
+            prefixed = with_si_prefix(name)
+            help = f"write `{prefixed}`" if prefixed else keywords.did_you_mean(name, names, listed)
             assert unit is not None
-            scope.report("L0409", f"unknown unit `{name}`", unit.span, help)
+            edits = [Edit(scope.within(unit.span, name), prefixed)] if prefixed else []
+            scope.report("L0409", f"unknown unit `{name}`", unit.span, help, edits=edits)
     return powers_of(unit.factors) if unit else None
 
 
@@ -290,17 +292,29 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
             uses = [s.name for s in scope.symbols.values() if s.kind == "use"]
             alike = keywords.nearest(function, (*uses, *keywords.FUNCTIONS))
             help = f"the functions are {', '.join(keywords.FUNCTIONS)}"
+            edits: tuple[Edit, ...] = ()
             if uses:
                 help = f"the laws are {', '.join(uses)}, {help}"
             if function in scope.declaration_spans:
                 help = f"write `{function}*(…)` for a product"
+            elif function in keywords.GRADIENTS and len(node.arguments) > 1:
+                names = [print_formula(argument) for argument in node.arguments]
+                help = f"write `diff({', '.join(names)})`"
+                if context in (CLAIM, TARGET):
+                    edits = (Edit(scope.within(node.span, function), "diff"),)
+            elif function in keywords.RENAMED:
+                help = f"write `{keywords.RENAMED[function]}(…)`"
+                edits = (Edit(scope.within(node.span, function), keywords.RENAMED[function]),)
+            elif function == "log2" and len(node.arguments) == 1:
+                written = f"(log({print_formula(node.arguments[0])})/log(2))"
+                help, edits = f"write `{written[1:-1]}`", (Edit(node.span, written),)
             elif function in keywords.INSTEAD:
                 help = f"write `{keywords.INSTEAD[function]}`"
                 if function in keywords.AGGREGATES and scope.indices:
                     help = f"write `{function}(… for {next(iter(scope.indices))})`"
             elif alike:
                 help = f"did you mean `{alike}`?"
-            scope.report("L0304", f"unknown function `{function}`", node.span, help)
+            scope.report("L0304", f"unknown function `{function}`", node.span, help, edits=edits)
     else:
         low, high = keywords.FUNCTIONS[function]
         if node.keywords or not low <= len(node.arguments) <= high:

@@ -74,6 +74,31 @@ INSTEAD = {
 }
 """What other languages call it -> how it is written here."""
 
+RENAMED = {
+    "ln": "log",
+    "Log": "log",
+    "Exp": "exp",
+    "log_10": "log10",
+    "arctan": "atan",
+    "fabs": "abs",
+    "Abs": "abs",
+    "maximum": "max",
+    "minimum": "min",
+    "fmax": "max",
+    "fmin": "min",
+    "Max": "max",
+    "Min": "min",
+    "inf": "oo",
+    "Inf": "oo",
+    "infty": "oo",
+    "infinity": "oo",
+    "Infinity": "oo",
+}
+"""Names of other languages that have one of their own here, with the same meaning."""
+
+GRADIENTS = ("grad", "gradient", "derivative", "Derivative", "D", "partial", "d")
+"""What other languages call a derivative."""
+
 GREEK = dict(
     zip(
         "αβγδεζηθικλμνξοπρσςτυφχψω",

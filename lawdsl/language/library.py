@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.language import size_limits, tree
@@ -33,6 +34,7 @@ def shipped_folder() -> Path:
     return Path(str(files("lawdsl.laws").joinpath("chinchilla.law"))).parent
 
 
+STANDARD_INPUT = "-"
 _SECTION = re.compile(r"^[ \t]*(law|question|pipeline)\b", re.MULTILINE)
 
 
@@ -50,20 +52,45 @@ def _files() -> dict[str, Path]:
     return paths
 
 
-@cache
 def section_of(path: Path) -> str:
     """The kind of a readable file (law, question or pipeline), from the line that declares it."""
-    match = _SECTION.search(read(path).text)
+    return section_of_text(read(path).text) if str(path) == STANDARD_INPUT else _section_of(path)
+
+
+@cache
+def _section_of(path: Path) -> str:
+    return section_of_text(read(path).text)
+
+
+def section_of_text(text: str) -> str:
+    """The kind of a text: law, question or pipeline."""
+    match = _SECTION.search(text)
     return match[1] if match else "law"
 
 
+def warnings_of(text: Text, folder: Path) -> list[Diagnostic]:
+    """Resolve whatever a text declares, and return the warnings alone.
+
+    Args:
+        text: the text of a law, a question or a pipeline.
+        folder: where the laws that it names are searched for first.
+
+    Raises:
+        LawdslError: with every mistake in the text.
+    """
+    readers = {"law": declared, "question": declared_question, "pipeline": declared_pipeline}
+    return readers[section_of_text(text.text)](text, folder)[1]
+
+
 def read(path: Path) -> Text:
-    """The text of a `.law` file.
+    """The text of a `.law` file; that of standard input for the path `-`.
 
     Raises:
         LawdslError: no regular file, too large, or no UTF-8; never with the file's content.
     """
     name = str(path)
+    if name == STANDARD_INPUT:
+        return Text("<stdin>", _of_stream(sys.stdin.buffer))
     try:
         # a FIFO would keep `open` waiting; what is opened is what is looked at and read
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -88,6 +115,24 @@ def read(path: Path) -> Text:
         raise _unreadable(why, name, "save it as UTF-8") from None
 
 
+@lru_cache(maxsize=1)
+def _of_stream(stream: BinaryIO) -> str:
+    """The text of a stream, which can be read only once: as much of it as a file may have.
+
+    Raises:
+        LawdslError: it is too large, or not UTF-8.
+    """
+    data = stream.read(size_limits.MAX_BYTES + 1)
+    if len(data) > size_limits.MAX_BYTES:
+        message = "standard input is larger than 1 MiB"
+        raise LawdslError(Diagnostic("L0103", message, help="a law is a few lines long"))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"standard input is not UTF-8 (byte {error.start})"
+        raise LawdslError(Diagnostic("L0312", message, help="give UTF-8 text")) from None
+
+
 def _unreadable(message: str, name: str, help: str) -> LawdslError:
     return LawdslError(Diagnostic("L0312", message, place=name, help=help))
 
@@ -96,13 +141,15 @@ def locate(name_or_path: str, kind: str = "law") -> Path:
     """The file of a law, question or pipeline.
 
     Args:
-        name_or_path: its path, or the dotted name of a shipped one.
+        name_or_path: its path, `-` for standard input, or the dotted name of a shipped one.
         kind: the requested kind: law, question or pipeline.
 
     Raises:
         LawdslError: neither a file nor a shipped one exists.
     """
     path = Path(name_or_path)
+    if name_or_path == STANDARD_INPUT:
+        return path
     laws = _files()
     if name_or_path in laws and not _is_file(path):
         return laws[name_or_path]

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lawdsl.core.diagnostics import MAX_SHOWN_DIAGNOSTICS, Diagnostic, LawdslError, Span, Text
+from lawdsl.core.diagnostics import (
+    MAX_SHOWN_DIAGNOSTICS,
+    Diagnostic,
+    Edit,
+    LawdslError,
+    Span,
+    Text,
+)
 from lawdsl.language import keywords, size_limits
 from lawdsl.language.constants import Value
 from lawdsl.language.dimensions import Powers
@@ -103,6 +110,7 @@ class Scope:
         help: str,
         notes: Iterable[str] = (),
         severity: str = "error",
+        edits: Iterable[Edit] = (),
     ) -> None:
         """Report a mistake or a warning.
 
@@ -113,6 +121,7 @@ class Scope:
             help: what to do about it.
             notes: further lines.
             severity: error or warning.
+            edits: changes of the file that do what the help says.
         """
         self.add(
             Diagnostic(
@@ -123,6 +132,7 @@ class Scope:
                 span=span,
                 notes=tuple(notes),
                 help=help,
+                edits=tuple(edits),
             )
         )
 
@@ -253,7 +263,9 @@ class Scope:
         elif name in keywords.RESERVED:
             self.report("L0301", f"`{name}` has a meaning of its own", span, "choose another name")
         elif not self.excused(name):
-            self.report("L0301", f"unknown name `{name}`", span, self._instead(name))
+            written = keywords.RENAMED.get(name)
+            edits = (Edit(self.within(span, name), written),) if written else ()
+            self.report("L0301", f"unknown name `{name}`", span, self._instead(name), edits=edits)
 
     def excused(self, name: str) -> bool:
         """Whether the name may have been declared in a line that could not be read."""

@@ -6,13 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lark import Token
 
-from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.core.enumerations import disjunction
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
-from lawdsl.language.keywords import KEYWORDS, LEADING, PLACED, STATEMENTS, TRENDS, nearest
-
-Explanation = tuple[str, str, str, tuple[Token, ...]]  # code, message, help, the words to point at
+from lawdsl.language.foreign_spellings import (
+    FOREIGN_RULES,
+    Explanation,
+    closing_bracket,
+    replacing,
+    second_claim,
+)
+from lawdsl.language.keywords import (
+    KEYWORDS,
+    LEADING,
+    ORDERS,
+    PLACED,
+    STATEMENTS,
+    TRENDS,
+    nearest,
+)
 
 
 def unexpected(
@@ -29,24 +42,34 @@ def unexpected(
     ended = token.type == "$END"
     position = len(line) if ended else next(i for i, word in enumerate(line) if word is token)
     stop = ParseFailure(token, line, position, accepted)
-    code, message, help, words = next(explanation for rule in _RULES if (explanation := rule(stop)))
-    return Diagnostic(code, message, text=source, span=span_of(words), help=help)
+    code, message, help, words, *edits = next(
+        explanation for rule in RULES if (explanation := rule(stop))
+    )
+    return Diagnostic(
+        code, message, text=source, span=span_of(words), help=help, edits=tuple(edits)
+    )
 
 
 def _doubled(p: ParseFailure) -> Explanation | None:
-    for sign, code, message, help in (
-        ("*", "L0204", "powers are written with `^`", "write `^` for `**`"),
-        ("=", "L0209", "equality is written with one `=`", "write `=` for `==`"),
-        ("/", "L0212", "`//` begins no comment", "begin comments with `#`"),
+    for sign, code, message, written in (
+        ("*", "L0204", "powers are written with `^`", "^"),
+        ("=", "L0209", "equality is written with one `=`", "="),
+        ("/", "L0212", "`//` begins no comment", "#"),
     ):
         if pair := p.both(sign):
-            return code, message, help, pair
+            help = (
+                "begin comments with `#`" if sign == "/" else f"write `{written}` for `{sign * 2}`"
+            )
+            return code, message, help, pair, replacing(pair, written)
     return None
 
 
 def _superscript(p: ParseFailure) -> Explanation | None:
     if p.token.type == "ORDER" and p.before is not None:
-        return "L0204", "powers are written with `^`", "write `^2` for `²`", (p.token,)
+        written = f"^{ORDERS.get(p.token.value, 2)}"
+        help = f"write `{written}` for `{p.token}`"
+        edit = replacing((p.token,), written)
+        return "L0204", "powers are written with `^`", help, (p.token,), edit
     return None
 
 
@@ -75,6 +98,10 @@ def _no_statement(p: ParseFailure) -> Explanation | None:
         help = f"did you mean `{alike}`?"
     elif p.token.value == "(" and any(word.value == "=" for word in p.line):
         help = f"write the law as `{first} = …`, without arguments"
+        values = [word.value for word in p.line]
+        if ")" in values[: values.index("=")]:
+            arguments = p.line[1 : values.index(")") + 1]
+            return "L0205", message, help, (first,), replacing(arguments, "")
     else:
         help = _statements()
     return "L0205", message, help, (first,)
@@ -114,8 +141,8 @@ def _second_relation(p: ParseFailure) -> Explanation | None:
     relation = p.token.type == "RELATION" or p.token.value == "="
     if relation and any(word.type == "RELATION" for word in p.line[: p.position]):
         if p.line[0].value == "require" and p.token.value != "=":
-            help = "write a second `require` line, or a condition behind `for`"
-            return "L0201", "a claim makes one comparison", help, (p.token,)
+            help = "write a claim a line: `require 0 < L`, `require L < 10`"
+            return "L0201", "a claim makes one comparison", help, (p.token,), *second_claim(p)
         if p.line[0].value == "subject" and p.bracket is None:
             help = "write them one after the other: `0 < x, x < 1`"
             return "L0201", "a constraint makes one comparison", help, (p.token,)
@@ -133,7 +160,9 @@ def _no_colon(p: ParseFailure) -> Explanation | None:
 def _claim_behind_is(p: ParseFailure) -> Explanation | None:
     if p.before is not None and p.before.value == "is" and p.token.type in ("TREND", "FINITE"):
         help = f"leave the `is` out: `L {p.token}`"
-        return "L0201", "behind `is` stands the name of a law", help, (p.before, p.token)
+        words = (p.before, p.token)
+        edit = replacing(words, str(p.token))
+        return "L0201", "behind `is` stands the name of a law", help, words, edit
     return None
 
 
@@ -145,13 +174,16 @@ def _mistyped_word(p: ParseFailure) -> Explanation | None:
     alike = nearest(str(p.token), words) if p.token.type == "NAME" else None
     if alike:
         message = f"`{p.token}` cannot stand here"
-        return "L0201", message, f"did you mean `{alike}`?", (p.token,)
+        edit = replacing((p.token,), alike)
+        return "L0201", message, f"did you mean `{alike}`?", (p.token,), edit
     return None
 
 
 def _conjunction(p: ParseFailure) -> Explanation | None:
     if p.token.value in ("and", "or"):
         help = "write each condition by itself: `x > 0, x < 1`"
+        if p.line[0].value == "require":
+            help = "write a claim a line: `require L > 0`, `require L < 10`"
         return "L0201", f"`{p.token}` cannot stand here", help, (p.token,)
     return None
 
@@ -229,7 +261,9 @@ def _number_spelling(p: ParseFailure) -> Explanation | None:
 def _dotted_function(p: ParseFailure) -> Explanation | None:
     if p.token.value == "(" and p.position > 2 and p.line[p.position - 2].value == ".":
         message = "a dotted name is that of a law, not of a function"
-        return "L0201", message, f"write `{p.before}(…)`", (p.line[p.position - 3], p.token)
+        words = (p.line[p.position - 3], p.token)
+        edit = replacing(p.line[p.position - 3 : p.position], str(p.before))
+        return "L0201", message, f"write `{p.before}(…)`", words, edit
     return None
 
 
@@ -270,14 +304,17 @@ def _operator_missing(p: ParseFailure) -> Explanation | None:
         help = f"write `{p.before}*{p.token}` for a product"
         if p.before.value == ")":
             help = "write `*` between them for a product"
-        return "L0203", message, help, (p.before, p.token)
+        edit = Edit(Span(span_of(p.before).end, span_of(p.token).start), "*")
+        return "L0203", message, help, (p.before, p.token), edit
     return None
 
 
 def _other_bracket(p: ParseFailure) -> Explanation | None:
     if p.token.value in ("[", "{") and "LPAR" in p.accepted:
         message = f"`{p.token}` is not a bracket of formulas"
-        return "L0201", message, "use `(` and `)`", (p.token,)
+        closing = closing_bracket(p.line, p.position)
+        edits = () if closing is None else (replacing((p.token,), "("), replacing((closing,), ")"))
+        return "L0201", message, "use `(` and `)`", (p.token,), *edits
     closer = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
     expected = [bracket for bracket in closer if closer[bracket] in p.accepted]
     if p.token.value in closer and expected:
@@ -293,7 +330,7 @@ def _any(p: ParseFailure) -> Explanation:
 
 
 # the specific before the general: the first rule that matches explains the error
-_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
+RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _doubled,
     _superscript,
     _order_of_derivative,
@@ -313,6 +350,7 @@ _RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _unequal,
     _number_spelling,
     _dotted_function,
+    *FOREIGN_RULES,
     _mistyped_word,
     _conjunction,
     _comma_missing,
