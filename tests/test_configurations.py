@@ -194,7 +194,7 @@ def test_numbers_that_do_not_agree_are_named_before_training(
     experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
     config = SIZED | {"model_type": "qwen2_moe", "intermediate_size": 64} | experts
     (found,) = answer(config, {"sequence": 32, "precision": "float32"})["mistakes"]
-    said = "num_attention_heads = 2 is no multiple of num_key_value_heads = 16"
+    said = "num_attention_heads = 2 is not a multiple of num_key_value_heads = 16"
     assert (
         found["code"] == "R0302" and said in found["message"] and "configuration" in found["help"]
     )

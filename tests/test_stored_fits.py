@@ -87,7 +87,7 @@ EDITS: dict[str, tuple[tuple[Any, ...], Any, str]] = {
     "a list for a text": (("data", "digest"), [1], "data.digest"),
     "text for a list": (("data", "where"), "r > 0", "data.where"),
     "one number for an interval": (("intervals", "ends", "C"), [0.1], "intervals.ends.C"),
-    "a level of 200 %": (("intervals", "level"), 2, "2 is no level"),
+    "a level of 200 %": (("intervals", "level"), 2, "2 is not the level"),
     "no number": (("parameters", "C", "value"), None, "parameters.C.value"),
 }
 

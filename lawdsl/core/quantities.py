@@ -36,7 +36,7 @@ _RATIO = re.compile(r"\s*[x×]\s*(?P<ratio>.+)")
 
 
 class UnreadableQuantity(ValueError):
-    """A text that is no number; `advice` says how to write it, empty where nothing is known."""
+    """A text that is not a number; `advice` says how to write it, empty where nothing is known."""
 
     def __init__(self, advice: str = "", *, dimension: str = "") -> None:
         super().__init__(advice)

@@ -242,7 +242,9 @@ def check_level(level: Any) -> None:
     """
     if not (isinstance(level, Real) and LEVELS[0] <= float(level) <= LEVELS[1]):
         help = f"give a number from {LEVELS[0]:g} to {LEVELS[1]:g}, such as 0.95"
-        raise LawdslError(Diagnostic("F0120", f"`{level}` is no level of an interval", help=help))
+        raise LawdslError(
+            Diagnostic("F0120", f"`{level}` is not the level of an interval", help=help)
+        )
 
 
 def check_horizon(times: Any) -> None:

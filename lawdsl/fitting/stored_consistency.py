@@ -187,7 +187,7 @@ def _interval_contradictions(fit: FitRecord) -> Iterator[str]:
 def _level_contradictions(fit: FitRecord) -> Iterator[str]:
     """Levels of intervals outside their limits."""
     if not 0 < fit.intervals.level < 1:
-        yield f"{fit.intervals.level:g} is no level of an interval"
+        yield f"{fit.intervals.level:g} is not the level of an interval"
 
 
 def _prediction_contradictions(fit: FitRecord, law: Law) -> Iterator[str]:

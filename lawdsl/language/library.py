@@ -101,7 +101,7 @@ def read(path: Path) -> Text:
     except IsADirectoryError:
         raise _unreadable("this is a folder", name, "give the path of a file") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "its name is no file name"
+        why = getattr(error, "strerror", None) or "its name is not a file name"
         raise _unreadable(f"the file cannot be read: {why}", name, "check the path") from None
     if len(data) > size_limits.MAX_BYTES:
         help = "a law is a few lines long; data belong into a table"

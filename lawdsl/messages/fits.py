@@ -77,7 +77,7 @@ FITS: dict[str, Message] = {
     ),
     "F0108": Message(
         "a fit that cannot be read or written",
-        "A fit is kept as one JSON file, written whole or not at all. What is no such file, has "
+        "A fit is kept as one JSON file, written whole or not at all. A file of another kind, one that has "
         "been changed by hand or comes from another version is refused: make the fit again.",
     ),
     "F0109": Message(

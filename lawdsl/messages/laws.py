@@ -21,7 +21,7 @@ NAMES: dict[str, Message] = {
     "L0302": Message(
         "a name declared twice",
         "A name means one thing in a law, those that it extends included. Rename one. A second "
-        "domain for a name that stands is no second declaration: `parameter A > 0`, later "
+        "domain for a declared name is not a second declaration: `parameter A > 0`, later "
         "`parameter A < A_max`.",
         (law("let A = 2"), law("setting N = 2")),
         law("let B = 2", "L = A*B/N^alpha"),

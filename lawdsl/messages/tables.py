@@ -64,7 +64,7 @@ TABLES: dict[str, Message] = {
     ),
     "D0105": Message(
         "column names that do not name columns",
-        "The first line that is no comment names the columns, and no two have one name. Name "
+        "The first line that is not a comment names the columns, and no two columns share a name. Name "
         "them; a line that begins with # is a comment, not a header.",
         (GOOD.replace("N,D,L", "N,D,D"), ROWS, "# N,D,L\n" + ROWS),
         GOOD,
@@ -87,7 +87,7 @@ TABLES: dict[str, Message] = {
     ),
     "D0107": Message(
         "a number that is not finite",
-        "nan, inf and numbers beyond 1.8e308 are no measurements. Correct the cell, or leave such "
+        "nan, inf and numbers beyond 1.8e308 are not measurements. Correct the cell, or leave such "
         "rows out, and have them counted, with --drop-bad. A run that diverged is not a run of "
         "this law.",
         (table_with("1e8,2e11,nan"), table_with("1e8,2e11,-inf"), table_with("1e8,1e400,2.7770")),
@@ -125,7 +125,7 @@ TABLES: dict[str, Message] = {
     "D0112": Message(
         "a unit that does not fit",
         "A unit in a header, as `N [Mparam]`, is converted to the unit of the law's variable. It "
-        "must be one that lawdsl knows, and measure the same thing: tokens are no parameters.",
+        "must be one that lawdsl knows, and measure the same thing: tokens are not parameters.",
         (
             GOOD.replace("N,D,L", "N [parrot],D,L"),
             GOOD.replace("N,D,L", "N [Mtoken],D,L"),

@@ -85,7 +85,7 @@ def check_numbers(source: Source) -> None:
 
     heads, groups = number("num_attention_heads"), number("num_key_value_heads")
     if heads and groups and heads % groups:
-        why = f"num_attention_heads = {heads} is no multiple of num_key_value_heads = {groups}"
+        why = f"num_attention_heads = {heads} is not a multiple of num_key_value_heads = {groups}"
         help = f"num_key_value_heads = {heads}, or a divisor of it, in the configuration"
         raise refused("R0302", source, why, help=help)
     used = number("num_experts_per_tok")

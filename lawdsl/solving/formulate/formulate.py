@@ -301,7 +301,7 @@ class _Formulation:
         for label, index in zip(labels, row_indices(law), strict=True):
             set_labels = self.labels.get(law.indices[index].over, (label,))
             if label not in set_labels:
-                message = f"`{use}` is no fit for `{label}`"
+                message = f"`{use}` has no fit for `{label}`"
                 help = f"its labels are {', '.join(set_labels[:12])}"
                 raise LawdslError(Diagnostic("F0501", message, help=help))
         return next(s for s in self.sources if s.use == use and s.is_of(labels))

@@ -166,7 +166,7 @@ def fit_sources(question: Question, fits: Mapping[str, object]) -> FitSources:
         elif isinstance(fit, Mapping):
             sources.append(_numeric_source(use, declared, fit))
         else:
-            message = f"what is given for `{use}` is no fit: {type(fit).__name__}"
+            message = f"what is given for `{use}` is not a fit: {type(fit).__name__}"
             help = "give a fit, the path of one, or parameter -> value"
             raise LawdslError(Diagnostic("F0501", message, help=help))
         if len(sources[-1].rows) != len(row_indices(declared)):
@@ -275,7 +275,7 @@ def finite_number(name: str, value: object) -> float:
         number = math.nan
     # float() takes True and "2" too
     if isinstance(value, (bool, str)) or not math.isfinite(number):
-        message = f"`{name}` is {value!r}, which is no number"
+        message = f"`{name}` is {value!r}, which is not a number"
         raise LawdslError(Diagnostic("F0502", message, help=f"write {name}=2.5"))
     return number
 
