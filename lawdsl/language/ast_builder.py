@@ -247,6 +247,16 @@ class Builder(Transformer):  # type: ignore[type-arg]
         """Build the record of the domain `in simplex`."""
         return tree.Simplex(span=span_of(word))
 
+    def choices(self, values: Any, closing: Token) -> Node:
+        """Build the record of the domain `in {4, 8, 16}`."""
+        return tree.ChoicesNode(values, span=span_of(values, closing))
+
+    def integer(self, word: Token, interval: Any) -> Node:
+        """Build the record of the domain `integer in [1, 64]`."""
+        return tree.IntegerNode(interval, span=span_of(word, interval))
+
+    integers = interval
+
     def left(self, bracket: Token) -> Token:
         """Return the bracket of an interval unchanged."""
         return bracket

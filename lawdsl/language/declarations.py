@@ -63,6 +63,12 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
         declared_subscripts(scope, subscripts, item.span)
         bounds = check_domain(scope, domain, context, name, subscripts)
         simplex = isinstance(domain, tree.Simplex)
+        discrete = isinstance(domain, (tree.ChoicesNode, tree.IntegerNode))
+        if discrete and kind != "unknown":
+            assert domain is not None
+            help = "a list of numbers, or whole numbers, are the domain of what a question asks for: `choose`"
+            message = f"the domain of {keywords.a(kind)} is an interval"
+            scope.report("L0703", message, domain.span, help)
         if domain is not None and (simplex or (earlier and redeclared and earlier.simplex)):
             _check_simplex(scope, item, earlier if redeclared else None, domain.span)
         if (
@@ -83,6 +89,8 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
                     doc=statement.doc,
                     indices=subscripts,
                     simplex=simplex,
+                    choices=domain.values if isinstance(domain, tree.ChoicesNode) else (),
+                    integer=isinstance(domain, tree.IntegerNode),
                 )
             )
         if domain is not None and name in scope.symbols:

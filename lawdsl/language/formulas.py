@@ -135,6 +135,10 @@ def check_domain(
         return ()
     if isinstance(domain, tree.Simplex):
         return ((">=", tree.Number("0", span=domain.span)),)
+    if isinstance(domain, tree.ChoicesNode):
+        return _check_choices(scope, domain, context, of)
+    if isinstance(domain, tree.IntegerNode):
+        return check_domain(scope, domain.interval, context, of, subscripts)
     if isinstance(domain, tree.BoundNode):
         relations: tuple[Relation, ...] = ((domain.relation, domain.limit),)
     else:
@@ -148,6 +152,32 @@ def check_domain(
     if context is CONDITION:
         check_nonempty(scope, relations, domain.span)
     return relations
+
+
+def _check_choices(
+    scope: Scope, domain: tree.ChoicesNode, context: FormulaContext, of: str
+) -> tuple[Relation, ...]:
+    """Check the numbers of `in {4, 8, 16}`; the relations say the smallest and the largest."""
+    numbered: list[tuple[Value, Formula]] = []
+    for formula in domain.values:
+        check_formula(scope, formula, context)
+        known = number(scope, formula)
+        if known is None:
+            help = "list numbers, or declare an interval: `choose n integer in [1, 64]`"
+            scope.report("L0703", "this is not a number", formula.span, help)
+        elif known in [earlier for earlier, _ in numbered]:
+            scope.report(
+                "L0703",
+                f"`{print_formula(formula)}` is listed twice",
+                formula.span,
+                "leave one out",
+            )
+        else:
+            numbered.append((known, formula))
+    if not numbered:
+        return ()
+    ordered = sorted(numbered, key=lambda pair: pair[0] or 0)
+    return (">=", ordered[0][1]), ("<=", ordered[-1][1])
 
 
 def check_nonempty(scope: Scope, relations: Iterable[Relation], span: Span) -> None:

@@ -37,6 +37,7 @@ KEYWORDS = frozenset((*STATEMENTS, *INNER, *TRENDS))
 PLACED = {
     "over": (("index",), ("NAME",)),
     "simplex": (("variable", "parameter", "given", "choose"), ("IN",)),
+    "integer": (("choose",), ("NAME", "RSQB")),
     "against": (("require",), ("NAME", "RSQB")),
     "by": (("step",), ("NAME",)),
     "where": (("step",), ("NAME",)),

@@ -10,6 +10,7 @@ from lawdsl.language.tree import (
     Aggregate,
     BoundNode,
     Call,
+    ChoicesNode,
     Claim,
     ComparisonNode,
     ConditionNode,
@@ -25,6 +26,7 @@ from lawdsl.language.tree import (
     Hold,
     Identify,
     Index,
+    IntegerNode,
     Item,
     Label,
     LimitNode,
@@ -149,6 +151,10 @@ def print_domain(domain: Domain) -> str:
         return f"{domain.relation} {print_formula(domain.limit)}"
     if isinstance(domain, Simplex):
         return "in simplex"
+    if isinstance(domain, ChoicesNode):
+        return f"in {{{', '.join(map(print_formula, domain.values))}}}"
+    if isinstance(domain, IntegerNode):
+        return f"integer {print_domain(domain.interval)}"
     lower, upper = print_formula(domain.lower), print_formula(domain.upper)
     return f"in {domain.opening}{lower}, {upper}{domain.closing}"
 

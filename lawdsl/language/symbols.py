@@ -46,7 +46,8 @@ class Symbol:
     domain; `formula` is the value of a setting, let, output or law. A fixed parameter is a setting
     (`determined_by` is fix) and a tied one a let (`determined_by` is tie). `indices` are its
     subscripts: bounds and formula apply to each label. `simplex`: the elements sum to 1 over the
-    last subscript. `rows` are the indices in the formula of an output that are not its own: each
+    last subscript. `choices` are the numbers of which an unknown is one, and `integer` says that it is a
+    whole number. `rows` are the indices in the formula of an output that are not its own: each
     row of a table names their labels.
     """
 
@@ -61,6 +62,8 @@ class Symbol:
     indices: tuple[str, ...] = ()
     simplex: bool = False
     rows: tuple[str, ...] = ()
+    choices: tuple[Formula, ...] = ()
+    integer: bool = False
 
     @property
     def text(self) -> str:

@@ -142,7 +142,21 @@ class Simplex(Node):
     """`in simplex`: none below 0, and over the last subscript they sum to 1."""
 
 
-Domain = BoundNode | IntervalNode | Simplex
+@dataclass(frozen=True, slots=True)
+class ChoicesNode(Node):
+    """`in {4, 8, 16}`: one of the numbers that are listed."""
+
+    values: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerNode(Node):
+    """`integer in [1, 64]`: a whole number of an interval."""
+
+    interval: IntervalNode
+
+
+Domain = BoundNode | IntervalNode | Simplex | ChoicesNode | IntegerNode
 
 
 @dataclass(frozen=True, slots=True)

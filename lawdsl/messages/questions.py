@@ -50,6 +50,17 @@ QUESTIONS: dict[str, Message] = {
         ),
         question(),
     ),
+    "L0703": Message(
+        "a discrete choice that cannot be one",
+        "`choose n in {4, 8, 16}` lists numbers, each once; `choose n integer in [1, 64]` is a whole "
+        "number of an interval. Variables, parameters and givens have intervals for domains.",
+        (
+            question("choose n in {4, 4}", "subject to n*N <= 1e12"),
+            question("choose n in {4, D}", "subject to n*N <= 1e12"),
+            question("given n in {4, 8}", "subject to n*N <= 1e12"),
+        ),
+        question("choose n in {4, 8}", "subject to n*N <= 1e12"),
+    ),
     "L0340": Message(
         "a file that is not called like its question",
         "A file is asked for by its path, `lawdsl solve folder/file.law`, whatever its question is "
@@ -59,6 +70,12 @@ QUESTIONS: dict[str, Message] = {
 }
 
 ANSWERS: dict[str, Message] = {
+    "F0519": Message(
+        "discrete choices that are too many, or without bounds",
+        "Every combination of the discrete choices is tried, so that the best one is known for certain. "
+        "`choose n integer` needs both ends of its interval, and all combinations together are "
+        "limited. Narrow the interval, list the numbers that matter, or leave `integer` out.",
+    ),
     "F0501": Message(
         "fits that do not fit the question",
         "A question is answered by a fit for each name behind its `uses`, `general=fit.json`, or by "

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lawdsl.solving.result import Answer, Conflict, Ends
 
 MAX_ACTIVE_SHOWN = 4  # active constraints that are written out
+MAX_CHOICES_SHOWN = 8  # combinations of discrete unknowns that are shown
 MAX_NAMES_SHOWN = 20  # unknowns, constraints or givens that are shown
 MARGIN_ATOL = 1e-12  # a margin that is 0 but for rounding
 MAX_GOAL_CHARACTERS = 30  # characters of a goal at the head of a table
@@ -81,6 +82,7 @@ def show_answer(question: Question, answer: Answer, out: Console, *, details: bo
         return
     _show_why(answer, out)
     _show_conflicts(answer, out)
+    _show_choices(answer, out)
     _show_sensitivities(question, answer, out)
     _show_response(answer, out)
     _show_compared(answer, out)
@@ -280,6 +282,28 @@ def _point_text(name: str, value: float) -> str:
     if math.isinf(value):
         return f"{name} -> {'oo' if value > 0 else '-oo'}"
     return f"{name} = {number_text(value)}"
+
+
+def _show_choices(answer: Answer, out: Console) -> None:
+    """Every combination of the discrete unknowns, the best first."""
+    choices = [c for c in answer.choices if c.goal is not None]
+    if len(choices) < 2:
+        return
+    choices.sort(key=lambda c: c.behind or 0.0)
+    names = [*choices[0].x, *choices[0].unknowns][:MAX_NAMES_SHOWN]
+    rows = [
+        [
+            *(number_text({**c.x, **c.unknowns}[name]) for name in names),
+            number_text(c.goal or 0.0),
+            number_text(c.behind or 0.0),
+            _ends(c.behind_ends),
+        ]
+        for c in choices[:MAX_CHOICES_SHOWN]
+    ]
+    _show_table([*names, "goal", "worse by", "interval"], rows, out, always=len(names))
+    left = len(choices) - len(rows)
+    if left:
+        out.print(Text(f"and {left} more choices that are worse (--json has all)"), soft_wrap=True)
 
 
 def _show_compared(answer: Answer, out: Console) -> None:

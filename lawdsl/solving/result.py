@@ -215,6 +215,27 @@ class Compared:
 
 
 @dataclass(frozen=True)
+class DiscreteChoice:
+    """One combination of the discrete unknowns, with the best of all other unknowns beside it.
+
+    Attributes:
+        x: the discrete unknowns: name -> value.
+        status: that of the best of the others, as `Answer.status`.
+        unknowns: the others: name -> value; none without an answer.
+        goal: its value there; None without an answer.
+        behind: how much worse than the answer.
+        behind_ends: of the interval of that, by the noise of the fits; None where it is not known.
+    """
+
+    x: Mapping[str, float]
+    status: str
+    unknowns: Mapping[str, float] = field(default_factory=dict)
+    goal: float | None = None
+    behind: float | None = None
+    behind_ends: Ends | None = None
+
+
+@dataclass(frozen=True)
 class UnderLawError:
     """An answer under the noise of the fits and the error of the laws.
 
@@ -373,8 +394,10 @@ class Answer(Presented):
         relaxations: what gives it an answer, where it has none.
         response: the goal and the constraints along the unknown, where there is one.
         compared: other points beside the answer.
+        choices: every combination of the discrete unknowns; empty where the question has none.
         alternatives: other choices of equal goal that were found; there may be more.
-        law_error: its intervals and regret with the error of the laws; None where these are right.
+        law_error: its intervals and regret with the error of the laws; None where the laws are taken
+            as right.
         safe: the safe answer, where it was asked for.
         without_bounds: the answer without bounds between parameters on which a fit lies; None where
             none does, or the fit keeps no rows.
@@ -410,6 +433,7 @@ class Answer(Presented):
     law_error: UnderLawError | None = None
     safe: SafeAnswer | None = None
     without_bounds: WithoutBounds | None = None
+    choices: tuple[DiscreteChoice, ...] = ()
     wrong: Annotated[str, MAY_BE_ABSENT] = ""
     seed: Annotated[int, MAY_BE_ABSENT] = 0
     declared: Question | None = field(default=None, repr=False, compare=False)

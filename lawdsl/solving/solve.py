@@ -28,6 +28,7 @@ from lawdsl.language import library
 from lawdsl.language.questions import Question
 from lawdsl.solving.alternatives import compare_choice
 from lawdsl.solving.compute_curves import curves_of
+from lawdsl.solving.discrete import DiscreteQuestion
 from lawdsl.solving.formulate.elimination import ReducedProblem, complete_problem, eliminate
 from lawdsl.solving.formulate.formulate import formulate
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
@@ -74,6 +75,13 @@ class Asked:
         self._solvers: dict[
             frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver
         ] = {}
+        self._discrete = (
+            DiscreteQuestion(question, self.formulated, partial(_asked, fits=loaded))
+            if any(u.discrete for u in self.formulated.unknowns)
+            else None
+        )
+        if self._discrete is not None:
+            return
         # mistakes of the question itself are reported here, not at the first answer
         self._solver_for(self.formulated.default_values)
 
@@ -121,6 +129,21 @@ class Asked:
             check_safe(safe)
         inputs = {**(values or {}), **named}
         values_of_all = symbol_values(self.formulated, inputs)
+        if self._discrete is not None:
+            best = self._discrete.answer(
+                inputs,
+                values_of_all,
+                proofs=proofs,
+                level=level,
+                seed=seed,
+                discrepancy=discrepancy,
+                safe=safe,
+            )
+            points = [
+                compare_choice(self.formulated, best, point, values_of_all) for point in compare
+            ]
+            best = replace(best, compared=tuple(points))
+            return self._with_curves_of(best, complete_problem(self.formulated), values_of_all)
         solver, answer = self._solved(values_of_all, level, seed, proofs)
         points = [
             compare_choice(self.formulated, answer, point, values_of_all) for point in compare
@@ -150,7 +173,16 @@ class Asked:
     ) -> Answer:
         problem = solver.problem if isinstance(solver, UnivariateSolver) else None
         varied = problem or complete_problem(solver.formulated)
-        along = partial(curves_of, solver.formulated, varied, values)
+        return self._with_curves_of(answer, varied, values, solver.formulated)
+
+    def _with_curves_of(
+        self,
+        answer: Answer,
+        problem: ReducedProblem,
+        values: Mapping[sp.Symbol, float],
+        formulated: FormulatedQuestion | None = None,
+    ) -> Answer:
+        along = partial(curves_of, formulated or self.formulated, problem, values)
         return replace(answer, curves_of=along, asked=self)
 
     def point(self, values: Mapping[str, Any], /, *, level: float = 0.95, seed: int = 0) -> Answer:
@@ -164,6 +196,9 @@ class Asked:
             LawdslError: as `answer` does.
         """
         values_of_all = symbol_values(self.formulated, values)
+        if self._discrete is not None:
+            best = self._discrete.point(values, values_of_all, level=level, seed=seed)
+            return self._with_curves_of(best, complete_problem(self.formulated), values_of_all)
         solver, answer = self._solved(values_of_all, level, seed, False)
         return self._with_curves(answer, solver, values_of_all)
 
@@ -231,6 +266,10 @@ class Asked:
             formulated = self.formulated.without(nothing) if nothing else self.formulated
             self._solvers[nothing] = choose_solver(formulated, eliminate(formulated))
         return self._solvers[nothing]
+
+
+def _asked(question: Question, *, fits: Mapping[str, Any]) -> Asked:
+    return Asked(question, **fits)
 
 
 def combinations(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:

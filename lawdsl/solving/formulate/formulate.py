@@ -168,8 +168,17 @@ class _Formulation:
         for symbol in self.question.of_kind("unknown"):
             unit = units[symbol.name]
             unit_name = unit_text(unit.factors) if unit else ""
+            choices = tuple(float(number(formula) or 0) for formula in symbol.choices)
             for text, bounds in self._bounds(symbol):
-                yield Unknown(text, self.symbols[text], bounds, unit_name, symbol.doc)
+                yield Unknown(
+                    text,
+                    self.symbols[text],
+                    bounds,
+                    unit_name,
+                    symbol.doc,
+                    choices,
+                    symbol.integer,
+                )
 
     def _bounds(self, symbol: Symbol) -> Iterator[tuple[str, tuple[Relation, ...]]]:
         for text, index_labels in self._elements_with_labels(symbol):

@@ -24,7 +24,8 @@ Relation = tuple[str, sp.Expr]
 class Unknown:
     """An unknown of a question.
 
-    `bounds` are its domain, in givens and settings.
+    `bounds` are its domain, in givens and settings; `choices` are the numbers of which it is one, empty
+    where it is not so, and `integer` says that it is a whole number.
     """
 
     name: str
@@ -32,6 +33,13 @@ class Unknown:
     bounds: tuple[Relation, ...]
     unit: str
     doc: str | None
+    choices: tuple[float, ...] = ()
+    integer: bool = False
+
+    @property
+    def discrete(self) -> bool:
+        """Whether only some numbers of its domain may be chosen."""
+        return self.integer or bool(self.choices)
 
 
 @dataclass(frozen=True)

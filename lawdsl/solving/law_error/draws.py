@@ -58,6 +58,8 @@ def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> Un
     rng = np.random.default_rng([at_answer.seed, 0x1A3E])
     grid = choices.grid(point)
     grid = grid[choices.within_reach(grid, point)]
+    if len(grid) < 2:
+        return replace(at_answer, missing=f"no other {choices.unknown.name} is in its domain")
     coarse = _thinned(grid, FIRST_POINTS, point)
     first = best_choices(coarse, _drawn(choices, coarse, FIRST_DRAWS, rng))
     points = _joined(coarse, _finer(first.point, point, coarse), point)
