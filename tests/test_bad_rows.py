@@ -54,12 +54,22 @@ def test_a_binding_or_condition_that_is_none_is_refused(
     assert help in (diagnostic.help or "")
 
 
-def test_a_column_is_bound_by_its_name_without_the_unit_in_its_header(tmp_path: Path):
-    table = written(tmp_path, csv({1: "N [param],D (tokens),L"}))
-    diagnostic = refusal(table, **{"N": "N [param]", "D": "D (tokens)"})
-    assert diagnostic.message == "there is no column `N [param]` for the variable `N`"
-    assert diagnostic.help == "the column is `N`; the unit in its header is read: N=N"
-    assert bind(CHINCHILLA, read_table(table), {"D": "D (tokens)"}).bound["D"] == "D (tokens)"
+def test_a_column_is_bound_with_or_without_the_unit_in_its_header(tmp_path: Path):
+    table = written(tmp_path, "N [Mparam],D (tokens),L\n1,2e9,3\n2,2e9,2.9\n")
+    for column in ("N", "N [Mparam]"):
+        columns = {"N": column, "D": "D (tokens)"}
+        read = bind(CHINCHILLA, read_table(table, columns), columns)
+        assert read.bound["D"] == "D (tokens)"
+        assert read.columns[0].min() == 1e6
+
+
+def test_a_unit_of_a_binding_may_not_contradict_the_header(tmp_path: Path):
+    table = written(tmp_path, csv({1: "N [Mparam],D (tokens),L"}))
+    diagnostic = refusal(table, **{"N": "N [Gparam]", "D": "D (tokens)"})
+    assert (
+        diagnostic.message == "column N is in Mparam by its header, and in Gparam by `N=N [Gparam]`"
+    )
+    assert diagnostic.help == "leave the unit out, or correct the header"
 
 
 SIZES = {

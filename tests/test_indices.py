@@ -183,7 +183,7 @@ def test_words_of_one_place_are_names_in_all_others():
 
 def test_what_may_follow_is_said_as_before_where_there_are_no_subscripts():
     for text, help in (
-        ("law a\nvariable x in\n", "a formula or `[` must follow"),
+        ("law a\nvariable x in\n", "a formula, `[` or `{` must follow"),
         ("law a\nlet a 2\n", "expected `=`"),
         ("law a\nrequire L increasing in N N\n", "expected the end of the line, `expect` or `for`"),
     ):
