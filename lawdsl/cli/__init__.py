@@ -29,14 +29,35 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.registry import by_name
 from lawdsl.core.warning_categories import LawdslWarning
 
+BEGIN = f"""\
+lawdsl {__version__}: scaling laws written as papers print them: checked, fitted, used.
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+See it work on shipped data:
+  lawdsl demo
+
+Begin with a table of your own runs, one row for each loss:
+  lawdsl new my_law --from runs.csv   propose a law for its columns, and print the next commands
+
+Begin with a law that ships:
+  lawdsl laws                         list them
+  lawdsl show chinchilla              formula, parameters and derivatives
+  lawdsl check chinchilla             prove what it claims
+
+lawdsl --help lists all commands, and lawdsl COMMAND --help explains one.
+"""
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    invoke_without_command=True,
+)
 @click.version_option(__version__, prog_name="lawdsl")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Scaling laws written as papers print them: checked, fitted, used.
 
     \b
-    lawdsl new my_law                            start a law file
+    lawdsl new my_law --from runs.csv            propose a law for a table
     lawdsl check my_law.law                      prove or refute what it claims
     lawdsl trends my_law.law runs.csv            hold it against measurements
     lawdsl fit my_law.law runs.csv -o fit.json   fit it to measurements
@@ -45,6 +66,8 @@ def cli() -> None:
     lawdsl compare law1 law2 runs.csv            which law predicts best
     lawdsl pipeline mixing.nested runs.csv       predict a large run from small ones
     """
+    if context.invoked_subcommand is None:
+        click.echo(BEGIN, nl=False)
 
 
 COMMANDS = (
@@ -72,6 +95,7 @@ COMMANDS = (
     "collect",
     "doctor",
     "demo",
+    "completion",
 )
 """The modules of commands: `lawdsl/cli/NAME.py`."""
 TRAINING = frozenset({"run", "doctor"})

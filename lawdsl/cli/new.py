@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lawdsl.cli.options import as_json, finish, write
+from lawdsl.cli.options import as_json, bindings, finish, write
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+
+if TYPE_CHECKING:
+    from lawdsl.data.drafts.draft_law import Draft
 
 TEMPLATE = """law {name} "What the law says, in a few words"
 source    "Who, where, which equation"
@@ -40,19 +45,49 @@ subject to k*N*D = C  "compute"
 
 @click.command("new")
 @click.argument("name")
+@click.argument("columns", nargs=-1, metavar="[NAME=COLUMN]...")
 @click.option("-o", "--output", metavar="FILE", help="Where to write it; NAME.law otherwise.")
 @click.option("--question", is_flag=True, help="Start a question about a fitted law instead.")
+@click.option(
+    "--from",
+    "source",
+    metavar="DATA",
+    help="Propose a law for this table (CSV, Parquet or SQLite), by its columns.",
+)
 @as_json
-def new(name: str, output: str | None, question: bool, as_json: bool) -> int:
-    """Start a law file from a template that checks, fits and can be changed."""
+def new(
+    name: str,
+    columns: tuple[str, ...],
+    output: str | None,
+    question: bool,
+    source: str | None,
+    as_json: bool,
+) -> int:
+    """Start a law file from a template that checks, fits and can be changed.
+
+    \b
+    lawdsl new my_law
+    lawdsl new my_law --from runs.csv
+    lawdsl new my_law --from runs.csv L=val_loss N=size
+
+    With --from, the columns, their units and their scales decide on variables and terms; guesses are
+    reported. NAME=COLUMN decides for a column. The next commands are printed, with the bindings.
+    """
     from lawdsl.core.diagnostics import Text
     from lawdsl.language.library import declared, declared_question, shipped
     from lawdsl.language.new_law import check_name
 
+    if question and source:
+        raise click.UsageError("--from proposes a law, and --question starts a question: use one")
+    bound = bindings(columns, "write NAME=COLUMN")
+    if bound and not source:
+        raise click.UsageError("NAME=COLUMN needs a table: --from DATA")
+    name = name.removesuffix(".law")
     path = Path(output or f"{name.rpartition('.')[2]}.law")
-    text = (QUESTION if question else TEMPLATE).format(name=name)
-    read = declared_question if question else declared
     check_name(name)
+    draft = _draft(name, source, bound) if source else None
+    text = draft.text if draft else (QUESTION if question else TEMPLATE).format(name=name)
+    read = declared_question if question else declared
     read(Text(str(path), text), path.parent)  # the name must be that of the file
     # a law somebody has written is never overwritten
     if path.exists():
@@ -61,21 +96,83 @@ def new(name: str, output: str | None, question: bool, as_json: bool) -> int:
             Diagnostic("L0313", "the file exists already", place=str(path), help=help)
         )
     write(path, text)
-    warnings = []
+    warnings = list(draft.warnings) if draft else []
     kind = "question" if question else "law"
     if name in shipped(kind):
         message = f"`{name}` is the name of a shipped {kind}, which it will hide in this folder"
         warnings.append(Diagnostic("L0313", message, "warning", place=str(path)))
+    commands = _next_commands(path, source, draft, question=question)
     return finish(
         "new",
-        {"path": str(path)},
+        {"path": str(path), **_record(draft), "next": commands},
         warnings,
         ok=True,
         as_json=as_json,
-        show=lambda: click.echo(
-            f"wrote {path}; next: lawdsl {'solve' if question else 'check'} {path}"
-        ),
+        show=lambda: _show(path, draft, commands),
     )
+
+
+def _draft(name: str, source: str, bound: dict[str, str]) -> Draft:
+    from lawdsl.data.drafts.draft_law import draft_law
+    from lawdsl.data.read import read_table
+
+    return draft_law(name, read_table(source), bound)
+
+
+def _next_commands(
+    path: Path, source: str | None, draft: Draft | None, *, question: bool
+) -> list[str]:
+    if question:
+        return [shlex.join(["lawdsl", "solve", str(path)])]
+    commands = [shlex.join(["lawdsl", "check", str(path)])]
+    if draft and source:
+        fit = path.with_suffix(".json").name
+        commands.append(
+            shlex.join(["lawdsl", "fit", str(path), source, *draft.bindings, "-o", fit])
+        )
+        commands.append(shlex.join(["lawdsl", "report", fit]))
+    return commands
+
+
+def _record(draft: Draft | None) -> dict[str, Any]:
+    if draft is None:
+        return {}
+    return {
+        "columns": [
+            {
+                "column": column.name,
+                "variable": column.variable or None,
+                "binding": column.binding or None,
+                "unit": column.unit or None,
+                "guessed": column.guessed,
+                "reason": column.reason or None,
+            }
+            for column in draft.columns
+        ],
+        "bindings": list(draft.bindings),
+    }
+
+
+def _show(path: Path, draft: Draft | None, commands: list[str]) -> None:
+    if draft is None:
+        click.echo(f"wrote {path}; next: {commands[0]}")
+        return
+    from lawdsl.core.diagnostics import printable
+    from lawdsl.reporting.terminal import console, show_rows
+
+    rows = []
+    for column in draft.columns:
+        if column.variable:
+            unit = f" {column.unit}" if column.unit else ""
+            guess = " (guessed)" if column.guessed else ""
+            values = f"{column.lowest:.4g} to {column.highest:.4g}{unit}{guess}"
+            rows.append([printable(column.name), column.variable, values])
+        else:
+            rows.append([printable(column.name), "-", printable(column.reason)])
+    show_rows(["column", "variable", "values, or why it is left out"], rows, console())
+    click.echo(f"wrote {path}; next:")
+    for command in commands:
+        click.echo(f"  {command}")
 
 
 COMMANDS = (new,)

@@ -262,4 +262,20 @@ TABLES: dict[str, Message] = {
         "it was fitted on, and for others once their first runs are given: `lawdsl predict FITS.json "
         "POINTS.csv --runs RUNS.csv`.",
     ),
+    "D0138": Message(
+        "a table in which no column is known as the loss",
+        "`lawdsl new my_law --from runs.csv` finds the loss by the name of its column: `loss`, `L`, "
+        "`val_loss`, `perplexity` and the like. Name another column: `L=COLUMN`.",
+    ),
+    "D0139": Message(
+        "a table with nothing that a loss could depend on",
+        "A proposed law has a term for each column of sizes, tokens, compute, steps or shares with at "
+        "least three different values. Add runs, or name the columns: `N=size`.",
+    ),
+    "D0140": Message(
+        "a column whose unit is a guess",
+        "Neither the header nor the name of the column says its unit, and the numbers are plausible "
+        "in the one that is proposed. Write the unit into the header, `tokens [Gtoken]`, or correct "
+        "the binding in the commands that are proposed.",
+    ),
 }
