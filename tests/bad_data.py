@@ -360,7 +360,7 @@ BANK: dict[str, Bad] = {
         changed(along_lines), "F0119", ("differ in D alone", "correlation 0.7"), "caution",
     ),
     "one run measured again": Bad(
-        measured_again, "F0119", ("go together", "measured again"), "caution",
+        measured_again, "F0119", ("correlated", "measured again"), "caution",
     ),
     # ---- the use
     "two terms that may change places": Bad(

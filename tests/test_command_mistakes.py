@@ -88,7 +88,7 @@ def test_where_a_fit_is_used_a_table_is_to_be_fitted_first(
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("nowhere/x.svg", "there is no folder `nowhere`"),
+        ("nowhere/x.svg", "the folder `nowhere` does not exist"),
         (".", "this is a folder"),
         ("x", "a figure cannot be written as 'x'"),
     ],

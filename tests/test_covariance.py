@@ -1,4 +1,4 @@
-"""How the errors of a fit go together, and the functions of the parameters that they are carried to."""
+"""The covariance of a fit, and the functions of the parameters that they are carried to."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def test_neighbours_in_the_only_variable_are_called_so():
     noise = np.repeat(rng.normal(size=60), 2) + 0.3 * rng.normal(size=120)
     x = np.linspace(1, 5, 120)
     found = diagnostics_by_code(LINE, {"x": x, "L": 2 * x + noise})["F0119"]
-    assert found.message.startswith("the residuals of neighbours in x go together")
+    assert found.message.startswith("the residuals of neighbours in x are correlated")
     assert found.notes[0].endswith("the law lacks something in x")
 
 

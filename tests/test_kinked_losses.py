@@ -232,7 +232,7 @@ def test_intervals_hold_the_true_values():
     [("absolute", 0.5, 20), ("absolute", 0.5, 60), ("quantile", 0.25, 60), ("quantile", 0.9, 120)],
 )
 def test_intervals_hold_as_often_as_they_say(name: str, quantile: float, rows: int):
-    """400 values of 200 tables: a binomial standard error of 1.1 %, and more as a and b go together."""
+    """400 values of 200 tables: a binomial standard error of 1.1 %, and more as a and b are correlated."""
     assert 0.92 <= coverage(name, quantile, rows, 200) <= 0.995
 
 

@@ -137,7 +137,7 @@ def test_a_new_label_is_measured_where_the_others_were():
     (found,) = refused(law(), missing, points=one.points)
     assert (found.code, found.message) == (
         "D0104",
-        "there is no column `N` for the points at which others were measured",
+        "unknown column `N` for the points at which others were measured",
     )
 
 
@@ -170,9 +170,9 @@ def test_a_column_gives_its_values_in_its_own_unit():
 BASE = {"domain": ["a", "b"], "N": [1.0, 1.0], "D": [1.0, 1.0], "L": [4.0, 3.0]}
 REFUSED = [
     # change, code, message, place
-    ({"L": None}, "D0104", "there is no column `L` for the output `L`", "the table given"),
-    ({"D": None}, "D0104", "there is no column `D` for the place `D`", "the table given"),
-    ({"domain": None}, "D0104", "there is no column `domain` for the labels of `d` over domain", "the table given"),
+    ({"L": None}, "D0104", "unknown column `L` for the output `L`", "the table given"),
+    ({"D": None}, "D0104", "unknown column `D` for the place `D`", "the table given"),
+    ({"domain": None}, "D0104", "unknown column `domain` for the labels of `d` over domain", "the table given"),
     ({"domain": ["a", ""]}, "D0130", "column domain is empty: which label has the row?", "the table given:2 column domain"),
     ({"D": [1.0, None]}, "D0106", "column D: is empty", "the table given:2 column D"),
     ({"L": [4.0, float("nan")]}, "D0107", "column L: the measured output is not a finite number", "the table given:2 column L"),

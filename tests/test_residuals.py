@@ -217,7 +217,7 @@ def test_noise_that_goes_with_a_run_is_no_pattern_of_the_law():
     fit = lawdsl.fit("chinchilla", {**at, "L": exact("chinchilla", at) * np.exp(off)}, starts=6)
     (found,) = fit.diagnostics
 
-    assert found.code == "F0119" and "rows that differ in D alone go together" in found.message
+    assert found.code == "F0119" and "rows that differ in D alone are correlated" in found.message
 
 
 def test_an_exact_fit_has_no_residuals_to_speak_of():

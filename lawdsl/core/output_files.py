@@ -33,7 +33,7 @@ def _unwritten(path: Path, error: OSError) -> Diagnostic:
         message = "this is a folder, and cannot be written as a file"
         help = f"add the name of a file in it: {path / 'NAME'}"
     elif not folder.exists():
-        message = f"there is no folder `{folder}`"
+        message = f"the folder `{folder}` does not exist"
         help = "make it first, or give the path of a file in a folder that exists"
     else:
         message = f"the file cannot be written: {error.strerror}"

@@ -124,7 +124,7 @@ def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
         what: what it is needed for.
         name: the name under which it is bound.
     """
-    message = f"there is no column `{column}` for {what}"
+    message = f"unknown column `{column}` for {what}"
     own, unit = _header(column)
     if own in table.columns and unit:
         help = f"the column is `{own}`; the unit in its header is read: {_binding(name, own)}"

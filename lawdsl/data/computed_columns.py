@@ -117,7 +117,7 @@ def _no_column(table: Table, column: str, binding: str) -> Diagnostic:
     alike = nearest(column, table.columns)
     meant = f"did you mean `{alike}`? " if alike else ""
     help = f"{meant}the columns are {', '.join(table.columns)}"
-    message = f"there is no column `{column}` for `{binding}`"
+    message = f"unknown column `{column}` for `{binding}`"
     return Diagnostic("D0104", message, place=table.name, help=help)
 
 

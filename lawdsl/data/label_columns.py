@@ -115,7 +115,7 @@ class _ColumnSearch:
             return column
         if over in self.bound or index in self.bound:
             listed = f"the columns are {', '.join(self.table.columns)}"
-            message = f"there is no column `{column}` for the labels of {over}"
+            message = f"unknown column `{column}` for the labels of {over}"
             self._say("D0104", message, listed)
         return None
 
@@ -183,7 +183,7 @@ class _ColumnSearch:
         advice = f"name the columns by a pattern: {symbol.name}=PREFIX*"
         if symbol.kind == "output":
             advice += f", or say which column has the labels: {binding_name(self.declared, symbol.indices[0])}=COLUMN"
-        message = f"there are no columns `{pattern}` for the {kind} `{symbol.text}`"
+        message = f"unknown columns `{pattern}` for the {kind} `{symbol.text}`"
         if WILDCARD not in pattern:
             message = f"`{pattern}` is not a pattern of columns for the {kind} `{symbol.text}`"
         self._say("D0104", message, f"{advice}; the columns are {listed}{more}")

@@ -63,7 +63,7 @@ def check_columns(table: Table, names: Sequence[str], what: str) -> None:
             alike = nearest(name, table.columns)
             listed = f"the columns are {', '.join(table.columns)}"
             help = f"did you mean `{alike}`? {listed}" if alike else listed
-            message = f"there is no column `{name}` for the {what}"
+            message = f"unknown column `{name}` for the {what}"
             problems.append(Diagnostic("D0104", message, place=table.name, help=help))
     if problems:
         raise LawdslError(problems)

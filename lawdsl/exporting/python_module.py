@@ -213,7 +213,7 @@ def _raises() -> list[str]:
     return [
         "Raises:",
         "    ValueError: a value that is not finite, or outside its domain.",
-        "    TypeError: a value that is no number.",
+        "    TypeError: a value that is not a number.",
     ]
 
 

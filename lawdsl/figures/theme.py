@@ -302,8 +302,23 @@ def titled(
 
 
 def wrapped(text: str, characters: int) -> list[str]:
-    """A text in lines of so many characters at most, as titles take it."""
-    return textwrap.wrap(text, characters)
+    """A text in lines of so many characters at most, of about equal length, as titles take it.
+
+    An equation, `D = 0.064`, stays on one line.
+    """
+    joined = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    lines = _wrapper(characters).wrap(joined)
+    longest = max(len(word) for word in [*joined.split(" "), ""])
+    for fewer in range(characters - 1, longest, -1):
+        narrower = _wrapper(fewer).wrap(joined)
+        if len(narrower) > len(lines):
+            break
+        lines = narrower
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+
+
+def _wrapper(characters: int) -> textwrap.TextWrapper:
+    return textwrap.TextWrapper(characters, break_on_hyphens=False)
 
 
 _TEXT = "#222222"

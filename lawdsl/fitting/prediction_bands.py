@@ -189,7 +189,7 @@ def missing_band_diagnostic(fit: FitRecord) -> Diagnostic:
     elif intervals.failed > intervals.resamples // 2:
         why, help = "too few resamples ended in a minimum", "measure more, and fit again"
     else:
-        why = "it was made before fits kept how the errors of their parameters go together"
+        why = "it was made before fits kept the covariance of their parameters"
         help = "make it again: `lawdsl fit LAW DATA -o FIT.json`"
     return Diagnostic("F0125", f"predictions of this fit have no intervals: {why}", help=help)
 

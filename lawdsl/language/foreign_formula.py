@@ -158,7 +158,7 @@ def read_foreign_formula(text: str, variables: Iterable[str] | None = None) -> F
             left-hand side, or by custom. Their domains say of what a cube root may be taken.
 
     Raises:
-        LawdslError: a text that is no formula of the language (E0201, or a code of its grammar), or
+        LawdslError: a text that is not a formula of the language (E0201, or a code of its grammar), or
             a function that it lacks (E0202).
     """
     source = Text("the formula", text)

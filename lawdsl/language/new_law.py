@@ -136,6 +136,6 @@ def law_text(
     try:
         library.declared(Text(file, text), Path())
     except LawdslError as error:
-        shown = Text("the law that was written", text)  # there is no such file
+        shown = Text("the law that was written", text)  # the file does not exist
         raise LawdslError([replace(d, text=d.text and shown) for d in error.diagnostics]) from None
     return print_document(parse(text, file)[0])

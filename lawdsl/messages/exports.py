@@ -17,7 +17,7 @@ EXPORTS: dict[str, Message] = {
         '`law.at(E=1.69, …).export("python")`. Index sets get their labels from a fit.',
     ),
     "E0201": Message(
-        "an imported text that is no formula",
+        "an imported text that is not a formula",
         "`lawdsl import` reads numbers, names, + - * / **, brackets and functions such as np.log or "
         "math.exp, and nothing else of Python: no indexing, comparison or keyword. Write the formula "
         "alone, each parameter as a plain name.",
@@ -33,7 +33,7 @@ EXPORTS: dict[str, Message] = {
         'are variables by custom; others are named: `--variables C,M`, in Python `variables=["C"]`.',
     ),
     "E0204": Message(
-        "a SymPy expression that is no formula of a law",
+        "a SymPy expression that is not a formula of a law",
         "`Law.from_sympy` takes sums, products, powers, Min, Max, Abs, exp, log and the other functions "
         "of the language, of symbols with plain names. Rewrite the node that is named, for instance "
         "by `expression.rewrite(...)` or `doit()`.",

@@ -174,7 +174,7 @@ FITS: dict[str, Message] = {
     ),
     "F0119": Message(
         "rows that are not independent",
-        "Residuals of neighbouring rows go together, as those of checkpoints of one run do, or of "
+        "Residuals of neighbouring rows are correlated, as those of checkpoints of one run do, or of "
         "one run evaluated several times. There is less in the table than its rows promise, so "
         "intervals that count rows are too narrow. Count runs: intervals by run, or one row a run.",
     ),
@@ -264,7 +264,7 @@ FITS: dict[str, Message] = {
     ),
     "F0131": Message(
         "predictions that the rows leave open between their values",
-        "Each variable varies, but two of them go together in all rows, so that a prediction at "
+        "Each variable varies, but two of them vary together in all rows, so that a prediction at "
         "other combinations inside the same ranges is open: D near 20 N says nothing of much D for "
         "a small N. Predictions near the line of the rows may be good. Measure off that line.",
         (

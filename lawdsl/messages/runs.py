@@ -30,7 +30,7 @@ SWEEPS: dict[str, Message] = {
         "the names that stand there. Correct the name, or add what it stands for.",
     ),
     "R0105": Message(
-        "corpora and models that do not go together",
+        "corpora and models that do not match",
         "The models must know all tokens of the corpora and bear rows as long as they are asked to. "
         "Make the corpora with the model's own tokenizer, or shorten the rows.",
     ),

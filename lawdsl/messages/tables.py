@@ -27,7 +27,7 @@ TABLES: dict[str, Message] = {
         "and rows that the law needs, and leave the others out.",
     ),
     "D0151": Message(
-        "values whose shapes do not go together",
+        "values whose shapes do not match",
         "`fit(N=7e9, D=[1e11, 1e12])` broadcasts its values as NumPy does: scalars, and arrays whose "
         "shapes agree. A variable with subscripts takes a mapping of labels, or an array whose last "
         "axis has one entry a label.",

@@ -275,5 +275,5 @@ def _properties(e: sp.Expr, variables: list[sp.Symbol]) -> Iterator[tuple[sp.Exp
         third = derivative(second, x)
         yield (
             merge_powers(first * second + x * third * first - x * second**2),
-            f"as a function of {x} it is no constant plus c*{x}^a",
+            f"as a function of {x} it is not a constant plus c*{x}^a",
         )

@@ -28,7 +28,7 @@ class Failure:
         text: the quantity as a claim writes it: ∂L/∂D.
         sense: 1 where the claim is that it is positive, -1 negative, 0 that it has a value.
         strict: whether 0 contradicts the claim too.
-        point: each free symbol of the quantity that is no setting -> its value there.
+        point: each free symbol of the quantity that is not a setting -> its value there.
         box: the domain of the claim.
     """
 

@@ -78,7 +78,7 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
             files.append(path)
         else:
             exists = path.exists()
-            message = "this is not a regular file" if exists else "there is no such file"
+            message = "this is not a regular file" if exists else "the file does not exist"
             raise _unreadable_error(message, path, "give the path of a file or folder")
     # the index of a Megatron data set stands for its tokens, which lie beside it
     tokens = (path.with_suffix(DATA) if path.suffix == INDEX else path for path in files)

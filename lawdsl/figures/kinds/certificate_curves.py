@@ -73,8 +73,8 @@ class FailureCurve:
     @property
     def label(self) -> str:
         """The point, as text beside it."""
-        value = "no value" if self.value is None else theme.short(self.value)
-        return f"{self.along} = {theme.short(self.at)}: {value}"
+        value = "no value" if self.value is None else f"value {theme.short(self.value)}"
+        return f"{value} at {self.along} = {theme.short(self.at)}"
 
 
 def failure_curve(verdict: Verdict) -> FailureCurve | None:

@@ -1,7 +1,7 @@
 """`residuals`: of a fit, against its prediction, each variable and the order of the rows.
 
 What the diagnostics of the fit find in them is drawn: the curve of a pattern along one variable, the
-means in the quadrants of two, the border between two variances, rows that go together.
+means in the quadrants of two, the border between two variances, correlated rows.
 """
 
 from __future__ import annotations
@@ -337,7 +337,7 @@ def _variance(drawn: _Residuals, variance: UnequalVariance, name: str, x: Any) -
 
 
 def _lines(drawn: _Residuals, name: str, x: Any) -> list[Any]:
-    """Rows that go together, since they differ in one variable alone, as lines along it."""
+    """Correlated rows, which differ in one variable alone, as lines along it."""
     structure = drawn.structure
     if structure is None:
         return []
@@ -439,7 +439,7 @@ def _title(fit: Fit, drawn: _Residuals) -> str:
         )
     if order.misfit is not None:
         which = view.names[order.misfit.axis]
-        return f"{name} leaves a pattern: rows that differ in {which} alone go together"
+        return f"{name} leaves a pattern: rows that differ in {which} alone are correlated"
     # the rows that a fit keeps may be too few to show what all of them do
     named = next((d for d in _findings(fit) if d.code == "F0116"), None)
     if named is not None and not drawn.fitted.other:
@@ -447,8 +447,8 @@ def _title(fit: Fit, drawn: _Residuals) -> str:
     if order.dependence is not None:
         which = view.names[order.dependence.axis]
         return (
-            f"{name}: the residuals of rows that differ in {which} alone go together, "
-            f"correlation {order.dependence.correlation:.2g}"
+            f"{name}: the residuals of rows that differ in {which} alone are correlated, "
+            f"{order.dependence.correlation:.2g}"
         )
     if order.variance is not None:
         ratio = max(order.variance.ratio, 1 / order.variance.ratio)
@@ -469,7 +469,7 @@ def _legend(drawn: _Residuals) -> str:
         if any(len(p.axes) == 2 for p in order.patterns):
             parts.append("numbers: means of the pattern that the fit finds, in each quadrant")
         if order.misfit is not None or order.dependence is not None:
-            parts.append("thin orange lines: rows that go together")
+            parts.append("thin orange lines: correlated rows")
         if order.variance is not None:
             parts.append("border: rows scatter by ± about the law fitted to each side alone")
     return "; ".join(parts)

@@ -234,11 +234,11 @@ def _misfit_finding(view: ResidualView, correlated: LineCorrelation, strong: flo
     which = " and ".join(others)
     message = (
         f"the residuals change from one {which} to the next: those of rows that differ in "
-        f"{name} alone go together, correlation {correlated.correlation:.2g}"
+        f"{name} alone are correlated, {correlated.correlation:.2g}"
     )
     if others == [name]:
         message = (
-            f"the residuals bend along {name}: those of neighbours go together, correlation "
+            f"the residuals bend along {name}: those of neighbours are correlated, "
             f"{correlated.correlation:.2g}"
         )
     help = "the law lacks something there: compare with another law, or fit a smaller range"
@@ -250,11 +250,11 @@ def _dependence_finding(view: ResidualView, correlated: LineCorrelation) -> Diag
     name = view.names[correlated.axis]
     others = [n for n in view.names[:-1] if n != name]
     which = f"rows that differ in {name} alone" if others else f"neighbours in {name}"
-    message = f"the residuals of {which} go together: correlation {correlated.correlation:.2g}"
+    message = f"the residuals of {which} are correlated: {correlated.correlation:.2g}"
     lacks = f"the law lacks something in {' and '.join(others) or name}"
     if correlated.of_runs:
         message = (
-            f"the residuals of runs that differ in {name} alone go together: correlation "
+            f"the residuals of runs that differ in {name} alone are correlated: "
             f"{correlated.correlation:.2g}"
         )
         notes = (f"they may be parts of one run under several names; or {lacks}",)

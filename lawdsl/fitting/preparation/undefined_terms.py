@@ -12,7 +12,7 @@ from lawdsl.law.text import text
 
 
 def undefined_term(law: Law, point: Mapping[str, float]) -> str:
-    """The innermost part without parameters that is no finite real number at a point.
+    """The innermost part without parameters that is not a finite real number at a point.
 
     Args:
         law: the law.
