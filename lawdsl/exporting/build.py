@@ -273,13 +273,15 @@ def _elements(sets: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...], 
 
 
 def _facts(fits: Fit | Fits, parts: Sequence[Fit], made: Exported) -> FitFacts:
+    # where labels have rows of their own: the range that the rows of all of them have
     ranges: dict[str, tuple[float, float]] = {}
     names = {variable.name for variable in made.variables}
     for part in parts:
         for name, (low, high) in part.data.ranges.items():
             if name.partition("[")[0] in names:
                 least, most = ranges.get(name, (low, high))
-                ranges[name] = (min(low, least), max(high, most))
+                if max(low, least) <= min(high, most):
+                    ranges[name] = (max(low, least), min(high, most))
     data = parts[0].data
     return FitFacts(
         data.name,

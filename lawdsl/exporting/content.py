@@ -117,7 +117,8 @@ class FitFacts:
         digest: SHA-256 of its numbers, of each part.
         rows: how many rows were fitted.
         where: the conditions on rows.
-        ranges: variable -> smallest and largest fitted value.
+        ranges: variable -> smallest and largest fitted value; of several labels, the range that
+            the rows of all of them have.
         verdict: trusted, caution or not trusted.
     """
 

@@ -85,6 +85,11 @@ class Asked:
         # mistakes of the question itself are reported here, not at the first answer
         self._solver_for(self.formulated.default_values)
 
+    @property
+    def fits(self) -> Mapping[str, Any]:
+        """Use -> its fit, or the values of parameters that stand for one."""
+        return dict(self._loaded)
+
     def answer(
         self,
         values: Mapping[str, Any] | None = None,

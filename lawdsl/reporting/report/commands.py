@@ -17,6 +17,7 @@ from lawdsl.law.law import Law
 from lawdsl.reporting.documents.blocks import Block, Code, Paragraph, Rows
 from lawdsl.reporting.report.entries import Entry, fit_of_use, rests_on_others
 from lawdsl.solving.result import Answer
+from lawdsl.solving.solve import Asked
 
 PACKAGES = ("lawdsl", "numpy", "scipy", "sympy", "altair", "vl-convert-python")
 
@@ -129,7 +130,7 @@ def solve_command(entry: Entry, fits: Sequence[Entry]) -> str:
     known = entry.fits or {}
     arguments = ["solve", answer.question]
     for use, law in answer.fits.items():
-        fit = None if rests_on_others(answer) else fit_of_use(use, law, fits)
+        fit = None if rests_on_others(answer) else _fit_asked(answer, use, law, fits)
         arguments.append(f"{use}={known.get(use) or (file_of(fit) if fit else 'FIT.json')}")
     arguments += [f"{name}={value!r}" for name, value in answer.values.items() if "." not in name]
     arguments += ["--level", f"{answer.level:g}"] if answer.level != 0.95 else []
@@ -137,6 +138,13 @@ def solve_command(entry: Entry, fits: Sequence[Entry]) -> str:
     for each in answer.compared:
         arguments += ["--at", ",".join(f"{name}={value!r}" for name, value in each.x.items())]
     return f"{shlex.join(['lawdsl', *arguments])} --json > {shlex.quote(file_of(entry))}"
+
+
+def _fit_asked(answer: Answer, use: str, law: str, fits: Sequence[Entry]) -> Entry | None:
+    """The fit of a report that an answer rests on: the one it was asked about, or the one named so."""
+    asked = answer.asked.fits.get(use) if isinstance(answer.asked, Asked) else None
+    same = [fit for fit in fits if fit.result is asked]
+    return same[0] if same else fit_of_use(use, law, fits)
 
 
 def _law_error_options(answer: Answer) -> Iterator[str]:

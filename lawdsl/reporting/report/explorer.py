@@ -117,7 +117,7 @@ def explorer_of(entry: Entry) -> Explorer | None:
         entry: a fit.
     """
     made = exported(entry.result, LEVEL)
-    sliders = tuple(_sliders(made, entry.parts[0].horizon))
+    sliders = tuple(_sliders(made, [part.horizon for part in entry.parts if part.horizon]))
     if not 0 < len(sliders) <= MAX_SLIDERS:
         return None
     return Explorer(
@@ -131,15 +131,19 @@ def explorer_of(entry: Entry) -> Explorer | None:
     )
 
 
-def _sliders(made: Exported, horizon: Horizon | None) -> Iterator[Slider]:
+def _sliders(made: Exported, horizons: Sequence[Horizon]) -> Iterator[Slider]:
     for variable in made.variables:
         labels: Sequence[str] = made.labels[variable.over] if variable.over else ("",)
         for label in labels:
-            yield _slider(made, variable, label, len(labels), horizon)
+            yield _slider(made, variable, label, len(labels), horizons)
 
 
 def _slider(
-    made: Exported, variable: ExportedVariable, label: str, count: int, horizon: Horizon | None
+    made: Exported,
+    variable: ExportedVariable,
+    label: str,
+    count: int,
+    horizons: Sequence[Horizon],
 ) -> Slider:
     ranges = made.fit.ranges if made.fit else {}
     name = f"{variable.name}[{label}]" if label else variable.name
@@ -149,8 +153,14 @@ def _slider(
     low, high = fitted or (0.0, 1.0)
     if simplex:
         low, high = 0.0, 1.0
-    elif horizon is not None and variable.name in horizon.variables:
-        high = max(high, horizon.variables[variable.name] * _times(horizon, variable.name))
+    else:
+        # of several labels, as far as predictions of all of them are known
+        reaches = [
+            horizon.variables[variable.name] * _times(horizon, variable.name)
+            for horizon in horizons
+            if variable.name in horizon.variables
+        ]
+        high = max(high, min(reaches, default=high))
     if not low < high:  # one fitted value
         low, high = (low / 2, low * 2) if low > 0 else (low - 1.0, high + 1.0)
     for bound in variable.bounds:

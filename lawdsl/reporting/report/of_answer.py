@@ -72,12 +72,18 @@ def answer_glance(entries: Sequence[Entry]) -> Iterator[Block]:
         for unknown in answer.unknowns[:MAX_ROWS]:
             value, ends = number_text(unknown.value), ends_text(unknown.ends)
             wide = rounded_ends(under.ends.get(unknown.name)) if under else ""
-            name = unknown.doc or unknown.name
+            # unknowns of a family have one description
+            name = f"{unknown.name}, {unknown.doc}" if unknown.doc else unknown.name
             rows.append([answer.title, name, value, ends, wide, unknown.unit])
     level = f"{100 * min(levels):g} % interval" if len(levels) == 1 else "interval"
     errors = {law_error_heading(entry.result.law_error) for entry in entries} - {""}
     error = errors.pop() if len(errors) == 1 else "with the error of the laws"
     headers = ["question", "answer", "value", level, error, "unit"]
-    shown = [k for k in range(len(headers)) if k != 4 or any(row[k] for row in rows)]
+    # the title of the page is the question, where there is one
+    shown = [k for k in range(len(headers)) if (k or len(entries) > 1) and any(r[k] for r in rows)]
     cells = [[row[k] for k in shown] for row in rows]
-    yield Rows([headers[k] for k in shown], cells, "The answers")
+    caption = "The answers"
+    most = max((len(entry.result.unknowns) for entry in entries), default=0)
+    if most > MAX_ROWS:
+        caption += f": the first {MAX_ROWS} of {most} unknowns, the others in the section below"
+    yield Rows([headers[k] for k in shown], cells, caption)

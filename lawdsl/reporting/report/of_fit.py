@@ -21,6 +21,8 @@ from lawdsl.reporting.terminal import interval_text, number_text, parameter_rows
 
 MAX_FOLDED_ROWS = 24
 """Rows of a table that is not folded."""
+MAX_COLUMNS = 8
+"""Columns of a table of parameters; one of more has a row for each parameter."""
 USES = {
     "optimum": "the minimum that was found",
     "parameters": "the values of the parameters",
@@ -103,8 +105,18 @@ def fit_blocks(entry: Entry) -> Iterator[Block]:
 
 
 def _captioned(block: Rows, name: str, number: int) -> Rows:
-    caption = f"The fit of each label of {name}" if number == 0 else f"Parameters of {name}"
-    return replace(block, caption=caption)
+    if number == 0:
+        return replace(block, caption=f"The fit of each label of {name}")
+    block = replace(block, caption=f"Parameters of {name}")
+    # a page is narrower than it is long: many parameters of few labels have a row each
+    return _transposed(block) if len(block.headers) > max(MAX_COLUMNS, len(block.cells)) else block
+
+
+def _transposed(block: Rows) -> Rows:
+    first, *names = block.headers
+    labels = [str(cells[0]) for cells in block.cells]
+    cells = [[name, *(row[k] for row in block.cells)] for k, name in enumerate(names, start=1)]
+    return replace(block, headers=[f"parameter by {first}", *labels], cells=cells)
 
 
 def _parameters(fit: Fit) -> Block:
