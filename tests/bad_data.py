@@ -205,7 +205,7 @@ BANK: dict[str, Bad] = {
     ),
     "columns of different lengths": Bad(lambda: {**runs(), "L": [2.0]}, "D0102", ("L 1",)),
     "no column for the loss": Bad(
-        lambda: {"N": SIZES, "D": TOKENS, "loss": SIZES}, "D0104", ("no column `L`",),
+        lambda: {"N": SIZES, "D": TOKENS, "loss": SIZES}, "D0104", ("unknown column `L`",),
     ),
     "a unit of another thing": Bad(
         lambda: {("N [token]" if k == "N" else k): v for k, v in runs().items()}, "D0112", ("param",),
@@ -357,7 +357,7 @@ BANK: dict[str, Bad] = {
         ("heavier tails",), "caution", options=SQUARED,
     ),
     "checkpoints of few runs": Bad(
-        changed(along_lines), "F0119", ("differ in D alone", "correlation 0.7"), "caution",
+        changed(along_lines), "F0119", ("differ in D alone", "correlated: 0.7"), "caution",
     ),
     "one run measured again": Bad(
         measured_again, "F0119", ("correlated", "measured again"), "caution",

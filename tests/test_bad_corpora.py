@@ -114,7 +114,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Path], str, str, str]] = {
         raw("a.jsonl.gz", ZIPPED[:12] + b"\xff\xff\xff" + ZIPPED[15:]), "R0203", "a.jsonl.gz", ""
     ),
     "no zstd": (raw("a.zst", b"plain"), "R0203", "a.zst", "cannot be read"),
-    "no file": (lambda folder: folder / "nowhere", "R0203", "nowhere", "no such file"),
+    "no file": (lambda folder: folder / "nowhere", "R0203", "nowhere", "the file does not exist"),
     "a pipe": (fifo, "R0203", "pipe", "not a regular file"),
     "an empty folder": (empty_folder, "R0203", "empty", "no file that fits"),
     "no text": (raw("a.txt", b""), "R0204", "", "0 documents"),

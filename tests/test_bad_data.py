@@ -80,9 +80,9 @@ CASES: dict[str, tuple[str | bytes, str, str, str, str]] = {
     "tokens for parameters": (
         csv({1: "N [Mtoken],D,L"}), "D0112", " column N", "in Mtoken, the law's `N` in param", "bind",
     ),
-    "a column missing": (csv({1: "N,D,loss"}), "D0104", "", "no column `L` for the output", "L="),
+    "a column missing": (csv({1: "N,D,loss"}), "D0104", "", "unknown column `L` for the output", "L="),
     "a unit in words": (
-        csv({1: "N (B),D,L"}), "D0104", "", "no column `N`", "did you mean `N (B)`? the columns are"
+        csv({1: "N (B),D,L"}), "D0104", "", "unknown column `N`", "did you mean `N (B)`? the columns are"
         " N (B), D, L; bind one: 'N=N (B)'",
     ),
     "another case": (csv({1: "N,d,L"}), "D0104", "", "the variable `D`", "did you mean `d`?"),

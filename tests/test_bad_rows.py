@@ -30,8 +30,8 @@ from lawdsl.data.read import read_table
     [
         ({"M": "N"}, "D0116", "has no variable `M`", "it has N, D, L"),
         ({"LL": "L"}, "D0116", "has no variable `LL`", "it has N, D, L"),
-        ({"L": "loss"}, "D0104", "no column `loss` for the output `L`", "L=COLUMN"),
-        ({"L": "lss"}, "D0104", "no column `lss` for the output `L`", "columns are N, D, L"),
+        ({"L": "loss"}, "D0104", "unknown column `loss` for the output `L`", "L=COLUMN"),
+        ({"L": "lss"}, "D0104", "unknown column `lss` for the output `L`", "columns are N, D, L"),
         ({"where": "size = 1"}, "D0115", "`size = 1` names no column", "columns are N, D, L"),
         ({"where": "n > 1"}, "D0115", "names no column", "did you mean `N`?"),
         ({"where": "N"}, "D0115", "`N` is not a condition", "step > 0"),

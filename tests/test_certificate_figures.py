@@ -92,7 +92,7 @@ L = a/(x - 5)
 require   L finite
 """
     curve = curve_of(checked(text, tmp_path), "L finite")
-    assert curve.at == 5 and curve.value is None and curve.label == "x = 5: no value"
+    assert curve.at == 5 and curve.value is None and curve.label == "no value at x = 5"
     finite = np.isfinite(curve.columns["y"])
     assert np.all(finite == (curve.columns["x"] != 5))
     assert not curve.is_shaded

@@ -163,7 +163,7 @@ def test_the_laws_own_delta_can_be_replaced():
         ({"where": "y > 1"}, "D0115", "names no column"),
         ({"columns": {"y": "x"}}, "D0116", "no variable `y`"),
         ({"y": "x"}, "D0116", "no variable `y`"),
-        ({"x": "y"}, "D0104", "no column `y`"),
+        ({"x": "y"}, "D0104", "unknown column `y`"),
     ],
 )
 def test_an_option_that_is_none_is_refused(options: dict[str, Any], code: str, message: str):

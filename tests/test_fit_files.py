@@ -432,7 +432,7 @@ def test_below_a_range_of_negative_values_is_said_without_a_factor():
         ({"r": [0.5, 1.5]}, "D0108", "1.5 is outside the domain r <= 1"),
         ({"r": [-0.1]}, "D0108", "-0.1 is outside the domain r >= 0"),
         ({"r": [float("nan")]}, "D0107", "nan is not a finite number"),
-        ({"q": [0.5]}, "D0104", "no column `r` for the variable `r`"),
+        ({"q": [0.5]}, "D0104", "unknown column `r` for the variable `r`"),
         ({"r": ["a half"]}, "D0106", '"a half" is not a number'),
         ({"r [Gtoken]": [0.5]}, "D0112", "the law gives `r` no unit"),
         ({"r": []}, "D0103", "the table has no rows"),

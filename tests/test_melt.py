@@ -229,15 +229,15 @@ def codes(folder: Path, text: str, columns: dict[str, str], law: str = MIXING) -
 @pytest.mark.parametrize(
     ("text", "columns", "law", "code", "message"),
     [
-        (LONG, {"validation": "on", "L": "loss"}, MIXING, "D0104", r"no columns `r\[\*\]`"),
-        (LONG, {**LONG_COLUMNS, "r": "share_*"}, MIXING, "D0104", r"no columns `share_\*`"),
+        (LONG, {"validation": "on", "L": "loss"}, MIXING, "D0104", r"unknown columns `r\[\*\]`"),
+        (LONG, {**LONG_COLUMNS, "r": "share_*"}, MIXING, "D0104", r"unknown columns `share_\*`"),
         (LONG, {**LONG_COLUMNS, "r": "r_web"}, MIXING, "D0104", "`r_web` is not a pattern"),
-        (LONG, {"r": "r_*"}, MIXING, "D0104", r"no columns `L\[\*\]` for the output"),
-        (LONG, {**LONG_COLUMNS, "validation": "at"}, MIXING, "D0104", "no column `at`"),
+        (LONG, {"r": "r_*"}, MIXING, "D0104", r"unknown columns `L\[\*\]` for the output"),
+        (LONG, {**LONG_COLUMNS, "validation": "at"}, MIXING, "D0104", "unknown column `at`"),
         (LONG, {**LONG_COLUMNS, "q": "on"}, MIXING, "D0116", "no variable and no set `q`"),
         ("N,L\n1,2\n", {}, GROUPS, "D0104", "label of each row over {web, code}"),
         ("N,g,L\n1,web,2\n1,book,2\n", {}, GROUPS, "D0120", "`book` is none of {web, code}"),
-        ("N,L\n1,2\n", {}, MEASURED, "D0104", r"no columns `k1\[\*\]`"),
+        ("N,L\n1,2\n", {}, MEASURED, "D0104", r"unknown columns `k1\[\*\]`"),
     ],
 )
 def test_a_table_that_lacks_something_is_refused(

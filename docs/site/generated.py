@@ -1,0 +1,183 @@
+"""Pages that are made from the source: commands, messages, grammar, Python, laws."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+
+import lawdsl
+from lawdsl.cli import cli
+from lawdsl.language.library import read, shipped
+from lawdsl.law.published_values import PUBLISHED
+from lawdsl.messages.table import MESSAGES
+
+FAMILIES: Mapping[str, str] = {
+    "C": "Command line",
+    "D": "Tables of measurements",
+    "E": "Export and import",
+    "F": "Fits and answers",
+    "G": "Figures",
+    "L": "Laws, questions and pipelines",
+    "R": "Runs and corpora",
+}
+"""First letter of a code -> what its messages are about."""
+
+
+def pages(root: Path, figures: Path) -> Iterator[tuple[str, str]]:
+    """The generated pages: path in the site, text.
+
+    Args:
+        root: the checkout.
+        figures: the folder for the figures of laws.
+    """
+    yield "reference/commands.md", commands_page()
+    yield "reference/messages.md", messages_page()
+    yield "reference/grammar.md", grammar_page(root / "grammars" / "law.lark")
+    yield "reference/api.md", api_page()
+    names = sorted(shipped("law"))
+    yield "catalogue/index.md", catalogue_page(names)
+    for name in names:
+        yield f"catalogue/{name}.md", law_page(name, figures)
+
+
+def commands_page() -> str:
+    """The help text of every command."""
+    parts = ["# Commands\n\nThe help of every command, as `lawdsl COMMAND --help` prints it.\n"]
+    root = click.Context(cli, info_name="lawdsl")
+    for name, command in sorted(cli.commands.items()):
+        context = click.Context(command, info_name=name, parent=root, max_content_width=100)
+        parts.append(f"## {name}\n\n{fenced(command.get_help(context), 'text')}\n")
+    return "\n".join(parts)
+
+
+def messages_page() -> str:
+    """Every message with its examples."""
+    parts = [
+        "# Messages\n\n`lawdsl explain CODE` prints these texts. Where a message can be caused by a "
+        "file alone, an example causes it, and a second one does not.\n"
+    ]
+    families = sorted({code[0] for code in MESSAGES})
+    for family in families:
+        parts.append(f"## {FAMILIES.get(family, family)}\n")
+        for code, message in sorted(MESSAGES.items()):
+            if code[0] != family:
+                continue
+            parts.append(f"### {code}: {escaped(message.title)}\n\n{escaped(message.meaning)}\n")
+            parts += [f"Causes it:\n\n{fenced(bad.rstrip(), 'text')}\n" for bad in message.bad[:1]]
+            if message.good:
+                parts.append(f"Does not:\n\n{fenced(message.good.rstrip(), 'text')}\n")
+    return "\n".join(parts)
+
+
+def grammar_page(path: Path) -> str:
+    """The grammar with its opening comment as text."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    count = next(k for k, line in enumerate(lines) if not line.startswith("//"))
+    comment = "\n".join(line.removeprefix("//").removeprefix(" ") for line in lines[:count])
+    rules = "\n".join(lines[count:]).strip()
+    return (
+        "# Grammar\n\nThe grammar of law files, [Lark](https://lark-parser.readthedocs.io) in its "
+        f"notation, with its opening comment.\n\n{fenced(comment, 'text')}\n\n{fenced(rules, 'text')}\n"
+    )
+
+
+def api_page() -> str:
+    """The public names of the package, from their docstrings."""
+    parts = ["# Python API\n\n```{eval-rst}\n.. currentmodule:: lawdsl\n"]
+    for name in lawdsl.__all__:
+        value = getattr(lawdsl, name)
+        home = f"{value.__module__}.{name}"
+        kind = "autofunction" if not isinstance(value, type) else "autoclass"
+        parts.append(f".. {kind}:: {home}")
+        if kind == "autoclass" and not issubclass(value, (Exception, Warning)):
+            parts.append("   :members:\n   :exclude-members: __init__")
+        parts.append("")
+    return "\n".join([*parts, "```\n"])
+
+
+def catalogue_page(names: list[str]) -> str:
+    """The list of the laws that ship."""
+    rows = [f"| [{name}]({name}.md) | {escaped(lawdsl.load(name).title)} |" for name in names]
+    listed = "\n".join(rows)
+    tree = "\n".join(names)
+    return (
+        "# Laws, a page each\n\nFormula, claims with their verdicts, published values and proofs of "
+        f"every law that ships.\n\n| law | title |\n|---|---|\n{listed}\n\n"
+        f"```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
+    )
+
+
+def law_page(name: str, figures: Path) -> str:
+    """One law: formula, text, claims with verdicts, published values, figure.
+
+    Args:
+        name: of a shipped law.
+        figures: the folder for its figure.
+    """
+    law = lawdsl.load(name)
+    checked = lawdsl.check(law)
+    parts = [f"# {name}: {escaped(law.title)}\n"]
+    parts += [f"Source: {escaped('; '.join(law.sources))}.\n"] if law.sources else []
+    parts.append(f"$$\n{law.latex()}\n$$\n")
+    parts.append(f"## The file\n\n{fenced(read(shipped('law')[name]).text.rstrip(), 'text')}\n")
+    parts.append(f"## Claims\n\n{claims_table(checked)}\n")
+    parts.append(published_values(name))
+    if checked.claims:
+        file = f"{name}.svg"
+        checked.plot().save(figures / file)
+        parts.append(f"![Claims of {name} with their verdicts]({figures.name}/{file})\n")
+    parts.append(f"`lawdsl check {name}` prints the proofs, `lawdsl show {name}` the derivatives.\n")
+    return "\n".join(part for part in parts if part)
+
+
+def claims_table(checked: lawdsl.Check) -> str:
+    """The claims of a law with their verdicts and why."""
+    if not checked.claims:
+        return "It makes none."
+    rows = [
+        f"| `{table_cell(verdict.claim)}` | {escaped(verdict.word)} | {escaped(first_reason(verdict))} |"
+        for verdict in checked.claims
+    ]
+    return "\n".join(["| claim | verdict | why |", "|---|---|---|", *rows])
+
+
+def first_reason(verdict: lawdsl.Verdict) -> str:
+    """The condition, or the first line of the proof."""
+    return verdict.condition or (str(verdict.proof[0]) if verdict.proof else "")
+
+
+def published_values(name: str) -> str:
+    """The values of parameters that the source prints, where the package has them."""
+    published = PUBLISHED.get(name)
+    if published is None:
+        return ""
+    rows = [
+        f"| {parameter} | {value:g} | {'' if error is None else f'{error:g}'} |"
+        for parameter, (value, error) in published.values.items()
+    ]
+    head = ["## Published values\n", f"{escaped(published.source)}. They are the priors of "
+        f"`lawdsl fit {name} … --prior published`.\n", "| parameter | value | standard error |", "|---|---|---|"]
+    return "\n".join([*head, *rows, ""])
+
+
+def fenced(text: str, language: str) -> str:
+    """A text in a code block that no fence in it ends."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def escaped(text: str) -> str:
+    """Plain text as Markdown, code in backticks kept."""
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(
+        part if part.startswith("`") else re.sub(r"([\\*_{}\[\]<>|$])", r"\\\1", part) for part in parts
+    ).replace("\n", " ")
+
+
+def table_cell(text: str) -> str:
+    """Code in a cell of a table."""
+    return text.replace("|", "\\|").replace("`", "'")
