@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Many containers set it; then each of the hundreds of processes of the tests compiles all it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test suite slow bench lint clean
+.PHONY: demo test suite slow bench docs lint clean
 
 demo: $(VENV)/.installed
 	$(BIN)/lawdsl demo
@@ -18,7 +18,7 @@ suite: $(VENV)/.tested
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 slow: $(VENV)/.tested
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[notebooks]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[docs]'
 	$(BIN)/python -m pytest -m slow
 
 bench: $(VENV)/.tested
@@ -30,6 +30,10 @@ bench: $(VENV)/.tested
 	$(BIN)/python tests/benchmarks/bench_figures.py
 	$(BIN)/python tests/benchmarks/bench_mixing.py --hidden
 	$(BIN)/python tests/benchmarks/bench_mixing.py
+
+docs: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[docs]'
+	$(BIN)/python docs/site/build.py build/docs
 
 lint: $(VENV)/.tested
 	$(BIN)/ruff check lawdsl runners tests docs

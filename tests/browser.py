@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 LOAD_SECONDS = 60.0
 
@@ -82,10 +84,35 @@ class Browser:
         ]
         return [url for url in urls if not url.startswith("data:")]
 
+    def serious_findings(self, axe: str) -> list[Any]:
+        """What axe-core finds that keeps people from reading the page: rule, impact, element.
+
+        Args:
+            axe: the script of axe-core.
+        """
+        self.value(f"{axe};0")
+        found: list[Any] = self.value(
+            "axe.run().then((r) => r.violations.map((v) => [v.id, v.impact, v.nodes[0].html]))"
+        )
+        return [each for each in found if each[1] in ("serious", "critical")]
+
     def complaints(self) -> list[Any]:
         """What was written to the console, thrown, or refused by the policy of the page."""
         kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
         return [event["params"] for event in self.events if event["method"] in kinds]
+
+
+def axe_script(folder: Path) -> str:
+    """The script of axe-core, from the npm registry.
+
+    Args:
+        folder: an empty one, for the package.
+    """
+    if shutil.which("npm") is None:
+        pytest.skip("no npm, which brings axe-core: apt-get install npm")
+    subprocess.run(["npm", "pack", "--silent", "axe-core@4"], cwd=folder, check=True, timeout=300)
+    subprocess.run(["tar", "xzf", next(folder.glob("*.tgz")).name], cwd=folder, check=True)
+    return (folder / "package" / "axe.min.js").read_text(encoding="utf-8")
 
 
 @contextmanager

@@ -31,7 +31,7 @@ PAPERS = [
 ]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 PROGRAM = re.compile(r"```python\n(.*?)```\n\n```\n(.*?)```", re.S)
-FILE = re.compile(r"\(`(\S+\.(?:law|toml))`\):\n\n```(?:toml)?\n(.*?)```", re.S)
+FILE = re.compile(r"\(`(\S+\.(?:law|toml|csv))`\):\n\n```(?:toml|csv)?\n(.*?)```", re.S)
 NEEDS = re.compile(r"This page uses .*? made on the page \[[^]]*\]\((\S+?\.md)\)", re.S)
 
 

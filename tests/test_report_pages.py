@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import CHROMIUM, Browser, browser
+from browser import CHROMIUM, Browser, axe_script, browser
 
 import lawdsl
 from lawdsl.reporting.report.answer_table import AnswerTable, Axis, Column
@@ -183,13 +182,7 @@ def test_a_page_prints_to_few_pages(page: Browser, tmp_path: Path):
 
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The script of axe-core, from the npm registry."""
-    if shutil.which("npm") is None:
-        pytest.skip("no npm, which brings axe-core: apt-get install npm")
-    folder = tmp_path_factory.mktemp("axe")
-    subprocess.run(["npm", "pack", "--silent", "axe-core@4"], cwd=folder, check=True, timeout=300)
-    subprocess.run(["tar", "xzf", next(folder.glob("*.tgz")).name], cwd=folder, check=True)
-    return (folder / "package" / "axe.min.js").read_text(encoding="utf-8")
+    return axe_script(tmp_path_factory.mktemp("axe"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -198,11 +191,7 @@ def test_everyone_can_read_a_page(page: Browser, axe: str, scheme: str):
         "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
     )
     page.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    page.value(f"{axe};0")
-    found = page.value(
-        "axe.run().then((r) => r.violations.map((v) => [v.id, v.impact, v.nodes[0].html]))"
-    )
-    assert [each for each in found if each[1] in ("serious", "critical")] == []
+    assert page.serious_findings(axe) == []
 
 
 def table_in(settings: dict[str, Any]) -> AnswerTable:

@@ -45,6 +45,10 @@ def main(output: Path) -> int:
         arguments = ["-q", "-W", "--keep-going", "-b", "html", "-d", str(Path(folder, "doctrees"))]
         if build_main([*arguments, str(source), str(output)]):
             return 1
+    for path in output.rglob("*.html"):
+        # what screen readers need: the level of captions, and a focus for blocks that are scrolled
+        text = path.read_text(encoding="utf-8").replace("<pre>", '<pre tabindex="0">')
+        path.write_text(text.replace('role="heading">', 'role="heading" aria-level="2">'), "utf-8")
     broken = list(broken_links(output))
     for line in broken:
         print(line, file=sys.stderr)
@@ -62,7 +66,11 @@ def write_source(source: Path, say: Callable[[str], None]) -> None:
     """
     source.mkdir(parents=True)
     shutil.copy(HERE / "conf.py", source)
-    shutil.copytree(ROOT / "docs" / "figures", source / "figures", ignore=shutil.ignore_patterns("*.py"))
+    (source / "static").mkdir()
+    shutil.copy(HERE / "site.css", source / "static")
+    shutil.copytree(
+        ROOT / "docs" / "figures", source / "figures", ignore=shutil.ignore_patterns("*.py")
+    )
     (source / "catalogue" / "claims").mkdir(parents=True)
     places = written_pages()
     for original, page in places.items():

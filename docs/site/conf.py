@@ -19,7 +19,8 @@ html_title = f"lawdsl {release}"
 html_show_sphinx = False
 html_copy_source = False
 html_math_renderer = "mathml"  # pages load nothing from a network
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
@@ -34,7 +35,7 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False
-pygments_style = "friendly"
+pygments_style = "xcode"  # enough contrast for everyone
 pygments_dark_style = "github-dark"
 
 

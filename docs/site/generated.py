@@ -129,7 +129,9 @@ def law_page(name: str, figures: Path) -> str:
         file = f"{name}.svg"
         checked.plot().save(figures / file)
         parts.append(f"![Claims of {name} with their verdicts]({figures.name}/{file})\n")
-    parts.append(f"`lawdsl check {name}` prints the proofs, `lawdsl show {name}` the derivatives.\n")
+    parts.append(
+        f"`lawdsl check {name}` prints the proofs, `lawdsl show {name}` the derivatives.\n"
+    )
     return "\n".join(part for part in parts if part)
 
 
@@ -158,8 +160,13 @@ def published_values(name: str) -> str:
         f"| {parameter} | {value:g} | {'' if error is None else f'{error:g}'} |"
         for parameter, (value, error) in published.values.items()
     ]
-    head = ["## Published values\n", f"{escaped(published.source)}. They are the priors of "
-        f"`lawdsl fit {name} … --prior published`.\n", "| parameter | value | standard error |", "|---|---|---|"]
+    head = [
+        "## Published values\n",
+        f"{escaped(published.source)}. They are the priors of "
+        f"`lawdsl fit {name} … --prior published`.\n",
+        "| parameter | value | standard error |",
+        "|---|---|---|",
+    ]
     return "\n".join([*head, *rows, ""])
 
 
@@ -174,7 +181,8 @@ def escaped(text: str) -> str:
     """Plain text as Markdown, code in backticks kept."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(
-        part if part.startswith("`") else re.sub(r"([\\*_{}\[\]<>|$])", r"\\\1", part) for part in parts
+        part if part.startswith("`") else re.sub(r"([\\*_{}\[\]<>|$])", r"\\\1", part)
+        for part in parts
     ).replace("\n", " ")
 
 
