@@ -238,11 +238,13 @@ def show_fit(fit: Fit, out: Console) -> None:
     out.print(f"  {a.agreed} of {a.starts} starts agree; {fit.stopped}")
     best = fit.optimality
     flat = best.gradient < GRADIENT_RTOL
-    gradient = "gradient 0 to rounding" if flat else f"gradient {best.gradient:.1e}"
+    gradient = "0 to rounding" if flat else f"{best.gradient:.1e}"
     if not (
         math.isnan(best.gradient) and math.isnan(best.curvature)
     ):  # a loss with a kink has none
-        out.print(f"  {gradient}, least curvature {best.curvature:.2g}")
+        out.print(
+            f"  relative gradient {gradient}, smallest eigenvalue of the scaled Hessian {best.curvature:.2g}"
+        )
     _show_parameters(fit, out)
     if fit.priors is not None:
         show_priors([fit.priors], out)

@@ -19,10 +19,10 @@ from lawdsl.language.symbols import Objective
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-MINIMUM = "no step leads lower"
-OUT_OF_STEPS = "the limit of steps was reached"
-GIVEN_UP = "another start had found better"
-NO_VALUE = "the law has no value there"
+MINIMUM = "converged"
+OUT_OF_STEPS = "iteration limit reached"
+GIVEN_UP = "abandoned, as another start was better"
+NO_VALUE = "the objective is not finite"
 
 
 @dataclass(frozen=True)
