@@ -215,7 +215,7 @@ def _name(table: Table, column: str | int) -> str:
         return column
     names = list(table.columns)[:-1]  # the last is the target
     if not 0 <= column < len(names):
-        raise ValueError(f"X has {len(names)} feature(s), from 0: there is no column {column}")
+        raise ValueError(f"X has {len(names)} feature(s), counted from 0: unknown column {column}")
     return names[column]
 
 

@@ -116,7 +116,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], Path], str, str, str]] = {
     "no zstd": (raw("a.zst", b"plain"), "R0203", "a.zst", "cannot be read"),
     "no file": (lambda folder: folder / "nowhere", "R0203", "nowhere", "the file does not exist"),
     "a pipe": (fifo, "R0203", "pipe", "not a regular file"),
-    "an empty folder": (empty_folder, "R0203", "empty", "no file that fits"),
+    "an empty folder": (empty_folder, "R0203", "empty", "no file in the folder matches"),
     "no text": (raw("a.txt", b""), "R0204", "", "0 documents"),
     "blank text": (raw("a.txt", b" \n\n "), "R0204", "", "blank"),
 }  # fmt: skip
@@ -312,7 +312,7 @@ def test_corpora_of_different_tokenizers_are_told_apart(
         (["--split", "a=0.6", "--name", "b"], "--name is for one"),
         (["--max-tokens", "many"], "not 'many'"),
         (["--max-tokens", "1"], "2 or more"),
-        (["--split", "a=1", "--max-tokens", "b=9"], "no part 'b'"),
+        (["--split", "a=1", "--max-tokens", "b=9"], "unknown part 'b'"),
         (["--deduplicate", "words"], "words"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

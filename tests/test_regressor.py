@@ -249,7 +249,7 @@ MISTAKES = {
     ),
     "no such position": (
         lambda X, y: chinchilla(columns={"N": 0, "D": 2}).fit(X, y),
-        r"X has 2 feature\(s\), from 0: there is no column 2",
+        r"X has 2 feature\(s\), counted from 0: unknown column 2",
     ),
     "fewer rows than parameters": (
         lambda X, y: chinchilla().fit(X.to_numpy()[:4], y[:4]),

@@ -308,7 +308,7 @@ def _limits(pairs: Iterable[str], parts: Iterable[str], option: str) -> dict[str
         if not number.isascii() or not number.isdigit() or int(number) < 2:
             raise click.UsageError(f"{option} takes [PART=]N of 2 or more, not {pair!r}")
         if equals and part not in parts:
-            raise click.UsageError(f"{option}: there is no part {part!r}")
+            raise click.UsageError(f"{option}: unknown part {part!r}")
         limits.update(dict.fromkeys([part] if equals else parts, int(number)))
     return limits
 

@@ -18,7 +18,7 @@ def explain(code: str, as_json: bool) -> int:
     message = MESSAGES.get(code.upper())
     if message is None:
         alike = nearest(code.upper(), MESSAGES)
-        raise click.UsageError(f"there is no message {code}" + (f"; {alike}?" if alike else ""))
+        raise click.UsageError(f"unknown message code {code}" + (f"; {alike}?" if alike else ""))
     result = {
         "code": code.upper(),
         "title": message.title,

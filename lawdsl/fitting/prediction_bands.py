@@ -123,7 +123,7 @@ def band_with_discrepancy(plain: Band, error: LawError, quantile: float) -> Band
     """
     predicted = plain.values * np.exp(error.mean)
     determined = np.isfinite(plain.high) & (plain.values > 0)
-    # a prediction that underflows to 0 has no interval around it: 0·exp(inf) is no number
+    # a prediction that underflows to 0 has no interval around it: 0·exp(inf) is NaN
     determined &= np.isfinite(predicted) & (predicted > 0) & (error.curve <= MAX_DEVIATION)
     values = np.where(determined, predicted, plain.values)
 

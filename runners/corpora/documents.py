@@ -71,7 +71,7 @@ def find_files(inputs: Sequence[str | Path], glob: str = "*") -> list[Path]:
         if path.is_dir():
             inside = sorted(_inside(path, glob))
             if not inside:
-                message = f"the folder has no file that fits {glob}"
+                message = f"no file in the folder matches {glob}"
                 raise _unreadable_error(message, path, "give another folder, or another --glob")
             files += inside
         elif path.is_file():

@@ -69,7 +69,7 @@ def _compiler_missing(check_input: CheckInput) -> str:
     if check_input.on_gpu:
         return "" if find_spec("triton") else "Triton is not installed"
     has_compiler = any(shutil.which(name) for name in ("g++", "clang++", "c++"))
-    return "" if has_compiler else "there is no C++ compiler"
+    return "" if has_compiler else "no C++ compiler was found"
 
 
 def _gradients(check_input: CheckInput, *, compiled: bool) -> Iterator[Measurement]:

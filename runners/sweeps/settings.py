@@ -35,7 +35,7 @@ def setting_errors(
             continue
         execution = how[name]
         if not DEVICE.fullmatch(execution.device):
-            message = f"there is no device {execution.device!r}"
+            message = f"unknown device {execution.device!r}"
             help = 'device = "auto", "cpu", "cuda", or "cuda:1" for the second GPU'
             yield Diagnostic("R0501", message, place=_place("device", number, model), help=help)
         if name not in training or training[name].batch % execution.processes == 0:

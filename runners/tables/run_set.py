@@ -87,7 +87,9 @@ def _below(folder: Path) -> list[GatheredRun]:
     is_run = (folder / ORDER).exists()
     folders = [folder] if is_run else [path.parent for path in folder.glob(f"*/{ORDER}")]
     if not folders:
-        message = "no run lies in this folder" if folder.is_dir() else "there is no such folder"
+        message = (
+            "this folder contains no runs" if folder.is_dir() else "this folder does not exist"
+        )
         help = "give the `folder` of a sweep, or its sweep.toml"
         raise LawdslError(Diagnostic("R0801", message, place=str(folder), help=help))
     return [_gather_run(run) for run in folders]

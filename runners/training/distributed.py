@@ -272,7 +272,7 @@ def _device(name: str) -> torch.device:
         is_supported = False
     if not is_supported:
         raise LawdslError(
-            Diagnostic("R0501", f"there is no device {name!r}", help="cpu, cuda, cuda:1 or auto")
+            Diagnostic("R0501", f"unknown device {name!r}", help="cpu, cuda, cuda:1 or auto")
         )
     if device.type == "cuda":
         # torchrun numbers the processes of each host: one GPU each

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from lawdsl.fitting.extrapolation.kernel import kernel, kernel_diagonal
+from lawdsl.fitting.intervals.covariance import column_norms
 
 Array = NDArray[np.float64]
 
@@ -97,8 +98,9 @@ class FittedRows:
         jacobian, root_of_rows = self.jacobian, np.sqrt(len(self.residuals))
         if self.priors is not None:
             jacobian = np.vstack([jacobian, root_of_rows * self.priors.slopes])
-        norms = np.linalg.norm(jacobian, axis=0)
-        scale = 1 / np.where(norms > 0, norms, 1.0)
+        norms = column_norms(jacobian)
+        # the reciprocal of a subnormal number can overflow: such a column counts as 0
+        scale = 1 / np.where(norms >= np.finfo(np.float64).tiny, norms, 1.0)
         _, widths, vectors = np.linalg.svd(jacobian * scale, full_matrices=False)
         nonzero = widths > RANK_RTOL * np.max(widths, initial=0.0)
         return np.asarray(
