@@ -18,7 +18,7 @@ suite: $(VENV)/.tested
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 slow: $(VENV)/.tested
-	$(BIN)/python -m pip install --quiet --no-compile --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[slow]'
 	$(BIN)/python -m pytest -m slow
 
 bench: $(VENV)/.tested
