@@ -73,7 +73,7 @@ def test_the_printed_command_has_the_file_that_was_given(tmp_path: Path):
 
     assert f"lawdsl solve {path} k=…" in shown.output
     assert "L0340" in shown.output and "is called fewest.law" in shown.output
-    assert "there is no question `smallest`" in str(asked_by_name.exception)
+    assert "unknown question `smallest`" in str(asked_by_name.exception)
     assert CliRunner().invoke(cli, ["solve", str(path), "k=1"]).exit_code == 0
 
 

@@ -626,7 +626,7 @@ def test_what_the_data_miss_is_told_beside_what_no_data_tell():
 
     assert (known.code, missed.code) == ("F0114", "F0101")
     assert missed.message == (
-        "E, A and alpha cannot be told apart from these data: N has two values"
+        "E, A and alpha cannot be distinguished with these data: N has two values"
     )
     assert missed.notes == ("rank 5 of 7", "N has two values: 0.3, 0.5")
 
@@ -641,7 +641,7 @@ def test_shares_that_add_up_are_named_as_the_cause():
     (found,) = (d for d in made.diagnostics if d.code == "F0101")
 
     assert found.message == (
-        "k, t1, t2 and t3 cannot be told apart from these data: r1 + r2 + r3 = 1 in every row"
+        "k, t1, t2 and t3 cannot be distinguished with these data: r1 + r2 + r3 = 1 in every row"
     )
     assert found.notes[0] == "rank 4 of 5"
 

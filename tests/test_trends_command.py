@@ -35,7 +35,7 @@ def test_the_command_exits_with_1_where_the_table_contradicts_a_claim(tmp_path: 
     done, inside = command("dcpt.l3", path), command("dcpt.l3", path, "--where", "r > 0.2")
 
     assert (done.returncode, inside.returncode) == (1, 0)
-    assert "32 beyond chance" in done.stdout and "runs told apart by: seed" in done.stdout
+    assert "32 beyond chance" in done.stdout and "runs identified by: seed" in done.stdout
     assert "error[F0301]: the table contradicts ∂L/∂D < 0" in done.stderr
 
 

@@ -127,7 +127,7 @@ def _parse_pairs(
             mistakes.append(Diagnostic("M0101", message, help="give each domain once"))
         elif allowed is not None and name not in allowed:
             help = did_you_mean(name, allowed, f"there are {', '.join(allowed)}")
-            mistakes.append(Diagnostic("M0101", f"there is no domain `{name}`", help=help))
+            mistakes.append(Diagnostic("M0101", f"unknown domain `{name}`", help=help))
         elif equals or allowed is not None:
             amounts[name] = _parse_amount(name, text, mistakes)
         else:

@@ -41,7 +41,7 @@ def export(what: Fit | Fits | Law, to: str, /, *, level: float = 0.95) -> str:
             to 0.999 (F0120).
     """
     if to not in WRITERS:
-        message = f"there is no export to {to!r}"
+        message = f"unknown export target {to!r}"
         help = did_you_mean(to, list(WRITERS), f"there are {', '.join(WRITERS)}")
         raise LawdslError(Diagnostic("E0101", message, help=help))
     check_level(level)

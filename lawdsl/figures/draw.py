@@ -70,7 +70,7 @@ def _no_kind(result: Any, name: str, kinds: Mapping[str, Kind]) -> Diagnostic:
     what = type(result).__name__
     if not kinds:
         return Diagnostic(
-            "G0102", f"there is no figure of a {what}", help="see `lawdsl plot --help`"
+            "G0102", f"no figure can be made of a {what}", help="see `lawdsl plot --help`"
         )
     help = did_you_mean(name, kinds, f"it has {', '.join(kinds)}")
     return Diagnostic("G0102", f"a {what} has no figure of kind {name!r}", help=help)

@@ -259,7 +259,7 @@ def _parsed(tokens: Sequence[_Token], source: Text) -> Formula:
     if not tokens:
         help = "write it as 'E + A/N**alpha'"
         raise LawdslError(
-            Diagnostic("E0201", "there is no formula", text=source, span=Span(0, 0), help=help)
+            Diagnostic("E0201", "the formula is missing", text=source, span=Span(0, 0), help=help)
         )
     text, starts = _FORMULA, []
     for token in tokens:

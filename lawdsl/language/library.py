@@ -156,7 +156,7 @@ def locate(name_or_path: str, kind: str = "law") -> Path:
     if path.suffix == ".law" or os.sep in name_or_path or _is_file(path):
         return path
     help = did_you_mean(name_or_path, laws, "`lawdsl laws` lists them; a file ends in .law")
-    message = f"there is no {kind} `{name_or_path}`"
+    message = f"unknown {kind} `{name_or_path}`"
     raise LawdslError(Diagnostic("L0310", message, place=name_or_path, help=help))
 
 
@@ -299,7 +299,7 @@ class _LawLoader:
             file = next(self._candidates(name), None)
             if file is None:
                 help = did_you_mean(name, self.shipped, "`lawdsl laws` lists the shipped laws")
-                raise LawdslError(Diagnostic("L0310", f"there is no law `{name}`", help=help))
+                raise LawdslError(Diagnostic("L0310", f"unknown law `{name}`", help=help))
             text = read(file)
             self.characters += len(text.text)
             if (

@@ -116,7 +116,7 @@ FITS: dict[str, Message] = {
         "two fits before you believe either.",
     ),
     "F0114": Message(
-        "parameters that no data can tell apart",
+        "parameters that no data can distinguish",
         "The law says the same for many values of these parameters, whatever its variables are, so "
         "those of a fit are picked at random. The message says how they move together, the note "
         "the identity behind it, the help which of them to fix; predictions are not harmed. Where "
@@ -417,7 +417,7 @@ TRENDS: dict[str, Message] = {
         "rows that repeat others",
         "Some rows agree in all variables of the law and in what is held equal. They are averaged, "
         "and their scatter is taken for noise, which is right for runs with other seeds. What "
-        "differs in more, in its schedule or its corpus, is told apart by --by COLUMN.",
+        "differs in more, in its schedule or its corpus, is distinguished by --by COLUMN.",
     ),
 }
 

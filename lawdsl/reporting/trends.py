@@ -31,7 +31,7 @@ def show_trends(trends: Trends, out: Console, *, details: bool = True) -> None:
     out.print(Text(f"{trends.law} and {printable(data)}", style="bold"), soft_wrap=True)
     if trends.dropped:
         out.print(f"  {trends.dropped:,} bad rows were left out")
-    for label, columns in (("held equal", trends.by), ("runs told apart by", trends.held)):
+    for label, columns in (("held equal", trends.by), ("runs identified by", trends.held)):
         if columns:
             text = f"  {label}: {', '.join(map(printable, columns))}"
             out.print(Text(text), soft_wrap=True)

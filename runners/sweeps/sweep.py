@@ -178,7 +178,7 @@ def _names(raw: Mapping[str, Any]) -> Problems:
         if valid_names and isinstance(name, str) and name not in valid_names:
             help = did_you_mean(name, valid_names, f"there are {', '.join(valid_names)}")
             problems.append(
-                sweep_diagnostic(location, f"there is no {kind} `{name}`", help, "R0104")
+                sweep_diagnostic(location, f"unknown {kind} `{name}`", help, "R0104")
             )
     return problems
 

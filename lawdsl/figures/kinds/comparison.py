@@ -152,8 +152,10 @@ def _behind(ranking: Ranking, labels: Sequence[str]) -> Any:
         table["value"].append(s.behind.value * per)
         table["low"].append(max(axis.low, s.behind.low * per))
         table["high"].append(min(axis.high, s.behind.high * per))
-        table["kind"].append("clearly behind" if s.behind.clear else "not told apart from the best")
-    kinds = ["clearly behind", "not told apart from the best"]
+        table["kind"].append(
+            "clearly behind" if s.behind.clear else "not significantly worse than the best"
+        )
+    kinds = ["clearly behind", "not significantly worse than the best"]
     y = alt.Y("law:N", sort=list(labels), scale=alt.Scale(domain=list(labels)), axis=None)
     color = alt.Color(
         "kind:N",
@@ -232,7 +234,7 @@ def _legend(comparison: Comparison, rankings: Sequence[Ranking]) -> str:
     if len(comparison.laws) > 1:
         parts.append("bars: 95 % intervals of the paired differences")
         if not all(map(_has_intervals, rankings)):
-            parts.append("filled: clearly behind; open: not told apart from the best")
+            parts.append("filled: clearly behind; open: not significantly worse than the best")
     return "; ".join(parts)
 
 

@@ -29,7 +29,7 @@ def title_of(comparison: Comparison, rankings: Sequence[Ranking]) -> str:
         verb = (
             "is ahead of"
             if second.behind is not None and second.behind.clear
-            else ("is not told apart from")
+            else ("is not significantly better than")
         )
         return (
             f"{first.law} {verb} {second.law} by {ranking.title}: "

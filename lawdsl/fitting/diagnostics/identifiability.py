@@ -406,7 +406,7 @@ def _finding(
     causes: Sequence[DesignCause],
     known: str | None,
 ) -> Diagnostic:
-    verb = "told apart from" if involved[1:] else "determined from"
+    verb = "distinguished with" if involved[1:] else "determined from"
     relevant = relevant_causes(law, involved, causes)
     why = f": {'; '.join(cause.short for cause in relevant)}" if relevant else ""
     message = f"{conjunction(involved)} cannot be {verb} these data{why}"
