@@ -24,6 +24,9 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
+MAD_TO_SIGMA = 1.4826
+"""Median absolute deviation -> standard deviation, of a normal distribution."""
+
 UNNAMED = "another table"
 
 

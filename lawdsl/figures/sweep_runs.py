@@ -16,6 +16,7 @@ from lawdsl.data.arrow_arrays import to_numpy
 from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.figures import theme
+from lawdsl.fitting.extrapolation.run_size import FLOP_PER_PARAMETER_AND_TOKEN
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -36,7 +37,6 @@ STATES: Mapping[str, str] = {
 }
 """Status of a run -> the state that is drawn; of any other it is to come."""
 MAX_NAMED = 100  # sizes that are models of their own
-FLOP_PER_PARAMETER_AND_TOKEN = 6.0
 
 
 @dataclass(frozen=True, eq=False)

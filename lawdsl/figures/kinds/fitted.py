@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
-from lawdsl.figures.fitted_problem import rows_text
+from lawdsl.figures.fitted_problem import MAD_TO_SIGMA, rows_text
 from lawdsl.figures.fitted_variables import Roles, axis_title, roles_of
 from lawdsl.figures.measured_rows import MeasuredRows, law_values, measured_rows, table_of
 from lawdsl.fitting.result import Fit
@@ -21,8 +21,6 @@ Array = NDArray[np.float64]
 CURVE_POINTS = 200
 OUTLIER_SCORE = 4.0
 """Residuals beyond this many robust standard deviations are marked."""
-MAD_TO_SIGMA = 1.4826  # of a normal distribution
-
 
 OWN_COLUMNS = ("fitted", "residual", "far", "group", "low", "high", "label")
 

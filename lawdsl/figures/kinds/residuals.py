@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 from lawdsl.core.enumerations import counted
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
-from lawdsl.figures.fitted_problem import FittedProblem, fitted_problem, other_table_notes
+from lawdsl.figures.fitted_problem import (
+    MAD_TO_SIGMA,
+    FittedProblem,
+    fitted_problem,
+    other_table_notes,
+)
 from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.measured_rows import thinned
 from lawdsl.fitting.diagnostics.patterns import (
@@ -39,7 +44,6 @@ MAX_POINTS = 800  # a panel has few pixels
 MAX_LEVELS = 16  # an axis with more distinct values is cut into ranges of equal counts
 RANGES, MANY = 8, 1_000
 MAX_LINES = 150
-MAD_TO_SIGMA = 1.4826  # of a normal distribution
 LIMIT_SCALES = 6.0
 """Robust standard deviations beyond which the axis ends, where rows lie further out."""
 FIT, ORDER = "fitted", "row"
