@@ -74,6 +74,11 @@ def short(value: float) -> str:
     return f"{rounded / 1000**power:.3g}{' kMBT'[power]}"
 
 
+def power(value: float, digits: int = 2) -> str:
+    """A number in so many digits, with powers of ten as axes write them: 7.6e12, 8.026e-5."""
+    return f"{value:.{digits}g}".replace("e+", "e").replace("e-0", "e-").replace("e0", "e")
+
+
 NARROW = 0.05  # the span of an axis, relative to its values
 
 

@@ -74,7 +74,11 @@ class _ComputePath:
         if self.horizon.is_compute and self.horizon.size != name:
             name = f"{name} = {self.horizon.size}"
         title = f"{name} [{self.unit}]" if self.unit else name
-        text = "format(datum.value, '.0e')" if self.horizon.is_compute else theme.LABELS
+        text = (
+            "replace(format(datum.value, '.0e'), 'e+', 'e')"
+            if self.horizon.is_compute
+            else theme.LABELS
+        )
         axis = theme.axis(self.size, title if labels else "", values, logarithmic=True)
         return axis.axis(
             title=title if labels else None,
@@ -272,7 +276,7 @@ def _reach_text(horizon: Horizon) -> str:
             return f"within {100 * reach.within:g} % beyond 10,000 times the largest {what}"
         if reach.times:
             unit = horizon.unit or ("FLOP" if horizon.is_compute else "")
-            end = f"{reach.times * horizon.largest:.2g} {unit}".rstrip()
+            end = f"{theme.power(reach.times * horizon.largest)} {unit}".rstrip()
             return (
                 f"within {100 * reach.within:g} % up to {reach.times:.2g} times the largest {what} "
                 f"({end})"

@@ -218,4 +218,4 @@ def _moved(law: Law, roles: Roles) -> list[str]:
 
 def _label(value: float) -> str:
     """A value of a group, as its legend has it."""
-    return f"{value:.4g}"
+    return theme.power(value, 4)
