@@ -300,7 +300,7 @@ BANK: dict[str, Bad] = {
     "a share that acts the other way round": Bad(
         lambda: {"r": np.linspace(0, 1, 40), "L": 2.5 + 0.3 * (np.linspace(0, 1, 40) - 0.5) ** 2
                  + noise(40, 0.001)},
-        "F0101", ("gamma", "from these data"), "not trusted", law="dcpt.share",
+        "F0101", ("gamma", "with these data"), "not trusted", law="dcpt.share",
     ),
     "a law that breaks": Bad(
         changed(lambda t, e: t["L"] * np.where(t["D"] > 1.2e11, 0.97, 1)), "F0116",

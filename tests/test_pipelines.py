@@ -75,8 +75,8 @@ def test_an_open_bracket_spoils_its_own_step_alone():
 
 # lines, code, message, help
 MISTAKES = [
-    (["step mixing.siz at N = 1"], "L0310", "no law `mixing.siz`", "`mixing.size`"),
-    (["step mixing.nested at N = 1"], "L0310", "no law `mixing.nested`", ""),
+    (["step mixing.siz at N = 1"], "L0310", "unknown law `mixing.siz`", "`mixing.size`"),
+    (["step mixing.nested at N = 1"], "L0310", "unknown law `mixing.nested`", ""),
     (["step mixing.size by a at M = 1"], "L0603", "no variable `M`", "are N"),
     (["step mixing.size by N at N = 1"], "L0603", "cannot be the same", "leave it out"),
     (["step mixing.size by a, a at N = 1"], "L0603", "`a` stands twice", "once"),

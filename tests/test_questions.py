@@ -178,9 +178,9 @@ def mixture_lines(*lines: str, goal: str = TOTAL) -> list[str]:
 
 MISTAKES = [
     # uses
-    (["uses loss : chinchila", GIVEN, CHOOSE, BEST], "L0310", "no law", "`chinchilla`", "chinchila"),
-    (["uses loss : mixing.nested", GIVEN, CHOOSE, BEST], "L0310", "no law", "", "mixing.nested"),
-    (["uses loss : dcpt.tradeoff", GIVEN, CHOOSE, BEST], "L0310", "no law", "", "dcpt.tradeoff"),
+    (["uses loss : chinchila", GIVEN, CHOOSE, BEST], "L0310", "unknown law", "`chinchilla`", "chinchila"),
+    (["uses loss : mixing.nested", GIVEN, CHOOSE, BEST], "L0310", "unknown law", "", "mixing.nested"),
+    (["uses loss : dcpt.tradeoff", GIVEN, CHOOSE, BEST], "L0310", "unknown law", "", "dcpt.tradeoff"),
     (["uses loss = chinchilla", GIVEN, CHOOSE, BEST], "L0201", "`=`", "`uses loss : LAW`", "="),
     (["uses loss chinchilla", GIVEN, CHOOSE, BEST], "L0201", "", "`uses loss : LAW`", "chinchilla"),
     (["uses loss :", GIVEN, CHOOSE, BEST], "L0207", "too early", "a name", ":"),

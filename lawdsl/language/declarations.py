@@ -54,8 +54,14 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
     """
     kind, context = DECLARATIONS_BY_KEYWORD[statement.kind]
     unit = check_unit(scope, statement.unit)
+    listed: dict[str, tree.Domain | None] = {}
     for item, domain in _with_domains(statement.items):
         name, subscripts = item.name, item.subscripts
+        if name in listed and listed[name] is domain:  # a slip: no bound is added to a name
+            help = f"name it once, or correct the spelling; `{name}` may have a second domain on a line of its own"
+            scope.report("L0302", f"`{name}` stands twice in this line", item.span, help)
+            continue
+        listed[name] = domain
         earlier = scope.symbols.get(name)
         redeclared = earlier is not None and earlier.kind == kind and name in scope.declared_here
         if not redeclared:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic, Span, Text
 from lawdsl.language import tree
@@ -94,6 +95,7 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
     priors = check_priors(scope, [s for s in body if isinstance(s, tree.PriorNode)])
     # claims and fits refer to the whole law, whatever their position in the file
     claims = [read_claim(scope, s) for s in body if isinstance(s, tree.Require)]
+    _warn_of_repeated(scope, claims)
     objective = _objective(scope, body, output)
     for statement in body:
         match statement:
@@ -137,6 +139,17 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Declaration
 
 
 # Structure
+
+
+def _warn_of_repeated(scope: Scope, claims: Sequence[Claim]) -> None:
+    """Warn about claims that the file makes twice; they are decided once."""
+    first: dict[Any, Claim] = {}
+    for claim in claims:
+        earlier = first.setdefault((claim.claim, claim.conditions), claim)
+        if earlier is not claim:
+            message = f"line {scope.line(earlier.span)} makes this claim already"
+            help = "remove one of them, or correct the one that should be another"
+            scope.report("L0323", message, claim.span, help, severity="warning")
 
 
 def _extended(scope: Scope, body: Sequence[tree.Statement]) -> Declarations | None:

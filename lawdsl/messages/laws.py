@@ -23,7 +23,11 @@ NAMES: dict[str, Message] = {
         "A name means one thing in a law, those that it extends included. Rename one. A second "
         "domain for a declared name is not a second declaration: `parameter A > 0`, later "
         "`parameter A < A_max`.",
-        (law("let A = 2"), law("setting N = 2")),
+        (
+            law("let A = 2"),
+            law("setting N = 2"),
+            law("parameter B, C, B > 0", "L = A/N^alpha + B + C"),
+        ),
         law("let B = 2", "L = A*B/N^alpha"),
     ),
     "L0303": Message(
@@ -96,6 +100,13 @@ NAMES: dict[str, Message] = {
         "does nothing cannot be fitted. Use it or remove it.",
         (law("parameter B > 0"),),
         law("parameter B > 0", "L = B + A/N^alpha"),
+    ),
+    "L0323": Message(
+        "a claim that is made twice",
+        "Two `require` lines of the file claim the same under the same conditions; the claim is "
+        "decided once. One of them may be meant to be another.",
+        (law(equation="L = A/N^alpha\nrequire L finite\nrequire L finite"),),
+        law(equation="L = A/N^alpha\nrequire L finite"),
     ),
     "L0310": Message(
         "a law that is not found",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.core.enumerations import conjunction
+from lawdsl.language.keywords import nearest
 from lawdsl.law.law import Law
 from lawdsl.proof.identifiability.result import Freedom, Symmetry
 
@@ -32,7 +33,7 @@ def findings(
             severity,
             text=text,
             notes=_notes(symmetry),
-            help=IDENTIFY if "[" in symmetry.held else symmetry.fixing,
+            help=IDENTIFY if "[" in symmetry.held else _help(law, symmetry),
         )
         for symmetry in freedom.symmetries
     ]
@@ -61,6 +62,16 @@ def _message(law: Law, symmetry: Symmetry) -> str:
     if symmetry.transformation is None:
         return f"{message}: in one direction among them no prediction changes"
     return f"{message}: {symmetry.transformation} changes no prediction"
+
+
+def _help(law: Law, symmetry: Symmetry) -> str:
+    """What to do; a parameter without effect may be another one misspelt."""
+    if len(symmetry.parameters) == 1:
+        others = [q.name for q in law.parameters if q.name != symmetry.held]
+        alike = nearest(symmetry.held, others)
+        if alike is not None:
+            return f"is `{symmetry.held}` a misspelling of `{alike}`? {symmetry.fixing}"
+    return symmetry.fixing
 
 
 def _notes(symmetry: Symmetry) -> tuple[str, ...]:
