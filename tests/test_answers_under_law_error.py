@@ -23,7 +23,7 @@ from lawdsl.fitting.extrapolation.rolled_check import RolledCut
 from lawdsl.fitting.result import Fit
 from lawdsl.solving.law_error.draws import DRAWS, best_choices
 from lawdsl.solving.law_error.outcomes import Outcome
-from lawdsl.solving.result import SafeAnswer, UnderLawError
+from lawdsl.solving.result_under_law_error import SafeAnswer, UnderLawError
 
 
 @pytest.fixture(scope="module")

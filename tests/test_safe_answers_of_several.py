@@ -15,7 +15,7 @@ from commands import run
 import lawdsl
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.result import Fit
-from lawdsl.solving.result import SafeAnswer
+from lawdsl.solving.result_under_law_error import SafeAnswer
 
 CHEAPEST = """question cheapest "The cheapest run that reaches a loss"
 uses      loss : chinchilla

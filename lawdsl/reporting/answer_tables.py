@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lawdsl.language.questions import Question
-    from lawdsl.solving.result import Answer, Ends, Response
+    from lawdsl.solving.result import Answer, Response
+    from lawdsl.solving.result_under_law_error import Ends
 
 Columns = tuple[list[str], list[list[Any]]]
 

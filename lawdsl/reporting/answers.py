@@ -25,7 +25,8 @@ from lawdsl.reporting.terminal import number_text, printable_lines, show_rows
 
 if TYPE_CHECKING:
     from lawdsl.language.questions import Question
-    from lawdsl.solving.result import Answer, Conflict, Ends
+    from lawdsl.solving.result import Answer, Conflict
+    from lawdsl.solving.result_under_law_error import Ends
 
 MAX_ACTIVE_SHOWN = 4  # active constraints that are written out
 MAX_CHOICES_SHOWN = 8  # combinations of discrete unknowns that are shown

@@ -11,10 +11,11 @@ from rich.text import Text
 
 from lawdsl.core.enumerations import conjunction
 from lawdsl.reporting.terminal import number_text
-from lawdsl.solving.result import SAFE_LEVELS
+from lawdsl.solving.result_under_law_error import SAFE_LEVELS
 
 if TYPE_CHECKING:
-    from lawdsl.solving.result import Answer, Ends, SafeAnswer, UnderLawError
+    from lawdsl.solving.result import Answer
+    from lawdsl.solving.result_under_law_error import Ends, SafeAnswer, UnderLawError
 
 
 def law_error_heading(wrong: UnderLawError | None) -> str:

@@ -23,7 +23,8 @@ from lawdsl.proof.decide import RELATIONS
 from lawdsl.solving.alternatives import compare_choice
 from lawdsl.solving.formulate.problem import FormulatedQuestion, Unknown
 from lawdsl.solving.inputs import evaluated
-from lawdsl.solving.result import Answer, Chosen, DiscreteChoice, Response, SafeAnswer
+from lawdsl.solving.result import Answer, Chosen, DiscreteChoice, Response
+from lawdsl.solving.result_under_law_error import SafeAnswer
 
 Discrepancy = float | Literal["learned"] | None
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from lawdsl.core.distributions import student_quantile
 from lawdsl.fitting.intervals.covariance import Spread
 from lawdsl.solving.formulate.sources import FitSource
-from lawdsl.solving.result import Ends
+from lawdsl.solving.result_under_law_error import Ends
 
 Array = NDArray[np.float64]
 

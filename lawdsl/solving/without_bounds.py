@@ -21,7 +21,8 @@ from lawdsl.fitting.result import Fit
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
-from lawdsl.solving.result import Answer, WithoutBounds
+from lawdsl.solving.result import Answer
+from lawdsl.solving.result_under_law_error import WithoutBounds
 
 STARTS = 12  # of a fit without a bound, which is an easier one
 # too few rows, and no start at which the law has a value

@@ -17,7 +17,8 @@ from lawdsl.figures.kinds.answer_shares import curves_panel, shares_panel, share
 from lawdsl.figures.kinds.answer_steps import steps_panel
 from lawdsl.figures.kinds.answer_words import axis_title, describe, goal_title, legend, title_of
 from lawdsl.solving.curves import ConstraintCurve, Curve
-from lawdsl.solving.result import Answer, Chosen, Ends
+from lawdsl.solving.result import Answer, Chosen
+from lawdsl.solving.result_under_law_error import Ends
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,8 @@ from lawdsl.figures.figure import Figure, chart_of
 from lawdsl.figures.kinds.answer import answer_figure
 from lawdsl.figures.kinds.answer_words import axis_title, goal_title
 from lawdsl.solving.compute_curves import unit_of_name
-from lawdsl.solving.result import Answer, Answers, Ends
+from lawdsl.solving.result import Answer, Answers
+from lawdsl.solving.result_under_law_error import Ends
 
 MAX_PANELS = 4
 WIDTH, HEIGHT = 430, 180

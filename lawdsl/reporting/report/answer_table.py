@@ -20,7 +20,8 @@ from lawdsl.language.constants import value as number
 from lawdsl.language.printer import print_unit
 from lawdsl.law.law import unit_text
 from lawdsl.reporting.terminal import number_text
-from lawdsl.solving.result import Answer, Ends
+from lawdsl.solving.result import Answer
+from lawdsl.solving.result_under_law_error import Ends
 from lawdsl.solving.solve import Asked
 
 MAX_AXES = 3

@@ -13,7 +13,8 @@ from lawdsl.solving.law_error.draws import quantiles
 from lawdsl.solving.law_error.law_values import NoLawError
 from lawdsl.solving.law_error.outcomes import Inputs, Outcomes
 from lawdsl.solving.law_error.probability import safety
-from lawdsl.solving.result import Answer, Ends, UnderLawError
+from lawdsl.solving.result import Answer
+from lawdsl.solving.result_under_law_error import Ends, UnderLawError
 
 GOAL_DRAWS = 10_000  # of the laws at the answer: ends of a 95 % interval to 1.5 % of its half-width
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from lawdsl.solving.law_error.choices import Choices
 from lawdsl.solving.law_error.outcomes import Outcome
-from lawdsl.solving.result import Answer, Ends, UnderLawError
+from lawdsl.solving.result import Answer
+from lawdsl.solving.result_under_law_error import Ends, UnderLawError
 
 Array = NDArray[np.float64]
 

@@ -33,7 +33,8 @@ from lawdsl.solving.law_error.law_values import LawValues, NoLawError
 from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.safe import safe_answer, verified_answer
 from lawdsl.solving.law_error.safe_several import safe_answer_of_several
-from lawdsl.solving.result import SAFE_LEVELS, Answer, SafeAnswer
+from lawdsl.solving.result import Answer
+from lawdsl.solving.result_under_law_error import SAFE_LEVELS, SafeAnswer
 
 # the error of the laws per decade, or learned from the rolled check of each fit
 Wrong = float | Literal["learned"]

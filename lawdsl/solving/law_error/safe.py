@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from lawdsl.solving.law_error.choices import Choices
 from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.probability import Safety, safety
-from lawdsl.solving.result import Answer, SafeAnswer
+from lawdsl.solving.result import Answer
+from lawdsl.solving.result_under_law_error import SafeAnswer
 
 Array = NDArray[np.float64]
 

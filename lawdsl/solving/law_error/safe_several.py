@@ -27,7 +27,8 @@ from lawdsl.solving.law_error.probability import Safety, safety, worst_direction
 from lawdsl.solving.law_error.safe import ROUNDING, verified_answer
 from lawdsl.solving.law_error.search_variables import SearchVariables
 from lawdsl.solving.nlp.descent import EvaluationLimit
-from lawdsl.solving.result import Answer, SafeAnswer
+from lawdsl.solving.result import Answer
+from lawdsl.solving.result_under_law_error import SafeAnswer
 
 Array = NDArray[np.float64]
 Rows = Callable[[Array], Array]

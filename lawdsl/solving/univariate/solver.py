@@ -17,7 +17,8 @@ from lawdsl.solving.formulate.closed_form import flatten_powers, isolate, tidy_p
 from lawdsl.solving.formulate.elimination import ReducedProblem
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
 from lawdsl.solving.inputs import check_given_constraints, evaluated
-from lawdsl.solving.result import Answer, Chosen, Ends, Goal, Kept, Response, Threshold
+from lawdsl.solving.result import Answer, Chosen, Goal, Kept, Response, Threshold
+from lawdsl.solving.result_under_law_error import Ends
 from lawdsl.solving.uncertainty import ZERO_WIDTH_RTOL, FitUncertainty, interval
 from lawdsl.solving.univariate.boundary import conflicts, thresholds
 from lawdsl.solving.univariate.description import (
