@@ -177,9 +177,7 @@ def _names(raw: Mapping[str, Any]) -> Problems:
     for location, name, valid_names, kind in used:
         if valid_names and isinstance(name, str) and name not in valid_names:
             help = did_you_mean(name, valid_names, f"there are {', '.join(valid_names)}")
-            problems.append(
-                sweep_diagnostic(location, f"unknown {kind} `{name}`", help, "R0104")
-            )
+            problems.append(sweep_diagnostic(location, f"unknown {kind} `{name}`", help, "R0104"))
     return problems
 
 
