@@ -205,6 +205,20 @@ def test_shares_of_a_mixture_become_an_index_set(tmp_path, monkeypatch):
     ]
 
 
+def test_steps_batch_and_length_are_tokens():
+    found = draft(
+        steps=[1000.0, 2000.0, 4000.0, 1000.0, 4000.0, 4000.0],
+        batch=[512.0, 512.0, 512.0, 512.0, 512.0, 256.0],
+        seq_len=[2048.0] * 6,
+        params=[7e7, 7e7, 7e7, 1.6e8, 1.6e8, 4.1e8],
+        loss=[3.9, 3.7, 3.5, 3.7, 3.3, 3.2],
+    )
+    assert used(found) == {"D": "steps*batch*seq_len", "N": "params", "L": "loss"}
+    assert reasons(found) == {"batch": "is part of D", "seq_len": "is part of D"}
+    (tokens,) = [column for column in found.columns if column.variable == "D"]
+    assert (tokens.lowest, tokens.highest) == (1000 * 512 * 2048, 4000 * 512 * 2048)
+
+
 def test_a_share_in_percent_is_divided_by_a_hundred():
     shares = [5.0, 10.0, 20.0, 40.0, 60.0, 80.0, 95.0]
     found = draft(code_pct=shares, loss=[2 + 1 / (s + 10) for s in shares])

@@ -72,7 +72,33 @@ def columns_of(table: Table, bound: Mapping[str, str]) -> tuple[Column, ...]:
         group = search(columns, numbers)
         if group is not None:
             columns = _with_group(columns, *group)
+    columns = _with_tokens(columns, numbers)
     return _without_repetition(tuple(columns.values()))
+
+
+def _with_tokens(
+    columns: Mapping[str, Column], numbers: Mapping[str, Array | None]
+) -> dict[str, Column]:
+    """Steps as tokens, steps*batch*length, where the table has these and no column of tokens."""
+    if any(column.variable == "D" for column in columns.values()):
+        return dict(columns)
+    named = {
+        read_name(name).quantity: name
+        for name, values in numbers.items()
+        if values is not None and values.min() > 0 and _IDENTIFIER.fullmatch(name)
+    }
+    parts = [named.get(quantity) for quantity in ("S", "batch", "length")]
+    steps, batch, length = parts
+    if steps is None or batch is None or length is None or columns[steps].variable != "S":
+        return dict(columns)
+    factors = [values for name in (steps, batch, length) if (values := numbers[name]) is not None]
+    tokens = np.prod(np.array(factors), axis=0)
+    formula = f"{steps}*{batch}*{length}"
+    column = Column(steps, "D", formula, "token", float(tokens.min()), float(tokens.max()))
+    used = {
+        name: replace(columns[name], variable="", reason="is part of D") for name in (batch, length)
+    }
+    return {**columns, **used, steps: column}
 
 
 def _with_group(
