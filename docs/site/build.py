@@ -128,7 +128,7 @@ def with_site_links(text: str, original: Path, page: str, places: Mapping[Path, 
         picture, label, target = match.groups()
         path, _, anchor = target.partition("#")
         if "://" in target or target.startswith("#") or picture:
-            return match[0] if not picture or page.count("/") == 0 else match[0]
+            return match[0]
         place = places.get(file := (original.parent / path).resolve()) or special.get(file)
         if place is None and file.suffix == ".ipynb":
             place = f"notebooks/{file.name}"
@@ -185,6 +185,7 @@ class _Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.links: list[str] = []
+        self.loaded: list[str] = []  # of these, what a browser requests with the page
         self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
@@ -194,6 +195,7 @@ class _Page(HTMLParser):
         for name in ("href", "src"):
             if (link := found.get(name)) and tag in ("a", "img", "script", "link"):
                 self.links.append(link)
+                self.loaded += [link] if tag != "a" else []
 
 
 def broken_links(site: Path) -> Iterator[str]:
@@ -212,6 +214,8 @@ def broken_links(site: Path) -> Iterator[str]:
     for path, page in parsed.items():
         for link in page.links:
             parts = urlsplit(link)
+            if parts.netloc and link in page.loaded:
+                yield f"{path.relative_to(site)}: {link} is requested from another host"
             if parts.scheme or parts.netloc:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path

@@ -280,14 +280,15 @@ def _facts(fits: Fit | Fits, parts: Sequence[Fit], made: Exported) -> FitFacts:
         for name, (low, high) in part.data.ranges.items():
             if name.partition("[")[0] in names:
                 least, most = ranges.get(name, (low, high))
-                if max(low, least) <= min(high, most):
-                    ranges[name] = (max(low, least), min(high, most))
+                ranges[name] = (max(low, least), min(high, most))
+    common = {name: ends for name, ends in ranges.items() if ends[0] <= ends[1]}
     data = parts[0].data
     return FitFacts(
         data.name,
         tuple(part.data.digest for part in parts),
         sum(part.data.rows for part in parts),
         data.where,
-        ranges,
+        common,
+        tuple(name for name in ranges if name not in common),
         fits.verdict,
     )

@@ -119,6 +119,7 @@ class FitFacts:
         where: the conditions on rows.
         ranges: variable -> smallest and largest fitted value; of several labels, the range that
             the rows of all of them have.
+        no_common_range: the variables for which these ranges have no number in common.
         verdict: trusted, caution or not trusted.
     """
 
@@ -127,6 +128,7 @@ class FitFacts:
     rows: int
     where: tuple[str, ...]
     ranges: Mapping[str, tuple[float, float]]
+    no_common_range: tuple[str, ...]
     verdict: str
 
 

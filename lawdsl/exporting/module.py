@@ -169,6 +169,7 @@ def _provenance(made: Exported) -> list[str]:
     where = f" where {', '.join(fit.where)}" if fit.where else ""
     lines = [f"Fitted to {fit.rows:,} rows of {fit.data}{where}; verdict: {fit.verdict}."]
     ranges = [f"{name} {low:.4g} to {high:.4g}" for name, (low, high) in fit.ranges.items()]
+    ranges += [f"{name} none that all labels share" for name in fit.no_common_range]
     if ranges:
         text = (
             f"Fitted range: {', '.join(ranges)}. Beyond it the error of the law is not known here."

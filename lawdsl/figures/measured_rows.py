@@ -136,9 +136,10 @@ def rows_at(
 
 
 def median_distance(target: Array, fitted: Array) -> float:
-    """The median of |measured/fitted - 1|; nan without rows."""
+    """The median of |measured/fitted - 1|, which is 0 where both are 0; nan without rows."""
     with np.errstate(all="ignore"):
-        return float(np.median(np.abs(target / fitted - 1))) if len(target) else float("nan")
+        distances = np.where(target == fitted, 0.0, np.abs(target / fitted - 1))
+    return float(np.median(distances)) if len(target) else float("nan")
 
 
 def law_values(fit: Fit, law: Law, columns: Array) -> Array:

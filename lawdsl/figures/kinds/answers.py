@@ -11,6 +11,7 @@ import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.figures import theme
+from lawdsl.figures.course import course_of
 from lawdsl.figures.figure import Figure, chart_of
 from lawdsl.figures.kinds.answer import answer_figure
 from lawdsl.figures.kinds.answer_words import axis_title, goal_title
@@ -250,20 +251,16 @@ def _title(rows: Sequence[Row], question: str, horizontal: str) -> str:
     chosen = [row for row in rows if (row["quantity"], row["group"]) == (quantity, group)]
     first = min(chosen, key=lambda row: row["x"])
     last = max(chosen, key=lambda row: row["x"])
-    values = theme.short(first["value"]), theme.short(last["value"])
     ends = theme.short(first["x"]), theme.short(last["x"])
     parts = group.split(LABEL_SEPARATOR) if group else []
     labels = [part for part in parts if " = " not in part]
     held = [part for part in parts if " = " in part]
     name = f"{quantity}[{LABEL_SEPARATOR.join(labels)}]" if labels else quantity
     name = f"at {LABEL_SEPARATOR.join(held)}, {name}" if held else name
-    if values[0] == values[1]:
-        return f"{question}: {name} stays {values[0]} while {horizontal} goes from {ends[0]} to {ends[1]}"
-    verb = "falls" if last["value"] < first["value"] else "rises"
-    return (
-        f"{question}: {name} {verb} from {values[0]} to {values[1]} "
-        f"while {horizontal} goes from {ends[0]} to {ends[1]}"
-    )
+    chosen.sort(key=lambda row: row["x"])
+    intervals = [(row["low"], row["high"]) for row in (first, last)]
+    course = course_of([row["value"] for row in chosen], intervals, theme.short)
+    return f"{question}: {name} {course} while {horizontal} goes from {ends[0]} to {ends[1]}"
 
 
 def _legend(rows: Sequence[Row], nothing: Sequence[float], answers: Answers) -> str:

@@ -72,7 +72,6 @@ def fit_figure(
 
 def _points(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, list[Any]]:
     """The tidy table of the measured rows."""
-    ratio = rows.target / rows.fitted
     shown = rows.fitted
     if roles.others:
         moved = rows.columns.copy()
@@ -80,6 +79,7 @@ def _points(fit: Fit, law: Law, rows: MeasuredRows, roles: Roles) -> dict[str, l
             moved[rows.names.index(name)] = value
         shown = law_values(fit, law, moved)
     with np.errstate(all="ignore"):
+        ratio = rows.target / rows.fitted
         residuals = np.log(ratio) if fit.objective.of_logs else rows.target - rows.fitted
     scale = MAD_TO_SIGMA * float(np.median(np.abs(residuals - np.median(residuals))))
     far = (

@@ -13,6 +13,7 @@ from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_problem import other_table_notes, rows_text
 from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.labelled_rows import LabelledRows, labelled_rows
+from lawdsl.figures.measured_rows import median_distance
 from lawdsl.figures.theme import MAX_GROUPS
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.law.law import Law
@@ -38,9 +39,9 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
     law = fits.parts[0].read_law()
     refuse_own_columns("fit", [law.output], ("label", "fitted"))
     points = _points(law, groups)
-    ratios = [group.all_rows.target / group.all_rows.fitted for group in groups]
-    off = float(np.median(np.abs(np.concatenate(ratios) - 1)))
-    worst, read = groups[0], sum(map(len, ratios))
+    target = np.concatenate([group.all_rows.target for group in groups])
+    off = median_distance(target, np.concatenate([group.all_rows.fitted for group in groups]))
+    worst, read = groups[0], len(target)
     other = next((group.rows.other for group in groups if group.rows.other), "")
     fitted = sum(part.data.rows for part in fits.parts)
     rows = fitted if data is None else read

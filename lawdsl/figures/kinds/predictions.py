@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 
 from lawdsl.figures import theme
+from lawdsl.figures.course import course_of
 from lawdsl.figures.figure import Figure, chart_of
 from lawdsl.figures.predicted_series import PredictedSeries, series_of
 from lawdsl.fitting.predicted_points import PREDICTED, PredictedPoints
@@ -86,25 +87,13 @@ def _title(series: PredictedSeries) -> str:
         finite = [v for v in values if np.isfinite(v)] or [float("nan")]
         what = f"{len(values)} predictions of {output}"
         return f"{law}{what}, from {min(finite):.4g} to {max(finite):.4g}{unit}"
-    first, last = values[0], values[-1]
     at = table[series.x]
     # values whose intervals overlap may rise or fall
     if low and high and max(low[0], low[-1]) <= min(high[0], high[-1]):
         return f"{single(-1)}, at {series.x} = {theme.short(at[-1])}"
-    steps = np.diff(values)
-    if not (np.all(steps >= 0) or np.all(steps <= 0)):
-        finite = [v for v in values if np.isfinite(v)]
-        if not finite:
-            return f"{law}{output} has no value at any of {len(values)} points"
-        return (
-            f"{law}{output} is between {min(finite):.4g} and {max(finite):.4g}{unit} while "
-            f"{series.x} goes from {theme.short(at[0])} to {theme.short(at[-1])}"
-        )
-    way = "falls" if last < first else "rises"
-    return (
-        f"{law}{output} {way} from {first:.4g} to {last:.4g}{unit} while {series.x} goes from "
-        f"{theme.short(at[0])} to {theme.short(at[-1])}"
-    )
+    course = course_of(values, (), "{:.4g}".format, unit)
+    ends = f"{series.x} goes from {theme.short(at[0])} to {theme.short(at[-1])}"
+    return f"{law}{output} {course} while {ends}"
 
 
 def _legend(series: PredictedSeries) -> str:

@@ -63,12 +63,12 @@ def profile_figure(fit: Fit, *, data: Any = None, parameters: str | None = None)
     if parameters is None:
         without = [name for name in fit.parameters if name not in chosen]
         notes += [f"{', '.join(without)}: no interval, not drawn"] if without else []
+    title = _title(fit, chosen)
     if len(chosen) > MAX_PANELS:
         notes.append(f"without {', '.join(chosen[MAX_PANELS:])}: name them, parameters=…")
         chosen = chosen[:MAX_PANELS]
     curves = _curves(fit, followed, scale, chosen)
     panels = [_panel(fit, curves, name) for name in chosen]
-    title = _title(fit, chosen)
     level = f"{100 * fit.intervals.level:g} %"
     legend = (
         f"line: least objective, its rise over that at the ends of a {level} interval by profile; "
@@ -209,7 +209,7 @@ def _interval(fit: Fit, name: str) -> str:
 
 
 def _title(fit: Fit, chosen: list[str]) -> str:
-    """The drawn parameter with the widest interval, relative to its value."""
+    """The parameter with the widest interval, relative to its value."""
 
     def width(name: str) -> float:
         low, high = fit.intervals.ends[name]
@@ -219,7 +219,7 @@ def _title(fit: Fit, chosen: list[str]) -> str:
     what = f"{100 * fit.intervals.level:g} % interval by {fit.intervals.method}"
     if len(chosen) == 1:
         return f"{fit.law.name}: {widest}, {what} {_interval(fit, widest)}"
-    return f"{fit.law.name}: the widest {what} is that of {widest}, {_interval(fit, widest)}"
+    return f"{fit.law.name}: relative to the value, the widest {what} is that of {widest}, {_interval(fit, widest)}"
 
 
 def _pair(

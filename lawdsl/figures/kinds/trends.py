@@ -214,8 +214,15 @@ def _title(trends: Trends, compared: Sequence[Trend]) -> str:
         return f"{name} contradicts {worst.claim} of {trends.law}: {share}{others}"
     against = sum(trend.series[0].against for trend in compared)
     pairs = sum(trend.series[0].pairs for trend in compared)
-    kept = "all claims" if len(compared) > 1 else compared[0].claim
+    count, declared = len(compared), len(trends.trends)
+    kept = "all claims" if count == declared else f"{count} of {declared} claims"
+    kept = compared[0].claim if count == 1 else kept
     told = sum(trend.series[0].as_claimed for trend in compared)
+    if not told:
+        return (
+            f"{name} does not test {kept} of {trends.law}: "
+            f"none of {pairs:,} differences is as claimed, {against:,} against"
+        )
     return (
         f"{name} is in line with {kept} of {trends.law}: "
         f"{told:,} of {pairs:,} differences as claimed, {against:,} against"

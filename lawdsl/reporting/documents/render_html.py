@@ -33,8 +33,11 @@ def html_of(blocks: Iterable[Block]) -> str:
 
 
 def notebook_html(blocks: Iterable[Block]) -> str:
-    """Render blocks as a notebook shows a result: a fragment with a class of its own."""
-    return f'<div class="lawdsl">{html_of(blocks)}</div>'
+    """Render blocks as a notebook shows a result: a fragment with a class of its own.
+
+    MathJax leaves the dollar signs of texts alone: it reads formulas only.
+    """
+    return f'<div class="lawdsl tex2jax_ignore mathjax_ignore">{html_of(blocks)}</div>'
 
 
 def _heading(block: Heading) -> str:
@@ -70,7 +73,7 @@ def _cell(value: Any) -> str:
 
 def _formula(block: Formula) -> str:
     # MathJax of notebooks and reports reads this; without it, the source is readable
-    return f'<p class="formula">$\\displaystyle {escape(block.latex)}$</p>'
+    return f'<p class="formula tex2jax_process mathjax_process">$\\displaystyle {escape(block.latex)}$</p>'
 
 
 def _code(block: Code) -> str:

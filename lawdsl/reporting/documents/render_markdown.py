@@ -22,8 +22,8 @@ from lawdsl.reporting.documents.blocks import (
 from lawdsl.reporting.documents.numbers import is_number
 from lawdsl.reporting.terminal import cell_text
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
-"""Characters that Markdown would read as its own."""
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~&]|(?<=^\d)[.)]|(?<=^\d\d)[.)]|^[-+=])")
+"""Characters that Markdown would read as its own: anywhere, or at the start of a line."""
 
 
 def markdown_of(blocks: Iterable[Block]) -> str:

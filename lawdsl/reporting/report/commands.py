@@ -104,8 +104,8 @@ def _objective_options(part: Fit, law: Law) -> Iterator[tuple[str, str]]:
     defaults = Objective(used.loss, used.of_logs)
     for name, value in used.parameters.items():
         declared = own if own.loss == used.loss else defaults
-        if f"{getattr(declared, name):.6g}" != f"{value:.6g}":
-            yield f"--{name}", f"{value:g}"
+        if getattr(declared, name) != value:
+            yield f"--{name}", repr(float(value))
 
 
 def _interval_options(part: Fit) -> Iterator[tuple[str, str]]:
@@ -113,7 +113,7 @@ def _interval_options(part: Fit) -> Iterator[tuple[str, str]]:
     if intervals.method != "delta":
         yield "--intervals", intervals.method
     if intervals.level != 0.95:
-        yield "--level", f"{intervals.level:g}"
+        yield "--level", repr(float(intervals.level))
     if intervals.resamples:
         yield "--resamples", str(intervals.resamples)
 
@@ -133,7 +133,7 @@ def solve_command(entry: Entry, fits: Sequence[Entry]) -> str:
         fit = None if rests_on_others(answer) else _fit_asked(answer, use, law, fits)
         arguments.append(f"{use}={known.get(use) or (file_of(fit) if fit else 'FIT.json')}")
     arguments += [f"{name}={value!r}" for name, value in answer.values.items() if "." not in name]
-    arguments += ["--level", f"{answer.level:g}"] if answer.level != 0.95 else []
+    arguments += ["--level", repr(float(answer.level))] if answer.level != 0.95 else []
     arguments += _law_error_options(answer)
     for each in answer.compared:
         arguments += ["--at", ",".join(f"{name}={value!r}" for name, value in each.x.items())]

@@ -48,7 +48,7 @@ globalThis.lawdslExplore = (number, predict, predictWithInterval) => {
     (all, [name, labels]) => all.flatMap((one) => labels.map((label) => ({ ...one, [name]: label }))),
     [{}],
   );
-  const percent = settings.level === null ? "" : `${100 * settings.level} % interval`;
+  const percent = settings.level === null ? "" : `${written(100 * settings.level)} % interval`;
   const sentence = (choice) => {
     const point = { ...inputs(), ...choice };
     const value = predict(point);

@@ -50,7 +50,7 @@ const lawdslAnswers = (number) => {
     const value = interpolated(column.values, around);
     if (value === null) return [null, ""];
     const [low, high] = [column.low, column.high].map((ends) => interpolated(ends, around));
-    const interval = low === null || high === null ? "" : `, ${100 * level} % interval ${written(low)} to ${written(high)}`;
+    const interval = low === null || high === null ? "" : `, ${written(100 * level)} % interval ${written(low)} to ${written(high)}`;
     return [value, `${column.name} = ${written(value)}${column.unit ? ` ${column.unit}` : ""}${interval}`];
   };
   const state = (around) => {
