@@ -219,7 +219,7 @@ def _title(fit: Fit, chosen: list[str]) -> str:
     what = f"{100 * fit.intervals.level:g} % interval by {fit.intervals.method}"
     if len(chosen) == 1:
         return f"{fit.law.name}: {widest}, {what} {_interval(fit, widest)}"
-    return f"{fit.law.name}: relative to the value, the widest {what} is that of {widest}, {_interval(fit, widest)}"
+    return f"{fit.law.name}: the widest {what}, relative to its value, is that of {widest}, {_interval(fit, widest)}"
 
 
 def _pair(
