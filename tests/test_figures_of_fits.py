@@ -452,7 +452,10 @@ def test_a_profile_is_1_at_the_ends_of_the_interval_by_profile(profiled: Any):
         assert crossings(*curve_of(figure, name)) == pytest.approx(ends, rel=2e-3)
     least = max(fit.values, key=lambda n: np.ptp(fit.intervals.ends[n]) / fit.values[n])
     low, high = fit.intervals.ends[least]
-    assert f"by profile is that of {least}, {low:.3g} to {high:.3g}" in figure.title
+    assert (
+        f"by profile, relative to its value, is that of {least}, {low:.3g} to {high:.3g}"
+        in figure.title
+    )
     alone = fit.plot("profile", parameters=least)
     assert alone.title.endswith(f"{least}, 95 % interval by profile {low:.3g} to {high:.3g}")
 
