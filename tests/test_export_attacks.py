@@ -18,9 +18,9 @@ from javascript import tokens
 from planted import law_of
 
 import lawdsl
-from lawdsl.exporting.latex_document import escaped
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.keywords import KEYWORDS, RESERVED
+from lawdsl.language.latex import escaped
 from lawdsl.law.law import Law
 
 PAYLOADS = (

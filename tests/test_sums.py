@@ -32,9 +32,9 @@ DERIVATIVES = [
 ]
 
 LATEX = {
-    "mixing.m4": r"L_{i} = {c}_{i} + {k}_{i} e^{\sum_{j} {{r}_{j} {t}_{i, j}}}",
-    "mixing.implicit": r"L = \sum_{i} {{k}_{i} e^{\sum_{j} {{r}_{j} {t}_{i, j}}}} + c",
-    "mixing.m3": r"L_{i} = {c}_{i} + {k}_{i} e^{\prod_{j} {{r}_{j} {t}_{i, j}}}",
+    "mixing.m4": r"L_{i} = c_{i} + k_{i} \, \exp\left(\sum_{j} t_{i,j} \, r_{j}\right)",
+    "mixing.implicit": r"L = c + \left(\sum_{i} k_{i} \, \exp\left(\sum_{j} t_{i,j} \, r_{j}\right)\right)",
+    "mixing.m3": r"L_{i} = c_{i} + k_{i} \, \exp\left(\prod_{j} t_{i,j} \, r_{j}\right)",
 }
 
 INDEXED = ("m1", "m2", "m3", "m4", "explicit", "implicit", "bimix", "additive", "joint")

@@ -13,6 +13,7 @@ from lawdsl.cli import cli
 from lawdsl.language.library import read, shipped
 from lawdsl.law.published_values import PUBLISHED
 from lawdsl.messages.table import MESSAGES
+from lawdsl.reporting.documents.render_markdown import escaped
 
 FAMILIES: Mapping[str, str] = {
     "C": "Command line",
@@ -65,7 +66,9 @@ def messages_page() -> str:
         for code, message in sorted(MESSAGES.items()):
             if code[0] != family:
                 continue
-            parts.append(f"### {code}: {escaped(message.title)}\n\n{escaped(message.meaning)}\n")
+            parts.append(
+                f"### {code}: {with_code(message.title)}\n\n{with_code(message.meaning)}\n"
+            )
             parts += [f"Causes it:\n\n{fenced(bad.rstrip(), 'text')}\n" for bad in message.bad[:1]]
             if message.good:
                 parts.append(f"Does not:\n\n{fenced(message.good.rstrip(), 'text')}\n")
@@ -100,7 +103,7 @@ def api_page() -> str:
 
 def catalogue_page(names: list[str]) -> str:
     """The list of the laws that ship."""
-    rows = [f"| [{name}]({name}.md) | {escaped(lawdsl.load(name).title)} |" for name in names]
+    rows = [f"| [{name}]({name}.md) | {with_code(lawdsl.load(name).title)} |" for name in names]
     listed = "\n".join(rows)
     tree = "\n".join(names)
     return (
@@ -119,8 +122,8 @@ def law_page(name: str, figures: Path) -> str:
     """
     law = lawdsl.load(name)
     checked = lawdsl.check(law)
-    parts = [f"# {name}: {escaped(law.title)}\n"]
-    parts += [f"Source: {escaped('; '.join(law.sources))}.\n"] if law.sources else []
+    parts = [f"# {name}: {with_code(law.title)}\n"]
+    parts += [f"Source: {with_code('; '.join(law.sources))}.\n"] if law.sources else []
     parts.append(f"$$\n{law.latex()}\n$$\n")
     parts.append(f"## The file\n\n{fenced(read(shipped('law')[name]).text.rstrip(), 'text')}\n")
     parts.append(f"## Claims\n\n{claims_table(checked)}\n")
@@ -140,7 +143,7 @@ def claims_table(checked: lawdsl.Check) -> str:
     if not checked.claims:
         return "It makes none."
     rows = [
-        f"| `{table_cell(verdict.claim)}` | {escaped(verdict.word)} | {escaped(first_reason(verdict))} |"
+        f"| `{table_cell(verdict.claim)}` | {with_code(verdict.word)} | {with_code(first_reason(verdict))} |"
         for verdict in checked.claims
     ]
     return "\n".join(["| claim | verdict | why |", "|---|---|---|", *rows])
@@ -162,7 +165,7 @@ def published_values(name: str) -> str:
     ]
     head = [
         "## Published values\n",
-        f"{escaped(published.source)}. They are the priors of "
+        f"{with_code(published.source)}. They are the priors of "
         f"`lawdsl fit {name} … --prior published`.\n",
         "| parameter | value | standard error |",
         "|---|---|---|",
@@ -177,13 +180,12 @@ def fenced(text: str, language: str) -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def escaped(text: str) -> str:
+def with_code(text: str) -> str:
     """Plain text as Markdown, code in backticks kept."""
     parts = re.split(r"(`[^`]*`)", text)
-    return "".join(
-        part if part.startswith("`") else re.sub(r"([\\*_{}\[\]<>|$])", r"\\\1", part)
-        for part in parts
-    ).replace("\n", " ")
+    return "".join(part if part.startswith("`") else escaped(part) for part in parts).replace(
+        "\n", " "
+    )
 
 
 def table_cell(text: str) -> str:

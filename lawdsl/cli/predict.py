@@ -28,6 +28,7 @@ HEADERS = ["", "low", "high", "law", "run low", "run high", "± noise", "± run"
 if TYPE_CHECKING:
     from lawdsl.core.diagnostics import Diagnostic
     from lawdsl.data.table import Table
+    from lawdsl.fitting.predicted_points import PredictedPoints
     from lawdsl.fitting.prediction_inputs import PredictionInputs
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
@@ -89,8 +90,6 @@ def predict(
 
     A prediction outside the fitted range that is not known within 2 % has a warning.
     """
-    from lawdsl.data.read import read_table
-    from lawdsl.fitting.predicted_points import PREDICTED, PredictedPoints
     from lawdsl.fitting.prediction_inputs import prediction_inputs
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.reporting.predictions import show_predictions
@@ -101,21 +100,10 @@ def predict(
     inputs = prediction_inputs(read)
     if runs and not inputs.measured:
         raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
-    more = {"runs": runs} if runs else {}
-    is_table = "=" not in arguments[0] or Path(arguments[0]).is_file()
-    pairs = arguments[1:] if is_table else arguments
-    if is_table:
-        data = read_table(arguments[0])
-        predictions, warnings = _predicted(read, data, {**more, **bindings(pairs)}, request)
-        points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
-        names, suffix = _headers_with_units(data), PREDICTED
-    else:
-        columns = _points(inputs, bindings(pairs, lists=lambda _: True), measured=bool(runs))
-        predictions, warnings = _predicted(read, columns, more, request)
-        names, suffix = list(columns), ""
-        points = list(zip(*columns.values(), strict=True))
-    labels = inputs.outputs if predictions.ndim == 3 else ()
+    record = _record(read, inputs, arguments, runs, request)
+    names, points, labels, predictions = record.names, record.points, record.labels, record.arrays
     ends = HEADERS[1 : predictions.shape[-1]]
+    suffix = record.output.removeprefix(inputs.output)
     outputs = _output_headers(inputs, labels, [suffix, *(f" {end}" for end in ends)], names)
     values = predictions.reshape(len(points), len(outputs)).tolist()
     headers = [*names, *outputs]
@@ -124,20 +112,6 @@ def predict(
         from lawdsl.data.write import write_rows
 
         write_rows(Path(output), headers, rows)
-
-    record = PredictedPoints(
-        names,
-        points,
-        f"{inputs.output}{suffix}",
-        inputs.over if labels else "",
-        labels,
-        predictions,
-        request.level,
-        inputs.law,
-        inputs.units,
-        warnings,
-        _inputs_among(names, read, inputs, pairs),
-    )
 
     def printed() -> None:
         if output:
@@ -156,7 +130,55 @@ def predict(
         "intervals": _document(predictions, read, request) if ends else None,
     }
     ending: dict[str, Any] = {"as_json": as_json, "show": printed, "plot": plot, "record": record}
-    return finish("predict", result, warnings, ok=True, **ending)
+    return finish("predict", result, record.warnings, ok=True, **ending)
+
+
+def _record(
+    fit: Fit | Fits,
+    inputs: PredictionInputs,
+    arguments: Sequence[str],
+    runs: str | None,
+    request: _IntervalRequest,
+) -> PredictedPoints:
+    """What a fit predicts at the values, or on the rows of the table, that a command line names.
+
+    Args:
+        fit: the fit.
+        inputs: what it takes.
+        arguments: NAME=VALUE, or a table and NAME=COLUMN.
+        runs: a table of first runs of a domain, or None.
+        request: the intervals that are asked for.
+    """
+    from lawdsl.data.read import read_table
+    from lawdsl.fitting.predicted_points import PREDICTED, PredictedPoints
+
+    more = {"runs": runs} if runs else {}
+    is_table = "=" not in arguments[0] or Path(arguments[0]).is_file()
+    pairs = arguments[1:] if is_table else arguments
+    if is_table:
+        data = read_table(arguments[0])
+        predictions, warnings = _predicted(fit, data, {**more, **bindings(pairs)}, request)
+        points = list(zip(*(data.texts(name) for name in data.columns), strict=True))
+        names, suffix = _headers_with_units(data), PREDICTED
+    else:
+        columns = _points(inputs, bindings(pairs, lists=lambda _: True), measured=bool(runs))
+        predictions, warnings = _predicted(fit, columns, more, request)
+        names, suffix = list(columns), ""
+        points = list(zip(*columns.values(), strict=True))
+    labels = inputs.outputs if predictions.ndim == 3 else ()
+    return PredictedPoints(
+        names,
+        points,
+        f"{inputs.output}{suffix}",
+        inputs.over if labels else "",
+        labels,
+        predictions,
+        request.level,
+        inputs.law,
+        inputs.units,
+        warnings,
+        _inputs_among(names, fit, inputs, pairs),
+    )
 
 
 def _headers_with_units(data: Table) -> list[str]:

@@ -54,6 +54,9 @@ def json_in_page(content: Any, **options: Any) -> str:
     Args:
         content: of the JSON.
         options: those of `json.dumps`.
+
+    Raises:
+        TypeError: content that JSON has no form for.
     """
     return json.dumps(content, cls=PageEncoder, **options)
 

@@ -26,11 +26,9 @@ from lawdsl.exporting.program import FormulaProgram, program_of
 from lawdsl.fitting.prediction_bands import missing_band_diagnostic
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
-from lawdsl.language import tree
 from lawdsl.language.instances.instance import Differing, Instance
 from lawdsl.language.printer import with_subscripts
 from lawdsl.language.symbols import Declarations, Symbol
-from lawdsl.language.tree import Formula
 from lawdsl.law.law import Law, Quantity, unit_text
 
 
@@ -125,7 +123,7 @@ def _exported(
         output=with_subscripts(output.name, [instance.at.get(i, i) for i in output.indices]),
         unit=unit_text(output.unit.factors) if output.unit else "",
         doc=output.doc or "",
-        formulas=tuple(_formulas(declared)),
+        formulas=tuple(declared.needed_formulas()),
         program=program,
         variables=tuple(
             _variable(law, declared, instance, symbol)
@@ -145,24 +143,6 @@ def _leaves(law: Law, declared: Declarations, instance: Instance) -> Leaves:
     settings = {q.name: q.value for q in law.settings if q.value is not None}
     variables = tuple(q.name for q in law.variables)
     return Leaves(declared, grounded, variables, tuple(q.name for q in law.parameters), settings)
-
-
-def _formulas(declared: Declarations) -> Iterator[tuple[str, Formula]]:
-    """The definitions that the law needs, and the law."""
-    assert declared.output.formula is not None
-    needed: set[str] = set()
-    waiting = [declared.output.formula]
-    while waiting:
-        for node in tree.walk(waiting.pop()):
-            name = getattr(node, "text" if isinstance(node, tree.Name) else "name", None)
-            symbol = declared.symbols.get(name) if isinstance(name, str) else None
-            if symbol and symbol.name not in needed and symbol.kind in ("let", "law"):
-                needed.add(symbol.name)
-                waiting += [symbol.formula] if symbol.formula is not None else []
-    for symbol in declared.symbols.values():
-        if symbol.name in needed and symbol.formula is not None:
-            yield symbol.text, symbol.formula
-    yield declared.output.text, declared.output.formula
 
 
 def _variable(

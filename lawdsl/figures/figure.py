@@ -82,6 +82,12 @@ class Figure:
 
         Args:
             format: svg, png, pdf, html or json.
+
+        Returns:
+            The bytes: UTF-8 text of svg, html and json.
+
+        Raises:
+            ValueError: another format.
         """
         options: dict[str, Any] = {}
         if format == "png":

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lawdsl.core.axes import spans_decades
+
 if TYPE_CHECKING:
     import altair as alt
 
@@ -27,7 +29,6 @@ SEQUENTIAL_EXTENT = (0.0, 0.88)  # of viridis, whose last yellow is lost on whit
 WIDTH, HEIGHT = 460, 300
 PANEL_WIDTH, PANEL_HEIGHT = 250, 160  # of small multiples
 TITLE_CHARACTER, SUBTITLE_CHARACTER = 7.0, 5.2  # mean widths in pixels, by which titles are wrapped
-LOG_SPAN = 30.0  # a positive variable with this ratio of largest to smallest has a log axis
 MAX_TICKS = 7
 MAX_GROUPS = 7  # that a reader tells from each other by colour and mark
 KEY_LINE, KEY_ROW, KEY_CHARACTER = 22, 16, 5.4  # px of the key of a panel
@@ -38,7 +39,7 @@ def is_logarithmic(values: ArrayLike) -> bool:
     """Whether values span more than one and a half decades, all of them positive."""
     array = np.asarray(values, dtype=np.float64)
     array = array[np.isfinite(array)]
-    return bool(array.size and np.min(array) > 0 and np.max(array) > LOG_SPAN * np.min(array))
+    return bool(array.size and spans_decades(np.min(array), np.max(array)))
 
 
 def ticks(low: float, high: float, logarithmic: bool) -> list[float] | None:
@@ -161,6 +162,9 @@ def key(
         colors, dashes: theirs.
         width: of the panel, px.
         thickness: of the lines, px; more where they stand for bars.
+
+    Returns:
+        Layers of marks and texts, in rows above the panel.
     """
     import altair as alt
 
@@ -193,7 +197,8 @@ def visible_range(
     """The ends of an axis: of the values, without tails that would flatten all others.
 
     Args:
-        columns: the values; those that are not finite do not count.
+        columns: at least one array of values, each of shape (points,); those that are not finite
+            do not count.
         centre: a value that has to be seen.
 
     Returns:

@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 
 PLAIN_ARRAYS = ("values", "low", "high")
 BAND_ARRAYS = (*PLAIN_ARRAYS, "law", "run_low", "run_high", "noise", "run", "law_error")
+PART_NAMES = {"noise": "noise", "run": "run", "law_error": "law"}
+"""Array of a part of an interval -> what readers see."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,7 @@ class Band(Presented):
             without a discrepancy.
         parts: what that interval is made of; None without a discrepancy.
         points: variable -> its values, shape (points,); empty for a law with index sets.
+        labels: of the second axis; empty where there is none.
     """
 
     values: Array
@@ -73,6 +76,7 @@ class Band(Presented):
     run_high: Array | None = None
     parts: ErrorParts | None = None
     points: Mapping[str, Array] = field(default_factory=dict, repr=False)
+    labels: tuple[str, ...] = ()
 
     def stacked(self) -> Array:
         """Its arrays in the order of BAND_ARRAYS, or of PLAIN_ARRAYS: shape (9 or 3, points)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -207,7 +207,8 @@ class Fits(FitsRecord, Presented, Exportable):
         arrays, warnings = predict_rows(self, table, runs, columns, options)
         notes = dict.fromkeys(note for _, notes in amplitudes for note in notes)
         _warn_of(d for d in warnings if d.code != UNDETERMINED)
-        return Band.of_arrays(arrays, level, tuple(dict.fromkeys((*warnings, *notes))))
+        band = Band.of_arrays(arrays, level, tuple(dict.fromkeys((*warnings, *notes))))
+        return replace(band, labels=tuple(self.outputs)) if arrays.ndim == 3 else band
 
     @property
     def widening(self) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -254,6 +254,23 @@ class Declarations:
     def names(self, kind: str) -> list[str]:
         """The names of a kind as they are declared, with their subscripts."""
         return [symbol.text for symbol in self.symbols.values() if symbol.kind == kind]
+
+    def needed_formulas(self) -> Iterator[tuple[str, Formula]]:
+        """Name with subscripts and formula of each definition that the law needs, and of the law."""
+        assert self.output.formula is not None
+        needed: set[str] = set()
+        waiting = [self.output.formula]
+        while waiting:
+            for node in tree.walk(waiting.pop()):
+                name = getattr(node, "text" if isinstance(node, tree.Name) else "name", None)
+                symbol = self.symbols.get(name) if isinstance(name, str) else None
+                if symbol and symbol.name not in needed and symbol.kind in ("let", "law"):
+                    needed.add(symbol.name)
+                    waiting += [symbol.formula] if symbol.formula is not None else []
+        for symbol in self.symbols.values():
+            if symbol.name in needed and symbol.formula is not None:
+                yield symbol.text, symbol.formula
+        yield self.output.text, self.output.formula
 
 
 Find = Callable[[str], Declarations]

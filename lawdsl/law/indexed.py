@@ -99,20 +99,6 @@ class IndexedAlgebra(Generic[LawOfFormulas]):
             self.sums[inner] = slope_sum
         return symbol * inner if indexed_sum.function == "prod" else inner
 
-    def latex(self, expression: sp.Expr) -> str:
-        """An expression as LaTeX: elements with subscripts, sums as sums."""
-        names = {
-            s: sp.Symbol(self._sum(s) if s in self.sums else _subscripted(s.name))
-            for s in expression.free_symbols
-        }
-        return str(sp.latex(expression.xreplace(names)))
-
-    def _sum(self, symbol: sp.Symbol) -> str:
-        indexed_sum = self.sums[symbol]
-        return (
-            rf"\{indexed_sum.function}_{{{indexed_sum.index}}} {{{self.latex(indexed_sum.body)}}}"
-        )
-
 
 def indexed_algebra(ground: Grounding, law: LawOfFormulas) -> IndexedAlgebra[LawOfFormulas]:
     """Build the algebra of a law with index sets.
@@ -142,9 +128,3 @@ def _add_sum(algebra: IndexedAlgebra[Any], ground: Grounding, rest: Rest) -> Non
     for term in terms:
         remainder = remainder / term if function == "prod" else remainder - term
     algebra.rest_values[algebra.law.symbols[rest.name]] = remainder
-
-
-def _subscripted(name: str) -> str:
-    base, _, subscripts = name.partition("[")
-    base_latex = str(sp.latex(sp.Symbol(base)))
-    return f"{{{base_latex}}}_{{{subscripts.rstrip(']')}}}" if subscripts else base_latex

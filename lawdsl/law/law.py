@@ -24,6 +24,7 @@ from lawdsl.language.instances.claims import instantiated
 from lawdsl.language.instances.declarations import written_out
 from lawdsl.language.instances.instance import Instance
 from lawdsl.language.instances.sample_labels import few_labels, general
+from lawdsl.language.latex import law_latex
 from lawdsl.language.law_changes import LawChanges
 from lawdsl.language.printer import print_formula
 from lawdsl.language.priors import with_priors
@@ -443,14 +444,8 @@ class Law(Presented, Exportable):
         )
 
     def latex(self) -> str:
-        """The law as LaTeX: `L = …`."""
-        names = {s: sp.Symbol(s.name) for s in self.symbols.values()}
-        with bounded(self.declarations):  # SymPy simplifies while it prints
-            if self.indexed:
-                indices = ", ".join(self.declarations.output.indices)
-                output = f"{self.output}_{{{indices}}}" if indices else self.output
-                return f"{output} = {self.general.latex(self.expression)}"
-            return f"{self.output} = {sp.latex(self.expression.xreplace(names))}"
+        """The law as LaTeX: `L = …`, and the definitions that it needs below it."""
+        return law_latex(self.declarations)
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex()}$"

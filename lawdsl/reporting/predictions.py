@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from lawdsl.fitting.predicted_points import PredictedPoints
-from lawdsl.fitting.prediction_bands import BAND_ARRAYS
+from lawdsl.fitting.prediction_bands import BAND_ARRAYS, PART_NAMES
 from lawdsl.reporting.terminal import (
     cell_text,
     interval_text,
@@ -24,7 +24,6 @@ from lawdsl.reporting.terminal import (
 
 Array = NDArray[np.float64]
 
-PART_NAMES = ("noise", "run", "law")
 UNLIMITED = 10**6
 """A width, in characters, that no table has."""
 
@@ -64,7 +63,7 @@ def _tables(predicted: PredictedPoints) -> Iterator[tuple[list[str], list[list[A
     headers = [*predicted.identifiers, predicted.output]
     headers += [] if is_plain else [predicted.interval_name]
     if predicted.has_law_error:
-        headers += ["a further run", f"± {', '.join(PART_NAMES)}", "law alone"]
+        headers += ["a further run", f"± {', '.join(PART_NAMES.values())}", "law alone"]
     yield headers, [[*point, *_cells(numbers)] for point, numbers in predicted.one_by_one()]
 
 
@@ -84,7 +83,9 @@ def print_sentence(output: str, numbers: Array, level: float, out: Console) -> N
         out.print(f"{output} {number_text(value)}{interval}", markup=False, highlight=False)
         return
     value, low, high, law, run_low, run_high, *parts = numbers.tolist()
-    shares = ", ".join(f"{name} {x:.2g}" for name, x in zip(PART_NAMES, parts, strict=True))
+    shares = ", ".join(
+        f"{name} {x:.2g}" for name, x in zip(PART_NAMES.values(), parts, strict=True)
+    )
     lines = (
         f"{output} {number_text(value)}, {percent} {interval_text(low, high)} "
         f"(the law alone: {number_text(law)})",

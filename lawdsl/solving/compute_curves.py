@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lawdsl.compiling.autodiff import Slopes
 from lawdsl.compiling.autodiff import values as computed
 from lawdsl.compiling.tape import compile_tape
+from lawdsl.core.axes import spans_decades
 from lawdsl.language import tree
 from lawdsl.language.printer import print_formula
 from lawdsl.language.questions import Question
@@ -30,7 +31,6 @@ Array = NDArray[np.float64]
 
 POINTS = 201  # of a curve, besides the answer
 DECADES = 1.0  # to each side of an answer whose unknown has no bounds
-LOG_SPAN = 30.0  # a bounded positive range with this ratio of its ends has points even in the log
 
 
 def curves_of(
@@ -132,7 +132,7 @@ def _grid(domain: UnknownRange, marked: Sequence[float]) -> tuple[Array, bool] |
     an unbounded range without an answer."""
     low, high = domain.low, domain.high
     if math.isfinite(low) and math.isfinite(high):
-        logarithmic = low > 0 and high > LOG_SPAN * low
+        logarithmic = spans_decades(low, high)
         x = np.geomspace(low, high, POINTS) if logarithmic else np.linspace(low, high, POINTS)
     elif not marked:
         return None

@@ -112,7 +112,7 @@ def legend(answer: Answer, curves: Sequence[Curve], *, labelled: bool) -> str:
     if wrong is not None and (wrong.ends or wrong.goal):
         parts.append(f"thin bars: with laws wrong by {100 * wrong.discrepancy:g} % per decade")
     if any(c.constraints and c.allowed.any() for c in curves):
-        parts.append("green: every constraint is kept")
+        parts.append("shaded: every constraint is kept")
     first = curves[0]
     goal_drawn = len(curves) > 1 or not first.constraints or first.goal_text != first.unknown
     if goal_drawn and any(np.isfinite(c.low).any() for c in curves):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lawdsl.compiling.arrays import evaluate
 from lawdsl.compiling.tape import compile_tape
+from lawdsl.core.axes import spans_decades
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.figures import theme
 from lawdsl.proof.verdict import Failure, Verdict
@@ -196,7 +197,7 @@ def _grid(failure: Failure, symbol: sp.Symbol) -> tuple[Array, bool]:
         high = at + reach if upper is None else min(upper, at + reach)
     if not low < high:
         return np.array([at]), False
-    logarithmic = low > 0 and high > theme.LOG_SPAN * low
+    logarithmic = spans_decades(low, high)
     return np.union1d(theme.grid(low, high, POINTS, logarithmic=logarithmic), [at]), logarithmic
 
 

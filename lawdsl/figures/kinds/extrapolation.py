@@ -170,7 +170,7 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
 
 
 def _number(text: float | str) -> float:
-    """An option of a command line as a number; nan for anything else."""
+    """An option as a number, also of a command line; nan for a text that is none."""
     try:
         return float(text)
     except ValueError:

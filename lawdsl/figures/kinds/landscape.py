@@ -97,7 +97,7 @@ def landscape_figure(
     drawn = _landscape(fit, law, measured_rows(fit, law, data).thinned(), x, y)
     lines, low, high = _lines(drawn)
     points = _points(drawn)
-    path = _path(drawn)
+    path, no_path = _path(drawn)
     title = _title(drawn, path, low, high)
     notes = drawn.rows.notes
     if drawn.others:
@@ -105,7 +105,7 @@ def landscape_figure(
     legend = [f"lines: equal {law.output}", "points: measured"]
     if drawn.has_compute:
         legend.append(f"dotted: equal compute, {drawn.size.text}")
-        legend.append("orange: compute-optimal" if path else "no optimal size at each compute")
+        legend.append("thick line: compute-optimal" if path else no_path)
     description = (
         f"{title}. Lines of equal {law.output} over {drawn.names[0]} and {drawn.names[1]}, "
         f"with {len(points[drawn.names[0]]):,} measured runs."
@@ -206,10 +206,12 @@ def _points(drawn: _Landscape) -> dict[str, list[Any]]:
     return {name: values.tolist() for name, values in table.items()}
 
 
-def _path(drawn: _Landscape) -> dict[str, list[float]]:
-    """The compute-optimal path within the axes; empty where there is none."""
-    if not drawn.has_compute or drawn.fit.rows is None:
-        return {}
+def _path(drawn: _Landscape) -> tuple[dict[str, list[float]], str]:
+    """The compute-optimal path within the axes; where there is none, an empty one and why."""
+    if not drawn.has_compute:
+        return {}, ""
+    if drawn.fit.rows is None:
+        return {}, "compute-optimal sizes not computed: the fit keeps no rows"
     law = drawn.law
     theta = np.array([drawn.fit.values[q.name] for q in law.parameters])
     surface = drawn.fit.fitted_surface(law, theta)
@@ -222,10 +224,12 @@ def _path(drawn: _Landscape) -> dict[str, list[float]]:
         columns = _refined(drawn, columns, numbers)
     x, y = (columns[k] for k in numbers)
     inside = drawn.inside(x, y)
-    if not optimal or np.sum(inside) < 2:
-        return {}
+    if not optimal:
+        return {}, "no optimal size at each compute"
+    if np.sum(inside) < 2:
+        return {}, "compute-optimal sizes lie beyond the axes"
     table = {"C": 10**sizes, drawn.names[0]: x, drawn.names[1]: y}
-    return {name: values[inside].tolist() for name, values in table.items()}
+    return {name: values[inside].tolist() for name, values in table.items()}, ""
 
 
 def _refined(drawn: _Landscape, columns: Array, numbers: list[int]) -> Array:
@@ -261,8 +265,13 @@ def _title(drawn: _Landscape, path: dict[str, list[float]], low: float, high: fl
     if path:
         logs = np.log10([path["C"], path[drawn.names[0]], path[drawn.names[1]]])
         slopes = [float(np.polyfit(logs[0], values, 1)[0]) for values in logs[1:]]
-        parts = [f"{n} grows as C^{s:.2f}" for n, s in zip(drawn.names, slopes, strict=True)]
-        return f"{law.name}: compute-optimal {parts[0]}, {parts[1].replace(' grows', '')}"
+        verbs = ["grows" if slope > 0 else "falls" for slope in slopes]
+        verbs[1] = "" if verbs[1] == verbs[0] else f" {verbs[1]}"
+        first, second = (f"C^{slope:.2f}" for slope in slopes)
+        return (
+            f"{law.name}: compute-optimal {drawn.names[0]} {verbs[0]} as {first}, "
+            f"{drawn.names[1]}{verbs[1]} as {second}"
+        )
     unit = axis_title(law, law.output).partition(" [")[2].removesuffix("]")
     return (
         f"{law.name}: {law.output} from {low:.3g} to {high:.3g} {unit}".rstrip()

@@ -12,13 +12,12 @@ from lawdsl.figures.course import course_of
 from lawdsl.figures.figure import Figure, chart_of
 from lawdsl.figures.predicted_series import PredictedSeries, series_of
 from lawdsl.fitting.predicted_points import PREDICTED, PredictedPoints
-from lawdsl.fitting.prediction_bands import Band
+from lawdsl.fitting.prediction_bands import PART_NAMES, Band
 
 HEIGHT, PARTS_HEIGHT, ROW, MAX_ROWS = 240, 110, 30, 40
 ROWS_WIDTH, SHARES_WIDTH = 300, 150
 MIN_BAND = 8  # points of a curve whose intervals are a band, not bars
 PARTS = {"noise": theme.BLUE, "run": theme.GREEN, "law_error": theme.VERMILION}
-PART_NAMES = {"noise": "noise", "run": "run", "law_error": "law"}
 DASHES = {"noise": [1, 0], "run": [2, 2], "law_error": [6, 3]}
 MAX_NOTES = 3
 
@@ -58,7 +57,7 @@ def _points_of(band: Band) -> PredictedPoints:
     """A band as predictions at its points, or at numbered rows where it has none."""
     arrays = np.moveaxis(band.stacked(), 0, -1)
     columns: dict[str, Any] = dict(band.points) or {"row": np.arange(1, len(arrays) + 1)}
-    labels = [str(k + 1) for k in range(arrays.shape[1])] if arrays.ndim == 3 else []
+    labels = list(band.labels)
     cells = list(zip(*(values.tolist() for values in columns.values()), strict=True))
     over = "output" if labels else ""
     return PredictedPoints(

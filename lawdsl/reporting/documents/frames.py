@@ -199,8 +199,8 @@ def _points(band: Band) -> Columns:
     }
     if arrays.ndim == 2:
         return {**{name: values.tolist() for name, values in band.points.items()}, **columns}
-    row, label = np.indices(arrays.shape[1:])
-    return {"row": row.ravel().tolist(), "column": label.ravel().tolist(), **columns}
+    row, label = (numbers.ravel().tolist() for numbers in np.indices(arrays.shape[1:]))
+    return {"row": row, "label": [band.labels[k] for k in label], **columns}
 
 
 def _quantities(law: Law) -> Columns:

@@ -35,9 +35,14 @@ def markdown_of(blocks: Iterable[Block]) -> str:
     return "\n\n".join(filter(None, (RENDERERS[type(block)](block) for block in blocks)))
 
 
+def escaped(text: str) -> str:
+    """A text of any origin with a backslash before what Markdown would read as its own."""
+    return SPECIAL.sub(r"\\\1", text)
+
+
 def _plain(text: str) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return escaped(" ".join(text.split()))
 
 
 def _heading(block: Heading) -> str:

@@ -12,6 +12,8 @@ from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.options import LEARNED, percentage_or_learned
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
+from lawdsl.fitting.result_parts import FittedLaw
+from lawdsl.language.library import read, shipped
 from lawdsl.language.symbols import Objective
 from lawdsl.law.law import Law
 from lawdsl.reporting.documents.blocks import Block, Code, Paragraph, Rows
@@ -42,6 +44,10 @@ def made_by(entries: Sequence[Entry], output: str) -> Iterator[Block]:
         yield Paragraph(
             f"No file has {name}, which was in memory: write it to one, "
             f"and put the name of that file for '{name}' in the command."
+        )
+    for name in dict.fromkeys(law_of(e) for e in fits if not is_shipped(e.result.law)):
+        yield Paragraph(
+            f"The law `{name}` does not ship: write its text, as shown above, to a file."
         )
     rows = []
     for entry in fits:
@@ -75,7 +81,7 @@ def fit_command(entry: Entry) -> str:
     """
     part, changes = entry.parts[0], entry.result.law.changes
     law = entry.law
-    arguments = ["fit", entry.result.law.name, part.data.name]
+    arguments = ["fit", law_of(entry), part.data.name]
     columns = entry.result.columns if isinstance(entry.result, Fits) else part.data.columns
     arguments += [f"{name}={column}" for name, column in columns.items() if name != column]
     options = [("--where", condition) for condition in part.data.where]
@@ -94,6 +100,18 @@ def fit_command(entry: Entry) -> str:
     arguments += ["--drop-bad"] if any(p.data.dropped for p in entry.parts) else []
     arguments += ["--enforce"] if changes.added else []
     return shlex.join(["lawdsl", *arguments, "-o", file_of(entry)])
+
+
+def law_of(entry: Entry) -> str:
+    """The law of a fit as a command names it: that of a file has the name that its file may have."""
+    law = entry.result.law
+    return law.name if is_shipped(law) else f"{law.name}.law"
+
+
+def is_shipped(law: FittedLaw) -> bool:
+    """Whether the text of a fitted law is that of a law that ships."""
+    path = shipped("law").get(law.name)
+    return path is not None and read(path).text == law.texts[law.name]
 
 
 def _objective_options(part: Fit, law: Law) -> Iterator[tuple[str, str]]:

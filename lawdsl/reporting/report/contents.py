@@ -41,6 +41,9 @@ def report_of(
         output: the name of its file.
         sliders: whether the reader can evaluate laws and move answers.
         progress: told how many answers for sliders are computed.
+
+    Raises:
+        LawdslError: a fit whose law was altered, or an answer whose question cannot be read again.
     """
     fits = [entry for entry in entries if entry.is_fit]
     answers = [

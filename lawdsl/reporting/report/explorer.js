@@ -59,7 +59,7 @@ globalThis.lawdslExplore = (number, predict, predictWithInterval) => {
       const [, low, high] = predictWithInterval(point);
       line += Number.isFinite(high) && Number.isFinite(low)
         ? `, ${percent} ${written(low)} to ${written(high)}`
-        : ", which the fitted rows do not determine";
+        : `; the ${percent} has no finite end`;
     }
     return [value, line];
   };

@@ -14,6 +14,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from lawdsl.core.axes import spans_decades
 from lawdsl.core.files import json_in_page
 from lawdsl.exporting.build import exported
 from lawdsl.exporting.content import Exported, ExportedVariable
@@ -22,8 +23,6 @@ from lawdsl.fitting.extrapolation.horizon import Horizon
 from lawdsl.reporting.report.entries import Entry
 
 LEVEL = 0.95
-LOG_SPAN = 30.0
-"""A slider of values whose largest is so many times the smallest has equal ratios for its steps."""
 WIDEST = 0.05
 """Predictions at the end of a slider are known within 5 %, where the fit has a trust horizon."""
 MOST_TIMES = 1e4
@@ -168,7 +167,7 @@ def _slider(
             high = min(high, bound.limit)
         else:
             low = max(low, bound.limit)
-    logarithmic = low > 0 and high > LOG_SPAN * low
+    logarithmic = spans_decades(low, high)
     least, most = fitted or (low, high)
     middle = math.sqrt(least * most) if logarithmic else (least + most) / 2
     start = 1 / count if simplex else min(max(middle, low), high)

@@ -119,7 +119,9 @@ def _formula(block: Formula) -> str:
     from latex2mathml.converter import convert
 
     # as the language writes it too: for readers without MathML, and to copy
-    mathml = convert(block.latex, display="block")
+    # the converter knows lines of equations by the name that they have outside of formulas
+    latex = block.latex.replace("{aligned}", "{split}")
+    mathml = convert(latex, display="block")
     mathml = mathml.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "", 1)
     return f'<div class="formula">{mathml}</div><p class="source"><code>{escape(block.text)}</code></p>'
 

@@ -2,7 +2,7 @@
 // Sliders -> values of what is given -> answers, interpolated in a table, and their curve.
 const lawdslAnswers = (number) => {
   const root = document.getElementById(`answers-${number}`);
-  const { axes, columns, statuses, level } = JSON.parse(document.getElementById(`answers-settings-${number}`).textContent);
+  const { axes, columns, statuses, level, log_span: logSpan } = JSON.parse(document.getElementById(`answers-settings-${number}`).textContent);
   const STEPS = 1000;
   const element = (part) => document.getElementById(`answers-${part}-${number}`);
   const rows = axes.map((axis, k) => ({
@@ -85,7 +85,7 @@ const lawdslAnswers = (number) => {
       return;
     }
     let [least, most] = [Math.min(...numbers), Math.max(...numbers)];
-    const logarithmic = least > 0 && most > 30 * least;
+    const logarithmic = least > 0 && most > logSpan * least;
     const flat = most - least <= 1e-9 * Math.max(Math.abs(least), Math.abs(most));
     if (flat) [least, most] = [least - 0.05 * Math.abs(least) - 1e-12, most + 0.05 * Math.abs(most) + 1e-12];
     const scale = logarithmic ? Math.log : (y) => y;

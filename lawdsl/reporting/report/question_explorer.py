@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from lawdsl.core.axes import LOG_SPAN
 from lawdsl.core.enumerations import conjunction
 from lawdsl.core.files import json_in_page
 from lawdsl.reporting.report.answer_table import AnswerTable, Axis, Column, Progress, answer_table
@@ -43,6 +44,7 @@ class QuestionExplorer:
         """What the script of the page needs to know, as JSON that may stand in a page."""
         content = {
             "level": self.level,
+            "log_span": LOG_SPAN,
             "axes": [
                 {"name": a.name, "unit": a.unit, "nodes": a.nodes, "start": a.start}
                 for a in self.axes
