@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.core.units import known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
-from lawdsl.language.keywords import KEYWORDS, TRENDS
+from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, RENAMED, TRENDS
 
 Explanation = tuple[Any, ...]
 """Code, message, help, the tokens to point at, and the edits that do what the help says."""
@@ -27,6 +27,11 @@ SUMS = ("Σ", "∑", "Sigma", "sum", "prod")
 def replacing(tokens: Sequence[Token], text: str) -> Edit:
     """The edit that writes a text in the place of tokens, and of what stands between them."""
     return Edit(span_of(tuple(tokens)), text)
+
+
+def inserting(position: int, text: str) -> Edit:
+    """The edit that writes a text at an offset of the file."""
+    return Edit(Span(position, position), text)
 
 
 def closing_bracket(line: Sequence[Token], position: int) -> Token | None:
@@ -124,7 +129,7 @@ def _limit(p: ParseFailure) -> Explanation | None:
 
 
 def _sum_sign(p: ParseFailure) -> Explanation | None:
-    if p.before is not None and p.before.value in SUMS and p.token.value != "(":
+    if p.before is not None and p.before.partition("_")[0] in SUMS and p.token.value != "(":
         help = "write `sum(a[j]*x[j] for j)`, with an index j that is declared"
         return "L0203", f"`{p.before}` is written as a function", help, (p.before,)
     return None
@@ -152,7 +157,7 @@ def _preposition(p: ParseFailure) -> Explanation | None:
     if p.token.value in PREPOSITIONS and p.before is not None and p.before.type == "TREND":
         help = f"write `{p.before} in {p.after or 'N'}`"
         edit = replacing((p.token,), "in")
-        return "L0201", f"`{p.token}` cannot stand here", help, (p.token,), edit
+        return "L0201", f"unexpected `{p.token}`", help, (p.token,), edit
     return None
 
 
@@ -166,7 +171,7 @@ def _verb(p: ParseFailure) -> Explanation | None:
     if p.after is not None and p.after.value in PREPOSITIONS:
         edits.append(replacing((p.after,), "in"))
     help = f"write `{alike} in N`"
-    return "L0201", f"`{p.token}` cannot stand here", help, (p.token,), *edits
+    return "L0201", f"unexpected `{p.token}`", help, (p.token,), *edits
 
 
 def _lambda(p: ParseFailure) -> Explanation | None:
@@ -187,7 +192,108 @@ def _keyword_in_formula(p: ParseFailure) -> Explanation | None:
     return None
 
 
+EXPONENT = re.compile(r"[eE][0-9]*")
+
+
+def _number_spelling(p: ParseFailure) -> Explanation | None:
+    dot = p.before if p.before is not None and p.before.value == "." else p.token
+    operator = p.after if dot is p.token else p.token
+    if operator is not None and operator.value in ("^", "*", "/", "+", "-") and dot.value == ".":
+        help = f"write `{operator}`: all operators work on numbers"
+        message = f"unexpected `.` before `{operator}`"
+        return "L0201", message, help, (dot,), replacing((dot,), "")
+    if p.token.value not in (".", ".."):
+        return None
+    before, after = p.before, p.after
+    adjacent = (
+        before is not None and before.type == "NUMBER" and before.end_pos == p.token.start_pos
+    )
+    fraction = after is not None and after.type == "NUMBER" and p.token.end_pos == after.start_pos
+    written, words = "", [p.token]
+    if fraction and not adjacent and p.token.value == ".":
+        written, words = f"0.{after}", [p.token, *p.line[p.position + 1 : p.position + 2]]
+    elif adjacent and not fraction:
+        written = f"{before}.0"
+        words = list(p.line[p.position - 1 : p.position + 1])
+        if (
+            after is not None
+            and EXPONENT.fullmatch(str(after))
+            and after.start_pos == p.token.end_pos
+        ):
+            rest = p.line[p.position + 2 : p.position + 4] if str(after) in ("e", "E") else ()
+            words = [*p.line[p.position - 1 : p.position + 2], *rest]
+            written = f"{before}{after}{''.join(str(word) for word in rest)}"
+    edits: tuple[Edit, ...] = (replacing(words, written),) if written else ()
+    help = f"write `{written}`" if written else "write numbers as 0.5 or 1.0"
+    return "L0201", "digits stand on both sides of a decimal point", help, (p.token,), *edits
+
+
+def function_without_brackets(p: ParseFailure) -> Explanation | None:
+    """A call with other brackets than `(`, or with none: `log N`, `exp[-x]`, `Log[N]`.
+
+    Args:
+        p: the state of the parser.
+    """
+    before = p.before
+    begins = p.token.type in ("NAME", "NUMBER", "DEL")
+    if begins and before is not None and before.value in (*FUNCTIONS, *RENAMED):
+        name = RENAMED.get(str(before), str(before))
+        parts = [p.token]
+        if p.after is not None and p.after.value == "[":
+            closing = closing_bracket(p.line, p.position + 1)
+            parts += [] if closing is None else [closing]
+        argument = "".join(str(w) for w in p.line[p.position : p.line.index(parts[-1]) + 1])
+        edit = replacing((before, parts[-1]), f"{name}({argument})")
+        message = f"the argument of `{before}` stands in round brackets"
+        return "L0203", message, f"write `{name}({argument})`", (before, p.token), edit
+    bracket = p.bracket
+    if bracket is None or bracket.value != "[":
+        return None
+    position = next(i for i, word in enumerate(p.line) if word is bracket)
+    function = p.line[position - 1]
+    name = RENAMED.get(str(function), str(function))
+    if name not in (*FUNCTIONS, "sum", "prod", "Sum"):
+        return None
+    closing = closing_bracket(p.line, position)
+    edits: tuple[Edit, ...] = (
+        ()
+        if closing is None
+        else (replacing((function, bracket), f"{name}("), replacing((closing,), ")"))
+    )
+    message = f"the arguments of `{function}` stand in round brackets"
+    return "L0201", message, f"write `{name}(…)`", (function, bracket), *edits
+
+
+def _comment(p: ParseFailure) -> Explanation | None:
+    """`-- a comment`, `/* a comment */`"""
+    for sign in ("--", "/*"):
+        for i in range(1, p.position + 1):
+            one, two = p.line[i - 1], p.line[i] if i < len(p.line) else p.line[-1]
+            if (
+                one.value + two.value == sign
+                and one.end_pos == two.start_pos
+                and i > p.position - 3
+            ):
+                words = p.line[i - 1 : i + 1]
+                edits: tuple[Edit, ...] = (replacing(words, "#"),) if sign == "--" else ()
+                return (
+                    "L0212",
+                    f"`{sign}` is not a comment",
+                    "begin comments with `#`",
+                    words,
+                    *edits,
+                )
+    if p.token.value == "-" and p.after is not None and p.after.value == "-":
+        if p.token.end_pos == p.after.start_pos and "MINUS" not in p.accepted:
+            words = (p.token, p.after)
+            help = "begin comments with `#`"
+            return "L0212", "`--` is not a comment", help, words, replacing(words, "#")
+    return None
+
+
 FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
+    _number_spelling,
+    _comment,
     _unit_without_keyword,
     _leibniz,
     _conditional,
@@ -200,5 +306,6 @@ FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _preposition,
     _lambda,
     _keyword_in_formula,
+    function_without_brackets,
 )
 """Tried before it is said that an operator is missing, the specific before the general."""

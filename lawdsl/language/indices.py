@@ -137,8 +137,11 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
             message = f"`{name}` is declared here, and is not an index"
             scope.report("L0315", message, span, "a subscript is an index: `index i over …`")
     elif alike or not labels:
-        help = f"did you mean `{alike}`?" if alike else f"declare it: `index {name} over …`"
+        declared = " or ".join(f"`{index}`" for index in scope.indices)
+        help = f"declare it, `index {name} over …`" + (f", or write {declared}" if declared else "")
+        help = f"did you mean `{alike}`?" if alike else help
         scope.report("L0315", f"`{name}` is not an index", span, help)
+        scope.unread_names |= {name}  # one message for all its uses
     else:
         help = f"the labels are {', '.join(labels[:MAX_LABELS_SHOWN])}{', …' if len(labels) > MAX_LABELS_SHOWN else ''}"
         scope.report("L0315", f"`{name}` is not an index", span, help)

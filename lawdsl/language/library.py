@@ -8,7 +8,6 @@ leads outside the folder is refused.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from typing import BinaryIO, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
 from lawdsl.language import size_limits, tree
-from lawdsl.language.keywords import did_you_mean
+from lawdsl.language.keywords import did_you_mean, section_of_text
 from lawdsl.language.parse_cache import CACHE
 from lawdsl.language.pipelines import Pipeline, resolve_pipeline
 from lawdsl.language.questions import Question, resolve_question
@@ -35,7 +34,6 @@ def shipped_folder() -> Path:
 
 
 STANDARD_INPUT = "-"
-_SECTION = re.compile(r"^[ \t]*(law|question|pipeline)\b", re.MULTILINE)
 
 
 def shipped(kind: str = "law") -> dict[str, Path]:
@@ -60,12 +58,6 @@ def section_of(path: Path) -> str:
 @cache
 def _section_of(path: Path) -> str:
     return section_of_text(read(path).text)
-
-
-def section_of_text(text: str) -> str:
-    """The kind of a text: law, question or pipeline."""
-    match = _SECTION.search(text)
-    return match[1] if match else "law"
 
 
 def warnings_of(text: Text, folder: Path) -> list[Diagnostic]:
@@ -246,6 +238,9 @@ def _without_errors(
     section: Resolved | None, mistakes: list[Diagnostic]
 ) -> tuple[Resolved, list[Diagnostic]]:
     """The parsed result and its warnings; an error is raised where there are mistakes."""
+    if any(d.severity == "error" for d in mistakes):
+        # a line that could not be read may be the reason for a warning
+        mistakes = [d for d in mistakes if d.severity == "error"]
     diagnostics = ordered(mistakes)
     if section is None or any(d.severity == "error" for d in diagnostics):
         raise LawdslError(diagnostics)
@@ -299,6 +294,10 @@ class _LawLoader:
             file = next(self._candidates(name), None)
             if file is None:
                 help = did_you_mean(name, self.shipped, "`lawdsl laws` lists the shipped laws")
+                if name.endswith(".law"):
+                    help = f"name a law without the ending of its file: `{name[:-4]}`"
+                elif name.endswith(".json"):
+                    help = "name the law here; fits are given on the command line: NAME=FIT.json"
                 raise LawdslError(Diagnostic("L0310", f"unknown law `{name}`", help=help))
             text = read(file)
             self.characters += len(text.text)

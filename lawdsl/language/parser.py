@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from importlib.resources import as_file, files
 from typing import Any
@@ -20,7 +21,7 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
 from lark.lexer import BasicLexer, LexerThread
 
-from lawdsl.core.diagnostics import Diagnostic, Span, Text
+from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.language import size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
@@ -101,7 +102,8 @@ def _names(line: LogicalLine, source: Text) -> set[str]:
     end = source.text.find("\n", span.end)
     text = source.text[span.start : end if end > 0 else None]
     plain = unicodedata.normalize("NFKC", text.translate(LOOKALIKES))
-    return {ascii_name(word) for word in re.findall(r"[^\W\d]\w*", plain)}
+    words = {ascii_name(word) for word in re.findall(r"[^\W\d]\w*", plain)}
+    return words | {word.rstrip("_") for word in words}
 
 
 _TOO_LARGE = SyntaxTree((), frozenset({ANYTHING}))
@@ -162,6 +164,19 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     if long:
         return None, long
     tokens = _with_types(line.tokens)
+    tree, failed, previous = _tree_of(tokens)
+    if failed is not None:
+        accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
+        message = unexpected(failed, accepted, tokens, source)
+        if message.edits and not _leads_further(message.edits, tokens, failed, source):
+            message = replace(message, edits=())
+        return None, [message]
+    mistakes = list(_out_of_bounds(tree, source))
+    return (None if any(d.severity == "error" for d in mistakes) else tree), mistakes
+
+
+def _tree_of(tokens: Sequence[Token]) -> tuple[Any, Token | None, Token | None]:
+    """The statement of a line; where there is none, the token that failed and the one before it."""
     # each line has a parser of its own, so that an error cannot spread to other lines
     parser = grammar().parse_interactive(start="statement")
     previous: Token | None = None
@@ -169,12 +184,38 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
         for token in tokens:
             parser.feed_token(token)
             previous = token
-        tree: Any = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
+        tree = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
     except UnexpectedToken as error:
-        accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
-        return None, [unexpected(error.token, accepted, tokens, source)]
-    mistakes = list(_out_of_bounds(tree, source))
-    return (None if any(d.severity == "error" for d in mistakes) else tree), mistakes
+        return None, error.token, previous
+    return tree, None, previous
+
+
+def _leads_further(
+    edits: Sequence[Edit], tokens: Sequence[Token], failed: Token, source: Text
+) -> bool:
+    """Whether a line parses after edits, or fails behind them only: what is offered is a remedy."""
+    whole = span_of(tokens)
+    whole = Span(
+        min(whole.start, *(e.span.start for e in edits)),
+        max(whole.end, *(e.span.end for e in edits)),
+    )
+    text, moved = source.text[whole.start : whole.end], 0
+    behind = 0 if failed.type == "$END" else (failed.start_pos or 0) - whole.start
+    for edit in sorted(edits, key=lambda e: e.span.start):
+        start, end = (offset - whole.start + moved for offset in (edit.span.start, edit.span.end))
+        text = text[:start] + edit.text + text[end:]
+        moved += len(edit.text) - (end - start)
+        behind = max(behind + (len(edit.text) - (end - start) if start <= behind else 0), start)
+    lexed = LexerThread.from_text(_lexer(), text).lex(None)  # type: ignore[no-untyped-call]
+    for line in logical_lines([t for t in lexed if t.type != "SPACE"]):
+        if line.tokens:
+            if line.broken is not None or any(t.type == "ILLEGAL" for t in line.tokens):
+                return False
+            stopped = _tree_of(_with_types(line.tokens))[1]
+            if stopped is not None:
+                end = failed.type == "$END" or stopped.type == "$END"
+                return not end and (stopped.start_pos or 0) > behind
+    return True
 
 
 def _with_types(tokens: Sequence[Token]) -> list[Token]:

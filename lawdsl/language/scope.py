@@ -153,6 +153,12 @@ class Scope:
         """The number of the line on which a span begins, counted from 1."""
         return self.text.position(span.start)[0]
 
+    def keyword(self, span: Span) -> Span:
+        """The word that begins the line in which a span begins: the keyword of its statement."""
+        line = self.text.text.rfind("\n", 0, span.start) + 1
+        word = re.compile(r"[ \t]*(\w+)").match(self.text.text, line, max(span.end, span.start))
+        return Span(*word.span(1)) if word else span
+
     def within(self, span: Span, name: str, last: bool = False) -> Span:
         """The span of a name inside a part of the text; all of it if the name is written in Greek.
 
@@ -234,14 +240,14 @@ class Scope:
             return None
         symbol = self.symbols.get(name)
         if symbol is None:
-            self._unknown(name, span)
+            self._unknown(name, span, context)
             return None
         self.used.add(name)
         if symbol.kind == "index":
             help = f"it stands in brackets behind what has subscripts, as in `t[{name}]`"
             self.report("L0308", f"`{name}` is an index, which has no value", span, help)
         elif symbol.kind == "use":
-            message = f"`{name}` stands for a law, which has a value at those of its variables only"
+            message = f"`{name}` is a law: give it the values of its variables"
             self.report("L0308", message, span, f"write `{name}(…)`")
         elif symbol.kind not in context.sees:
             *most, last = ("numbers", *(PLURAL.get(kind, f"{kind}s") for kind in context.sees))
@@ -255,24 +261,35 @@ class Scope:
             self.report("L0308", message, span, "write it as a constraint: `subject to`")
         return symbol
 
-    def _unknown(self, name: str, span: Span) -> None:
+    def _unknown(self, name: str, span: Span, context: FormulaContext) -> None:
         if name in self.declaration_spans:
             self.declared_later(name, span)
-        elif name in keywords.FUNCTIONS:
-            self.report("L0301", f"`{name}` is a function", span, f"write `{name}(…)`")
+        elif name in keywords.FUNCTIONS or keywords.RENAMED.get(name) in keywords.FUNCTIONS:
+            function = keywords.RENAMED.get(name, name)
+            self.report("L0301", f"`{name}` is a function", span, f"write `{function}(…)`")
         elif name in keywords.RESERVED:
             self.report("L0301", f"`{name}` has a meaning of its own", span, "choose another name")
         elif not self.excused(name):
             written = keywords.RENAMED.get(name)
+            if written == "oo" and not context.endless:
+                help = "leave that side open: write the other bound alone, as `x > 0`"
+                self.report("L0301", f"unknown name `{name}`", span, help)
+                return
             edits = (Edit(self.within(span, name), written),) if written else ()
-            self.report("L0301", f"unknown name `{name}`", span, self._instead(name), edits=edits)
+            help = self._instead(name, context)
+            self.report("L0301", f"unknown name `{name}`", span, help, edits=edits)
 
     def excused(self, name: str) -> bool:
         """Whether the name may have been declared in a line that could not be read."""
         return name in self.unread_names or ANYTHING in self.unread_names
 
-    def _instead(self, name: str) -> str:
-        """Suggestions for an unknown name."""
+    def _instead(self, name: str, context: FormulaContext) -> str:
+        """Suggestions for an unknown name.
+
+        Args:
+            name: the name.
+            context: where it stands.
+        """
         if name in keywords.INSTEAD:
             return f"write `{keywords.INSTEAD[name]}`"
         head = self.symbols.get(name.partition("_")[0])
@@ -283,13 +300,24 @@ class Scope:
             return f"write a derivative as `∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
         alike = keywords.nearest(name, self.symbols if self.errors < MAX_SHOWN_DIAGNOSTICS else ())
         if alike is None:
-            return f"declare it: {self.unknown.format(name)}"
+            return self._declaration(name, context)
         where = (
             f", declared on line {self.line(self.declared_here[alike])}"
             if alike in self.declared_here
             else ""
         )
         return f"did you mean `{alike}`? ({keywords.a(self.symbols[alike].kind)}{where})"
+
+    def _declaration(self, name: str, context: FormulaContext) -> str:
+        """What to write above a line so that it may use a name."""
+        if not self.declared_here and self.symbols and context is ANY:
+            known = [s.name for s in self.symbols.values() if s.kind == "parameter"]
+            return f"the parameters are {', '.join(known) or 'none'}"
+        if context in (SETTING, VARIABLE, GIVEN, POINT, APPROACH):
+            return f"declare it above: `setting {name} = …`"
+        if context in (PARAMETER, TIE, GRID, IDENTITY):
+            return f"declare it above: `parameter {name}` or `setting {name} = …`"
+        return f"declare it: {self.unknown.format(name)}"
 
     def declared_later(self, name: str, span: Span) -> None:
         """The message for a name that the file declares further down.
