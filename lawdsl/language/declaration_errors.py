@@ -12,7 +12,7 @@ from lawdsl.core.units import known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.foreign_spellings import Explanation, closing_bracket, inserting, replacing
-from lawdsl.language.keywords import SIGNS
+from lawdsl.language.keywords import KEYWORDS, SIGNS
 
 DECLARATIONS = ("variable", "parameter", "given", "choose")
 TYPES = ("real", "float", "double", "number", "numeric", "scalar", "reals", "any", "free")
@@ -28,7 +28,7 @@ def _plain_name(text: str) -> str:
 
 def _header(p: ParseFailure) -> Explanation | None:
     """`law my study "title"`, `law study Loss on code`, `law "study"`, `law study-2`, `law study:`"""
-    if p.line[0].type != "KIND" or p.token.type == "$END":
+    if p.line[0].type != "KIND" or p.token.type == "$END" or p.token.value in KEYWORDS:
         return None
     kind, rest = p.statement, p.line[p.position :]
     title = next((i for i, word in enumerate(rest) if word.type == "STRING"), None)
@@ -404,7 +404,7 @@ def _named_bounds(p: ParseFailure) -> Explanation | None:
     """`real<lower=0> E`, `E<lower=0, upper=1>`"""
     words = [str(word) for word in p.line]
     side = next((w for w in ("lower", "upper") if w in words[: p.position + 1]), None)
-    if side is None or p.statement not in DECLARATIONS:
+    if side is None or p.statement not in DECLARATIONS or words.index(side) < 2:
         return None
     opening = p.line[words.index(side) - 1]
     name = str(p.line[1]) if p.line[2] is opening else "x"

@@ -140,8 +140,10 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
         declared = " or ".join(f"`{index}`" for index in scope.indices)
         help = f"declare it, `index {name} over …`" + (f", or write {declared}" if declared else "")
         help = f"did you mean `{alike}`?" if alike else help
-        scope.report("L0315", f"`{name}` is not an index", span, help)
-        scope.unread_names |= {name}  # one message for all its uses
+        message = f"`{name}` is not an index"
+        told = [d.span for d in scope.diagnostics if d.message == message and d.span is not None]
+        if scope.line(span) not in map(scope.line, told):  # one message for all uses in a line
+            scope.report("L0315", message, span, help)
     else:
         help = f"the labels are {', '.join(labels[:MAX_LABELS_SHOWN])}{', …' if len(labels) > MAX_LABELS_SHOWN else ''}"
         scope.report("L0315", f"`{name}` is not an index", span, help)

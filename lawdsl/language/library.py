@@ -231,16 +231,19 @@ def _declared(
     document, mistakes = CACHE.parse(text.text, text.name)
     text = Text(text.name, text.text.removeprefix("\ufeff"))
     section, more = resolved(document, text, lambda name: reading.find(name, ()))
-    return _without_errors(section, [*mistakes, *more])
+    return _without_errors(section, [*mistakes, *_not_caused(more, mistakes)])
+
+
+def _not_caused(later: list[Diagnostic], mistakes: list[Diagnostic]) -> list[Diagnostic]:
+    """Diagnostics without warnings that a line which could not be read may be the reason for."""
+    unread = any(d.severity == "error" for d in mistakes)
+    return [d for d in later if d.severity == "error"] if unread else later
 
 
 def _without_errors(
     section: Resolved | None, mistakes: list[Diagnostic]
 ) -> tuple[Resolved, list[Diagnostic]]:
     """The parsed result and its warnings; an error is raised where there are mistakes."""
-    if any(d.severity == "error" for d in mistakes):
-        # a line that could not be read may be the reason for a warning
-        mistakes = [d for d in mistakes if d.severity == "error"]
     diagnostics = ordered(mistakes)
     if section is None or any(d.severity == "error" for d in diagnostics):
         raise LawdslError(diagnostics)

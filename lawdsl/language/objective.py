@@ -85,7 +85,7 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
             f"residuals are those of `log({output})` or of `{output}`: write `{right}`",
         )
     if len(formula.arguments) - 1 != len(row.parameters):
-        return None, f"write `{right}`"
+        return None, f"write {' or '.join(row.forms(output))}"
     return _bad_parameter(formula) or (None, help)
 
 

@@ -179,7 +179,7 @@ def _check_output(
 ) -> None:
     if output is None:
         if scope.unread_names:
-            scope.unread_names |= {ANYTHING}  # the equation is in a line that could not be read
+            scope.equation_unread = True
         else:
             span = header.span if header else Span(0, 0)
             scope.report("L0402", "the file has no equation", span, "write the law as `L = …`")

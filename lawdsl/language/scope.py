@@ -100,6 +100,7 @@ class Scope:
         default_factory=set
     )  # names made of themselves, already reported
     indices: dict[str, IndexSet] = field(default_factory=dict)
+    equation_unread: bool = False  # whether the equation is in a line that could not be read
     unknown: str = "`parameter {0}` or `variable {0}`"  # what an unknown name may be declared as
 
     def report(
@@ -275,6 +276,9 @@ class Scope:
                 help = "leave that side open: write the other bound alone, as `x > 0`"
                 self.report("L0301", f"unknown name `{name}`", span, help)
                 return
+            if self.equation_unread and name not in keywords.INSTEAD:
+                if keywords.nearest(name, self.symbols) is None:
+                    return  # it may be the name of the output
             edits = (Edit(self.within(span, name), written),) if written else ()
             help = self._instead(name, context)
             self.report("L0301", f"unknown name `{name}`", span, help, edits=edits)
