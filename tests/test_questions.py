@@ -226,7 +226,7 @@ MISTAKES = [
     ([USES, GIVEN, "choose N in simplex", BEST], "L0318", "sum to 1", "subscript", "simplex"),
     # what is best, and what is asked for
     ([USES, GIVEN, CHOOSE], "L0702", "no goal", "`minimize …`", "question example"),
-    (question_lines("maximize loss(N, D)"), "L0403", "a second goal", "`subject to`", "maximize"),
+    (question_lines("maximize loss(N, D)"), "L0403", "a second goal", "`subject to`", "minimize"),
     ([USES, GIVEN, "given N > 0", BEST], "L0702", "no unknown", "`choose", "question example"),
     (question_lines("choose x > 0"), "L0702", "nothing depends on the unknown `x`", "remove it", "x"),
     (question_lines("subject to loss(N, D) < 3", goal="minimize D"), "L0702", "the goal does not", "`N`", "D"),

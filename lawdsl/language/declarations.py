@@ -270,7 +270,7 @@ def scope_of_options(text: Text, unread_names: frozenset[str], declared: Declara
     def no_law(name: str) -> Declarations:
         raise KeyError(name)  # formulas of numbers and parameters name no law
 
-    scope = Scope(text, no_law, unread_names, symbols=dict(declared.symbols))
+    scope = Scope(text, no_law, unread_names, symbols=dict(declared.symbols), options=True)
     scope.indices = dict(declared.indices)
     for symbol in declared.symbols.values():
         remember(scope, symbol)

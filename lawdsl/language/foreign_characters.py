@@ -54,6 +54,8 @@ def spelled(line: str, at: int) -> Remedy | None:
         line: the text of the line.
         at: the position of the character.
     """
+    if at >= len(line):  # the end of the line itself
+        return None
     char, first = line[at], (line.split() or [""])[0]
     if char == "\\":
         return _backslash(line, at)

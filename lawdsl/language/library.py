@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
+from lawdsl.core.files import similar_file
 from lawdsl.language import size_limits, tree
 from lawdsl.language.keywords import did_you_mean, section_of_text
 from lawdsl.language.parse_cache import CACHE
@@ -74,6 +75,22 @@ def warnings_of(text: Text, folder: Path) -> list[Diagnostic]:
     return readers[section_of_text(text.text)](text, folder)[1]
 
 
+OTHER_FILES = {
+    ".csv": "a table",
+    ".parquet": "a table",
+    ".pq": "a table",
+    ".sqlite": "a table",
+    ".db": "a table",
+    ".xlsx": "a spreadsheet",
+    ".json": "a JSON file",
+    ".toml": "a TOML file",
+    ".py": "a Python file",
+    ".yaml": "a YAML file",
+    ".yml": "a YAML file",
+}
+"""Endings of files that are no law files -> what they are."""
+
+
 def read(path: Path) -> Text:
     """The text of a `.law` file; that of standard input for the path `-`.
 
@@ -83,6 +100,12 @@ def read(path: Path) -> Text:
     name = str(path)
     if name == STANDARD_INPUT:
         return Text("<stdin>", _of_stream(sys.stdin.buffer))
+    what = OTHER_FILES.get(path.suffix.lower())
+    if what is not None:
+        help = "a law is the name of one that ships, or a file that ends in .law"
+        if path.suffix == ".json":
+            help = f"to check the claims of a fit: `lawdsl check --fit {name}`"
+        raise _unreadable(f"{path.name} is {what}, where a law is expected", name, help)
     try:
         # a FIFO would keep `open` waiting; what is opened is what is looked at and read
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -94,7 +117,9 @@ def read(path: Path) -> Text:
         raise _unreadable("this is a folder", name, "give the path of a file") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name is not a file name"
-        raise _unreadable(f"the file cannot be read: {why}", name, "check the path") from None
+        similar = similar_file(path) if isinstance(error, FileNotFoundError) else None
+        help = f"did you mean {similar}?" if similar else "check the path"
+        raise _unreadable(f"the file cannot be read: {why}", name, help) from None
     if len(data) > size_limits.MAX_BYTES:
         help = "a law is a few lines long; data belong into a table"
         raise LawdslError(

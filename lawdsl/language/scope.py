@@ -100,6 +100,7 @@ class Scope:
         default_factory=set
     )  # names made of themselves, already reported
     indices: dict[str, IndexSet] = field(default_factory=dict)
+    options: bool = False  # whether the text is that of options, which declare nothing
     equation_unread: bool = False  # whether the equation is in a line that could not be read
     unknown: str = "`parameter {0}` or `variable {0}`"  # what an unknown name may be declared as
 
@@ -314,7 +315,7 @@ class Scope:
 
     def _declaration(self, name: str, context: FormulaContext) -> str:
         """What to write above a line so that it may use a name."""
-        if not self.declared_here and self.symbols and context is ANY:
+        if self.options:
             known = [s.name for s in self.symbols.values() if s.kind == "parameter"]
             return f"the parameters are {', '.join(known) or 'none'}"
         if context in (SETTING, VARIABLE, GIVEN, POINT, APPROACH):

@@ -103,7 +103,9 @@ def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
     if homes == ("law",):
         help = "write it to the file of a law, and name that law here"
     help = INSTEAD.get((word, kind), help)
-    named = "an equation" if word == "output" else f"`{'subject to' if word == 'subject' else word}`"
+    named = (
+        "an equation" if word == "output" else f"`{'subject to' if word == 'subject' else word}`"
+    )
     message = f"{named} belongs to a {' or a '.join(homes)}, not to a {kind}"
     scope.report("L0602", message, scope.keyword(statement.span), help)
     # what it declares may be used below: one mistake, one message
