@@ -83,6 +83,9 @@ def parse_condition(text: str, table: Table) -> RowCondition:
     spelled = _SPELLED.search(text)
     if match is None or not match["value"] or spelled:
         help = "write COLUMN, a relation (= != < <= > >=) and a value, as `step > 0`"
+        column = text.split()[0] if text.split() else ""
+        if column in table.columns and text.split()[1:2] in (["in"], ["between"]):
+            help = f'write two conditions: --where "{column} >= 0" --where "{column} <= 1"'
         if spelled:
             relation = {"=>": ">=", "=<": "<=", "<>": "!=", "><": "!="}[spelled[0]]
             help = f"write `{text.replace(spelled[0], relation)}`"

@@ -62,6 +62,8 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
     if expect not in keywords.VERDICTS:
         listed = "the verdicts are " + ", ".join(keywords.VERDICTS)
         help = keywords.did_you_mean(expect, keywords.VERDICTS, listed)
+        if expect.lower() in ("true", "yes", "ok", "holds"):
+            help = "leave `expect` out: claims are expected to be proved"
         end = statement.span.end
         span = Span(end - len(expect), end)
         scope.report("L0407", f"`{expect}` is not a verdict", span, help)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-
-from lark import Token
+from collections.abc import Callable
 
 from lawdsl.core.diagnostics import Edit
 from lawdsl.core.units import known
@@ -14,6 +12,7 @@ from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.foreign_spellings import Explanation, closing_bracket, inserting, replacing
 from lawdsl.language.keywords import KEYWORDS, SIGNS
 
+OPERATORS = ("+", "-", "*", "/", "^", "=")
 DECLARATIONS = ("variable", "parameter", "given", "choose")
 TYPES = ("real", "float", "double", "number", "numeric", "scalar", "reals", "any", "free")
 WHOLE = ("int", "integers", "Integer", "Integers", "whole")
@@ -56,130 +55,6 @@ def _header(p: ParseFailure) -> Explanation | None:
     return "L0201", f"unexpected `{p.token}` behind the name", help, (p.token,), *edits
 
 
-def _text_without_quotes(p: ParseFailure) -> Explanation | None:
-    """`source our runs`"""
-    if p.statement != "source" or p.position != 1 or p.token.type == "$END":
-        return None
-    rest = p.line[1:]
-    if any(word.type == "STRING" for word in rest):
-        return None
-    edits: tuple[Edit, ...] = (
-        inserting(span_of(rest[0]).start, '"'),
-        inserting(span_of(rest[-1]).end, '"'),
-    )
-    help = 'write it in double quotes: `source "…"`'
-    return "L0201", "the text of a source stands in quotes", help, (p.token,), *edits
-
-
-def _quoted_name(p: ParseFailure) -> Explanation | None:
-    """`extends "chinchilla"`, `unit "Gparam"`, `{"web", "code"}`"""
-    text = str(p.token)[1:-1]
-    if p.token.type != "STRING" or "NAME" not in p.accepted or "STRING" in p.accepted:
-        return None
-    if not re.fullmatch(r"[A-Za-z_][\w./^*]*", text):
-        return None
-    what = "units stand" if p.before is not None and p.before.value == "unit" else "names stand"
-    edits = [
-        replacing((word,), str(word)[1:-1])
-        for word in p.line[p.position :]
-        if word.type == "STRING" and (word is p.token or p.bracket is not None)
-    ]
-    return "L0201", f"{what} without quotes", f"write `{text}`", (p.token,), *edits
-
-
-def _trailing_comma(p: ParseFailure) -> Explanation | None:
-    """`parameter A, B, > 0`, `L = E + A,`, `{4, 8,}`"""
-    ends = (
-        p.token.type in ("$END", "RELATION", "STRING") or p.token.value in "in unit ) ] }".split()
-    )
-    if p.before is not None and p.before.value == "," and ends and p.position > 1:
-        number = p.after is not None and p.after.type == "NUMBER"
-        name = next((str(w) for w in reversed(p.line[: p.position]) if w.type == "NAME"), "x")
-        if p.token.type == "RELATION" and number and _has_domain(p.line[: p.position - 1]):
-            written = f"{name} "
-            help = f"repeat the name, `{name} {p.token} {p.after}`, or write `{name} in [0, 1]`"
-            edit = inserting(span_of(p.token).start, written)
-            return "L0201", "a second bound needs the name again", help, (p.token,), edit
-        return (
-            "L0201",
-            "nothing follows this comma",
-            "remove it",
-            (p.before,),
-            replacing((p.before,), ""),
-        )
-    ended = p.after is None or (p.after.line or 0) > (p.token.line or 0)
-    if p.token.value == "," and ended and "COMMA" not in p.accepted:
-        edit = replacing((p.token,), "")
-        return "L0201", "nothing follows this comma", "remove it", (p.token,), edit
-    return None
-
-
-def _has_domain(words: Sequence[Token]) -> bool:
-    """Whether the last item of a list has a bound."""
-    for word in reversed(words):
-        if word.value == ",":
-            return False
-        if word.type == "RELATION":
-            return True
-    return False
-
-
-def relation_spelling(p: ParseFailure) -> Explanation | None:
-    """A relation or `=` as other languages have it: `N => 0`, `phase <> "end"`, `L <- E`, `L := E`.
-
-    Args:
-        p: the state of the parser.
-    """
-    for first, second, written, message in (
-        ("=", ">", ">=", "the relation is written `>=`"),
-        ("=", "<", "<=", "the relation is written `<=`"),
-        ("<", ">", "!=", "`<>` is written `!=`"),
-        (":", "=", "=", "an equation is written with `=`"),
-        ("<", "-", "=", "an equation is written with `=`"),
-    ):
-        for pair in ((p.before, p.token), (p.token, p.after)):
-            one, two = pair
-            if one is None or two is None or (one.value, two.value) != (first, second):
-                continue
-            if one.end_pos != two.start_pos or (written == "=" and not _defines(p, one)):
-                continue
-            words = (one, two)
-            return "L0201", message, f"write `{written}`", words, replacing(words, written)
-    return None
-
-
-def _defines(p: ParseFailure, sign: Token) -> bool:
-    """Whether a sign stands where `=` does: behind the first name of a line or statement."""
-    before = p.line[: next(i for i, word in enumerate(p.line) if word is sign)]
-    return not any(word.value in ("=", "+", "*", "/") or word.type == "RELATION" for word in before)
-
-
-def _equal_missing(p: ParseFailure) -> Explanation | None:
-    """`setting k 6`, `fix E: 1.69`, `tie beta alpha`"""
-    if set(p.accepted) - {"LSQB", "EQUAL"} or "EQUAL" not in p.accepted or p.before is None:
-        return None
-    example = f"`{p.before} = {p.after if p.token.value in (':', 'to', 'at') else p.token}`"
-    if p.token.value in (":", "to", "at", "is", "as"):
-        help = f"write {example}"
-        return (
-            "L0201",
-            f"`=` is missing behind `{p.before}`",
-            help,
-            (p.token,),
-            replacing((p.token,), "="),
-        )
-    if p.token.type in ("NUMBER", "NAME") or p.token.value in ("-", "("):
-        edit = inserting(span_of(p.token).start, "= ")
-        return "L0201", f"`=` is missing behind `{p.before}`", f"write {example}", (p.token,), edit
-    if p.token.type == "RELATION" and p.statement in ("setting", "fix", "tie", "let"):
-        help = f"a {p.statement} has a value: write `{p.before} = …`"
-        return "L0201", f"`{p.token}` is not `=`", help, (p.token,)
-    return None
-
-
-# Names, domains and units
-
-
 def _braces_in_name(p: ParseFailure) -> Explanation | None:
     """`alpha_{N}`, `alpha-N`, `2nd`"""
     before, after = p.before, p.after
@@ -206,6 +81,20 @@ def _braces_in_name(p: ParseFailure) -> Explanation | None:
             () if after is None else (replacing((before, after), f"{before}_{after}"),)
         )
         return "L0201", "names have no hyphens", help, (p.token,), *edits
+    if (
+        p.token.value == "."
+        and before.type == "NAME"
+        and after is not None
+        and after.type == "NAME"
+    ):
+        words, written = (before, after), f"{before}_{after}"
+        return (
+            "L0201",
+            "names have no dots",
+            f"write `{written}`",
+            (p.token,),
+            replacing(words, written),
+        )
     adjacent = after is not None and after.type == "NAME" and p.token.end_pos == after.start_pos
     if p.token.type == "NUMBER" and set(p.accepted) == {"NAME"} and adjacent and p.bracket is None:
         return "L0201", "a name begins with a letter", f"write `{after}{p.token}`", (p.token,)
@@ -400,6 +289,24 @@ def _moved_domain(p: ParseFailure) -> Explanation:
     return "L0201", "the domain stands before the unit", help, (p.token,), edit
 
 
+def _default_value(p: ParseFailure) -> Explanation | None:
+    """`given T > 0 default 0.01`"""
+    if p.statement not in DECLARATIONS or str(p.token) not in (
+        "default",
+        "init",
+        "initial",
+        "value",
+    ):
+        return None
+    if p.after is None or p.before is None:
+        return None
+    name = p.line[1]
+    help = f"a number that may be changed is a setting: `setting {name} = {p.after}`"
+    if p.statement == "parameter":
+        help = f"write `start {name} = {p.after}` on a line of its own"
+    return "L0201", f"unexpected `{p.token}`", help, (p.token,)
+
+
 def _named_bounds(p: ParseFailure) -> Explanation | None:
     """`real<lower=0> E`, `E<lower=0, upper=1>`"""
     words = [str(word) for word in p.line]
@@ -431,58 +338,18 @@ def _text_before_unit(p: ParseFailure) -> Explanation | None:
 def _operand_missing(p: ParseFailure) -> Explanation | None:
     """`L = E + tail +  unit nat/token`"""
     ends = p.token.value in ("unit", "for", "expect") or p.token.type == "STRING"
-    if ends and p.before is not None and "MINUS" in p.accepted and p.position > 1:
+    text = str(p.token).strip('"').strip()
+    if p.token.type == "STRING" and re.fullmatch(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?", text):
+        return None
+    if ends and p.before is not None and p.before.value in OPERATORS and p.position > 1:
         message = f"nothing follows this `{p.before}`"
         return "L0207", message, "write a formula behind it, or remove it", (p.before,)
     return None
 
 
-def _decimal_comma(p: ParseFailure) -> Explanation | None:
-    """`start alpha = 0,3`"""
-    comma, number = p.before, p.token
-    if p.token.value == "," and p.after is not None:
-        comma, number = p.token, p.after
-    if (
-        comma is None
-        or comma.value != ","
-        or number.type != "NUMBER"
-        or comma.end_pos != number.start_pos
-    ):
-        return None
-    position = next(i for i, word in enumerate(p.line) if word is comma)
-    whole = p.line[position - 1]
-    if whole.type != "NUMBER" or whole.end_pos != comma.start_pos or "." in whole + number:
-        return None
-    words, groups = [whole, comma, number], p.line[position + 2 :]
-    while (
-        len(groups) > 1
-        and groups[0].value == ","
-        and groups[0].start_pos == words[-1].end_pos
-        and len(groups[1]) == 3
-    ):
-        words, groups = [*words, *groups[:2]], groups[2:]
-    if len(number) == 3 and 1 <= len(whole) <= 3 and whole != "0":
-        written = "".join(str(w) for w in words if w.value != ",")
-        return (
-            "L0201",
-            "numbers have no separators",
-            f"write `{written}`",
-            words[:3],
-            replacing(words, written),
-        )
-    written = f"{whole}.{number}"
-    message = "numbers have a decimal point, not a comma"
-    return "L0201", message, f"write `{written}`", words[:3], replacing(words[:3], written)
-
-
 DECLARATION_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _header,
-    _text_without_quotes,
-    _quoted_name,
-    relation_spelling,
-    _decimal_comma,
-    _trailing_comma,
-    _equal_missing,
+    _default_value,
     _named_bounds,
     _text_before_unit,
     _unit_spelling,

@@ -28,6 +28,7 @@ COMMANDS = {
 FRACTION = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
 COMMAND = re.compile(r"\\([A-Za-z]+)")
 BRACED = re.compile(r"\\(sqrt|exp|log|ln)\{([^{}]*)\}")
+OPERATOR = re.compile(r"%[^%\s]{1,3}%|%%")
 PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?)[ ]?%")
 SIMPLE = re.compile(r"[A-Za-z_]\w*")
 
@@ -69,6 +70,8 @@ def spelled(line: str, at: int) -> Remedy | None:
                 f"write a prior as `prior {name} = 0.35 ± 0.1`: its center and standard deviation"
             )
             return Remedy(help, (), len(line))
+        if first == "require":
+            return Remedy("write a limit as `L -> E as N -> oo`", (), len(line))
         return Remedy("an equation is written with `=`", ((at, at + 1, "="),), at + 1)
     if char == "|" and line.count("|") == 2 and line.index("|") == at:
         end = line.rindex("|")
@@ -91,6 +94,12 @@ def spelled(line: str, at: int) -> Remedy | None:
 
 
 def _percent(line: str, at: int) -> Remedy:
+    operator = OPERATOR.match(line, at)
+    if operator:
+        written = {"%*%": "*", "%in%": "in"}.get(operator[0])
+        help = f"write `{written}`" if written else "the operators are + - * / ^"
+        edits = ((at, operator.end(), written),) if written else ()
+        return Remedy(help, edits, operator.end())
     number = PERCENTAGE.search(line[: at + 1])
     numbers = [m for m in PERCENTAGE.finditer(line) if m.end() == at + 1]
     if number is None or not numbers:

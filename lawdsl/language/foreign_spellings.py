@@ -12,7 +12,7 @@ from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.core.units import known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
-from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, RENAMED, TRENDS
+from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
 
 Explanation = tuple[Any, ...]
 """Code, message, help, the tokens to point at, and the edits that do what the help says."""
@@ -21,6 +21,7 @@ DIFFERENTIAL = re.compile(r"d[A-Za-z_]\w*")
 DIGITS = re.compile(r"(?:_[0-9]{3})+")
 FILLERS = ("monotone", "monotonically", "monotonic", "strictly", "always", "nonstrictly", "weakly")
 PREPOSITIONS = ("with", "wrt", "of", "on", "over", "for")
+CONDITIONALS = ("ifelse", "if_else", "where", "If", "cond", "Piecewise", "piecewise", "case_when")
 SUMS = ("Σ", "∑", "Sigma", "sum", "prod")
 
 
@@ -66,6 +67,7 @@ def _unit_without_keyword(p: ParseFailure) -> Explanation | None:
     if not is_unit or p.before is None or p.line[0].value in ("require", "minimize", "start"):
         return None
     behind = [word for word in p.line[p.position :] if word.type != "STRING"]
+    behind = behind[: next((i for i, word in enumerate(behind) if word.value == "unit"), None)]
     written = "".join(str(word) for word in behind)
     message = "a unit stands behind the word `unit`"
     edit = replacing((p.token,), f"unit {p.token}")
@@ -111,6 +113,81 @@ def _grouped_digits(p: ParseFailure) -> Explanation | None:
         words,
         replacing(words, written),
     )
+
+
+def _conditional_call(p: ParseFailure) -> Explanation | None:
+    """`ifelse(r > 0, a, b)`, `np.where(r > 0, a, b)`"""
+    if p.bracket is None or p.bracket.value not in ("(", "["):
+        return None
+    position = next(i for i, word in enumerate(p.line) if word is p.bracket)
+    function = p.line[position - 1] if position else p.bracket
+    if function.value not in CONDITIONALS or p.token.type not in ("RELATION", "UNEQUAL"):
+        return None
+    help = "write a smooth formula, `max(a, b)` or `min(a, b)`"
+    if "then" in KEYWORDS:
+        help = "write `if r > 0 then a else b`"
+    return "L0203", f"`{function}` is not a function of formulas", help, (function,)
+
+
+def _indexed_derivative(p: ParseFailure) -> Explanation | None:
+    """`∂_N L`, `d²L/dN²`, `d^2L/dN^2`"""
+    before = p.before
+    if before is None or p.position < 2 or p.token.type not in ("NAME", "ORDER"):
+        return None
+    if p.line[p.position - 2].type == "DEL" and before.startswith("_") and p.token.type == "NAME":
+        words = p.line[p.position - 2 : p.position + 1]
+        written = f"∂{p.token}/∂{before[1:]}"
+        return (
+            "L0201",
+            f"a derivative is written `{written}`",
+            f"write `{written}`",
+            words,
+            replacing(words, written),
+        )
+    start = p.position - 1 if p.token.type == "ORDER" else p.position - 3
+    if start < 0 or p.line[start].value != "d":
+        return None
+    help = "write `∂²L/∂N²`, or `diff(L, N, N)`"
+    return "L0204", "a second derivative has no `d²`", help, (p.line[start],)
+
+
+def _compound_assignment(p: ParseFailure) -> Explanation | None:
+    """`E += A`, `N ^^ alpha`"""
+    before = p.before
+    if before is None or before.end_pos != p.token.start_pos:
+        return None
+    if p.token.value == "=" and before.value in ("+", "-", "*", "/"):
+        words = (before, p.token)
+        message = f"there is no `{before}=`"
+        return "L0201", message, f"write `{before}`", words, replacing(words, str(before))
+    if p.token.value == "^" and before.value == "^":
+        words = (before, p.token)
+        return "L0204", "powers are written with one `^`", "write `^`", words, replacing(words, "^")
+    return None
+
+
+def _text_in_formula(p: ParseFailure) -> Explanation | None:
+    """`setting x = "0.1"`, `einsum("ij,j->i", t, r)`, a docstring"""
+    if p.token.type != "STRING":
+        return None
+    text = str(p.token)[1:-1].strip()
+    if p.before is not None and p.before.type == "STRING":
+        words = p.line[p.position - 1 :]
+        inner = " ".join(str(word)[1:-1].strip() for word in words if word.type == "STRING").strip()
+        edits = (replacing(words, f'"{inner}"'),) if all(w.type == "STRING" for w in words) else ()
+        return "L0201", "a statement has one text", f'write `"{inner}"`', (p.before,), *edits
+    if "MINUS" not in p.accepted or p.before is None:
+        return None
+    if re.fullmatch(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?", text):
+        edit = replacing((p.token,), text)
+        return "L0201", "numbers stand without quotes", f"write `{text}`", (p.token,), edit
+    if p.before.value in ("(", ","):
+        help = "formulas have no texts"
+        position = next(i for i, word in enumerate(p.line) if word is p.bracket)
+        if p.line[position - 1].value in ("einsum", "matmul", "dot"):
+            help = "write a sum over an index: `sum(t[i, j]*r[j] for j)`"
+        return "L0201", f"unexpected `{p.token}`", help, (p.token,)
+    return None
 
 
 def _negation(p: ParseFailure) -> Explanation | None:
@@ -236,8 +313,8 @@ def function_without_brackets(p: ParseFailure) -> Explanation | None:
     """
     before = p.before
     begins = p.token.type in ("NAME", "NUMBER", "DEL")
-    if begins and before is not None and before.value in (*FUNCTIONS, *RENAMED):
-        name = RENAMED.get(str(before), str(before))
+    name = function_named(str(before)) if before is not None else None
+    if begins and before is not None and name in FUNCTIONS:
         parts = [p.token]
         if p.after is not None and p.after.value == "[":
             closing = closing_bracket(p.line, p.position + 1)
@@ -251,8 +328,11 @@ def function_without_brackets(p: ParseFailure) -> Explanation | None:
         return None
     position = next(i for i, word in enumerate(p.line) if word is bracket)
     function = p.line[position - 1]
-    name = RENAMED.get(str(function), str(function))
-    if name not in (*FUNCTIONS, "sum", "prod", "Sum"):
+    if function.value in ("Limit", "limit", "lim"):
+        help = "write `L -> E as N -> oo`"
+        return "L0201", f"a limit has no `{function}`", help, (function,)
+    name = function_named(str(function))
+    if name is None:
         return None
     closing = closing_bracket(p.line, position)
     edits: tuple[Edit, ...] = (
@@ -297,6 +377,10 @@ FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _unit_without_keyword,
     _leibniz,
     _conditional,
+    _conditional_call,
+    _indexed_derivative,
+    _compound_assignment,
+    _text_in_formula,
     _grouped_digits,
     _negation,
     _limit,

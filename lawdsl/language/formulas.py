@@ -313,6 +313,11 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
         if context in QUESTION_CONTEXTS:
             help = f"give it a name before: `let y = {function}(…)`"
         scope.report("L0308", f"{context.text} takes no law at values", node.span, help)
+    elif symbol is not None and function in keywords.GRADIENTS and len(node.arguments) > 1:
+        written = f"diff({', '.join(print_formula(argument) for argument in node.arguments)})"
+        diff = [Edit(scope.within(node.span, function), "diff")]
+        message = f"`{function}` is {keywords.a(symbol.kind)}, not a derivative"
+        scope.report("L0304", message, node.span, f"write `{written}`", edits=diff)
     elif symbol is not None:
         help = f"write `{function}*(…)` for a product"
         help = f"write `{symbol.text}`" if symbol.indices else help
@@ -339,6 +344,12 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
                 help = f"write `diff({', '.join(names)})`"
                 if context in (CLAIM, TARGET):
                     edits = (Edit(scope.within(node.span, function), "diff"),)
+            elif function in ("pow", "power", "Power") and len(node.arguments) == 2:
+                base, exponent = map(print_formula, node.arguments)
+                help, edits = (
+                    f"write `({base})^({exponent})`",
+                    (Edit(node.span, f"({base})^({exponent})"),),
+                )
             elif function in keywords.RENAMED:
                 help = f"write `{keywords.RENAMED[function]}(…)`"
                 edits = (Edit(scope.within(node.span, function), keywords.RENAMED[function]),)

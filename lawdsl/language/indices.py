@@ -139,7 +139,10 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
     elif alike or not labels:
         declared = " or ".join(f"`{index}`" for index in scope.indices)
         help = f"declare it, `index {name} over …`" + (f", or write {declared}" if declared else "")
+        of_set = next((i.name for i in scope.indices.values() if i.over == name), None)
         help = f"did you mean `{alike}`?" if alike else help
+        if of_set is not None:
+            help = f"it is a set of labels: write an index over it, `{of_set}`"
         message = f"`{name}` is not an index"
         told = [d.span for d in scope.diagnostics if d.message == message and d.span is not None]
         if scope.line(span) not in map(scope.line, told):  # one message for all uses in a line

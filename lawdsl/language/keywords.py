@@ -66,7 +66,7 @@ INTENDED_STATEMENTS = (
     ),
     ("argmax maximise maximum max", "minimize", "maximize", "step"),
     ("init initial initialize guess p0 starts starting startvalues", "start", "choose", "given"),
-    ("extend inherit inherits import include base parent", "extends", "uses", "step"),
+    ("extend inherit inherits import include base parent from", "extends", "uses", "step"),
     ("use using load fits fit", "extends", "uses", "step"),
     ("indices dim dims dimension set sets labels levels index_set", "index", "index", "given"),
     ("constraint constraints constrain such st restrict s", "require", "subject to", "given"),
@@ -169,6 +169,9 @@ RENAMED = {
 }
 """Names of other languages that have one of their own here, with the same meaning."""
 
+NO_NUMBERS = ("None", "null", "NULL", "NaN", "nan", "NA", "True", "False", "TRUE", "FALSE", "auto")
+"""What other languages have in place of a number."""
+
 GRADIENTS = ("grad", "gradient", "derivative", "Derivative", "D", "partial", "d")
 """What other languages call a derivative."""
 
@@ -215,6 +218,12 @@ def statements_of(section: str) -> tuple[str, ...]:
     """The words that begin the statements of a section, but for its first line."""
     words = (*STATEMENTS[len(SECTIONS) :], *LEADING)
     return tuple(w for w in words if section in STATEMENT_HOMES.get(w, ("law",)))
+
+
+def function_named(word: str) -> str | None:
+    """The function that another language calls so: Sqrt, ln, Tanh; None where there is none."""
+    known = (*FUNCTIONS, *AGGREGATES)
+    return next((w for w in (word, RENAMED.get(word, ""), word.lower()) if w in known), None)
 
 
 def intended_statement(word: str, section: str) -> str | None:

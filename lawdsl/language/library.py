@@ -104,7 +104,7 @@ def read(path: Path) -> Text:
     if what is not None:
         help = "a law is the name of one that ships, or a file that ends in .law"
         if path.suffix == ".json":
-            help = f"to check the claims of a fit: `lawdsl check --fit {name}`"
+            help = "fits stand behind `lawdsl check --fit`, `lawdsl predict` and `NAME=` of `lawdsl solve`"
         raise _unreadable(f"{path.name} is {what}, where a law is expected", name, help)
     try:
         # a FIFO would keep `open` waiting; what is opened is what is looked at and read
@@ -173,6 +173,10 @@ def locate(name_or_path: str, kind: str = "law") -> Path:
     if path.suffix == ".law" or os.sep in name_or_path or _is_file(path):
         return path
     help = did_you_mean(name_or_path, laws, "`lawdsl laws` lists them; a file ends in .law")
+    if _is_file(Path(f"{name_or_path}.law")):
+        help = f"did you mean the file {name_or_path}.law?"
+    elif "," in name_or_path:
+        help = "separate names by spaces"
     message = f"unknown {kind} `{name_or_path}`"
     raise LawdslError(Diagnostic("L0310", message, place=name_or_path, help=help))
 

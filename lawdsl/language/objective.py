@@ -62,7 +62,10 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
     if row is None:
         meant = [loss for loss, names in MEANT.items() if formula.function.lower() in names]
         meant = meant or [n for n in (keywords.nearest(formula.function, LOSSES),) if n is not None]
-        return None, f"write `{LOSSES[meant[0]].forms(output)[1]}`" if meant else help
+        if not meant:
+            return None, help
+        log = any(isinstance(a, tree.Call) and a.function == "log" for a in formula.arguments)
+        return None, f"write `{LOSSES[meant[0]].forms(output)[0 if log else 1]}`"
     of_output = {name for name in _names(formula.arguments[:1])}
     if formula.keywords:
         name, value_given = formula.keywords[0]

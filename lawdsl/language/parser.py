@@ -25,11 +25,12 @@ from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.language import size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
-from lawdsl.language.keywords import LEADING, PLACED, ascii_name
+from lawdsl.language.keywords import LEADING, PLACED, ascii_name, section_of_text
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.syntax_errors import unexpected
 from lawdsl.language.tree import Number, SourceLine, Statement, SyntaxTree, UnitOf, children, walk
 
+MAX_MISTAKES_IN_LINE = 20  # that are corrected together
 ANYTHING = "*"  # among the unread names: any name may have been declared
 
 
@@ -168,7 +169,7 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     if failed is not None:
         accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
         message = unexpected(failed, accepted, tokens, source)
-        if message.edits and not _leads_further(message.edits, tokens, failed, source):
+        if message.edits and not _leads_to_a_statement(message.edits, tokens, source):
             message = replace(message, edits=())
         return None, [message]
     mistakes = list(_out_of_bounds(tree, source))
@@ -190,32 +191,52 @@ def _tree_of(tokens: Sequence[Token]) -> tuple[Any, Token | None, Token | None]:
     return tree, None, previous
 
 
-def _leads_further(
-    edits: Sequence[Edit], tokens: Sequence[Token], failed: Token, source: Text
-) -> bool:
-    """Whether a line parses after edits, or fails behind them only: what is offered is a remedy."""
-    whole = span_of(tokens)
-    whole = Span(
-        min(whole.start, *(e.span.start for e in edits)),
-        max(whole.end, *(e.span.end for e in edits)),
-    )
-    text, moved = source.text[whole.start : whole.end], 0
-    behind = 0 if failed.type == "$END" else (failed.start_pos or 0) - whole.start
-    for edit in sorted(edits, key=lambda e: e.span.start):
-        start, end = (offset - whole.start + moved for offset in (edit.span.start, edit.span.end))
-        text = text[:start] + edit.text + text[end:]
-        moved += len(edit.text) - (end - start)
-        behind = max(behind + (len(edit.text) - (end - start) if start <= behind else 0), start)
+def _leads_to_a_statement(edits: Sequence[Edit], tokens: Sequence[Token], source: Text) -> bool:
+    """Whether a line parses after edits, and after those of the mistakes that they uncover."""
+    start = min(span_of(tokens).start, *(edit.span.start for edit in edits))
+    end = max(span_of(tokens).end, *(edit.span.end for edit in edits))
+    text = source.text[start:end]
+    moved = [Edit(Span(e.span.start - start, e.span.end - start), e.text) for e in edits]
+    head = "" if section_of_text(source.text) == "law" else f"{section_of_text(source.text)} x\n"
+    reached = -1
+    for _ in range(MAX_MISTAKES_IN_LINE):
+        text = _edited(text, moved)
+        failed = _first_failure(text)
+        if failed is None:
+            return True
+        token, line, accepted = failed
+        if token is None:
+            return False
+        # the section decides about some advice
+        message = unexpected(token, accepted, line, Text("", text + "\n" + head))
+        place = token.start_pos if token.type != "$END" else len(text)
+        if not message.edits or (place or 0) <= reached:
+            return False
+        reached, moved = place or 0, list(message.edits)
+    return False
+
+
+def _edited(text: str, edits: Sequence[Edit]) -> str:
+    for edit in sorted(edits, key=lambda e: e.span.start, reverse=True):
+        text = text[: edit.span.start] + edit.text + text[edit.span.end :]
+    return text
+
+
+def _first_failure(text: str) -> tuple[Token | None, list[Token], dict[str, str]] | None:
+    """Where a text of statements fails: the token (None for a character), its line and what was
+    accepted; None where all parses."""
     lexed = LexerThread.from_text(_lexer(), text).lex(None)  # type: ignore[no-untyped-call]
     for line in logical_lines([t for t in lexed if t.type != "SPACE"]):
-        if line.tokens:
-            if line.broken is not None or any(t.type == "ILLEGAL" for t in line.tokens):
-                return False
-            stopped = _tree_of(_with_types(line.tokens))[1]
-            if stopped is not None:
-                end = failed.type == "$END" or stopped.type == "$END"
-                return not end and (stopped.start_pos or 0) > behind
-    return True
+        if not line.tokens:
+            continue
+        if line.broken is not None or any(t.type == "ILLEGAL" for t in line.tokens):
+            return None, [], {}
+        tokens = _with_types(line.tokens)
+        _, failed, previous = _tree_of(tokens)
+        if failed is not None:
+            accepted = {n: _spellings().get(n, n) for n in _accepted(tokens, previous)}
+            return failed, tokens, accepted
+    return None
 
 
 def _with_types(tokens: Sequence[Token]) -> list[Token]:

@@ -20,6 +20,7 @@ from lawdsl.language.dimensions import Powers
 from lawdsl.language.parser import ANYTHING, long_name, too_many
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 
+HALF_LINE = re.compile(r"\bin\s*([\[(])\s*([^,\[\]()\n]+),\s*(\+?[A-Za-z]+|∞)\s*[\])]")
 PLURAL = {"value": "laws at values"}
 
 
@@ -237,7 +238,8 @@ class Scope:
                 help = "write a large number"
             elif context not in (VARIABLE, PARAMETER, CONDITION, GIVEN, UNKNOWN):
                 help = "write `L finite`, or `L -> E as N -> oo`"
-            self.report("L0308", "`oo` stands only behind `->`", span, help)
+            edits = self._open_side(span)
+            self.report("L0308", "`oo` stands only behind `->`", span, help, edits=edits)
         if name in fresh or name in keywords.CONSTANTS:
             return None
         symbol = self.symbols.get(name)
@@ -273,9 +275,15 @@ class Scope:
             self.report("L0301", f"`{name}` has a meaning of its own", span, "choose another name")
         elif not self.excused(name):
             written = keywords.RENAMED.get(name)
+            if name in keywords.NO_NUMBERS:
+                self.report(
+                    "L0301", f"`{name}` is not a number", span, "write a number, or leave it out"
+                )
+                return
             if written == "oo" and not context.endless:
                 help = "leave that side open: write the other bound alone, as `x > 0`"
-                self.report("L0301", f"unknown name `{name}`", span, help)
+                edits = self._open_side(span)
+                self.report("L0301", f"unknown name `{name}`", span, help, edits=edits)
                 return
             if self.equation_unread and name not in keywords.INSTEAD:
                 if keywords.nearest(name, self.symbols) is None:
@@ -283,6 +291,14 @@ class Scope:
             edits = (Edit(self.within(span, name), written),) if written else ()
             help = self._instead(name, context)
             self.report("L0301", f"unknown name `{name}`", span, help, edits=edits)
+
+    def _open_side(self, span: Span) -> tuple[Edit, ...]:
+        """The edit that writes `in (0, oo)` as `> 0`; none around another use of infinity."""
+        for interval in HALF_LINE.finditer(self.text.text):
+            if interval.start(3) == span.start:
+                relation = ">=" if interval[1] == "[" else ">"
+                return (Edit(Span(*interval.span()), f"{relation} {interval[2].strip()}"),)
+        return ()
 
     def excused(self, name: str) -> bool:
         """Whether the name may have been declared in a line that could not be read."""

@@ -66,7 +66,8 @@ def header_and_body(
                 scope.report("L0401", message, statement.span, "move it to the top")
             if len(header.name) > size_limits.MAX_NAME_LENGTH:
                 scope.add(long_name(header.span, scope.text))
-    if header is None and not scope.unread_names.intersection((*keywords.SECTIONS, ANYTHING)):
+    unread_header = (*keywords.SECTIONS, ANYTHING, "class", "model", "module", "title", "name")
+    if header is None and not scope.unread_names.intersection(unread_header):
         span = scope.keyword(body[0].span) if body else Span(0, 0)
         help = f'begin the file with a line such as: {kind} my_{kind} "what it says"'
         scope.report("L0401", f"the file has no `{kind}` line", span, help)

@@ -34,6 +34,12 @@ def _claim_in_words(p: ParseFailure) -> Explanation | None:
             (p.token,),
             edit,
         )
+    if "AS" in p.accepted and p.token.value in ("for", "when", "if", "at", "where"):
+        edit = replacing((p.token,), "as")
+        return "L0201", "a limit has `as`", "write `as N -> oo`", (p.token,), edit
+    if p.token.value == "," and any(w.type == "TREND" for w in p.line[: p.position]):
+        help = "write a claim for each variable, a line each"
+        return "L0201", "a trend is in one variable", help, (p.token,)
     if "TREND" not in p.accepted:
         return None
     if word in SIGNS:
@@ -143,6 +149,22 @@ def _one_start(p: ParseFailure) -> Explanation | None:
     """`start A = 1, 10, 100`, `start log(A) in [0, 5]`, `start A = {1, 10}`"""
     if p.statement != "start" or p.before is None:
         return None
+    if p.token.value == "{" and p.position == 1:
+        written = "".join(str(w) for w in p.line[2:-1]).replace(":", " = ").replace(",", ", ")
+        written = written.replace('"', "")
+        edit = replacing(p.line[1:], written)
+        return "L0201", "starts stand without braces", f"write `start {written}`", (p.token,), edit
+    if p.before.value == "in" and "LBRACE" in p.accepted and p.token.type == "NAME":
+        return _listed_starts(p)
+    if p.token.value == ":" and p.bracket is not None and p.after is not None:
+        first, last = str(p.before), str(p.after)
+        written = (
+            f"{first}, {float(first) + 1:g}, ..., {last}" if first.isdigit() else "0, 1, ..., 5"
+        )
+        words = p.line[p.position - 1 : p.position + 2]
+        edits: tuple[Edit, ...] = (replacing(words, written),) if first.isdigit() else ()
+        message = "a range is written with its first two numbers"
+        return "L0201", message, f"write `{{{written}}}`", (p.token,), *edits
     if p.token.type == "NUMBER" and p.before.value == "," and set(p.accepted) == {"NAME"}:
         name = p.line[1]
         numbers = ", ".join(str(w) for w in p.line[3:] if w.type == "NUMBER")
@@ -150,7 +172,7 @@ def _one_start(p: ParseFailure) -> Explanation | None:
         return "L0201", "several starts stand in braces", help, (p.token,)
     if p.before.value == "=" and p.token.value in ("{", "[") and p.position == 3:
         closing = closing_bracket(p.line, p.position)
-        edits: tuple[Edit, ...] = (replacing((p.before,), "in"), replacing((p.token,), "{"))
+        edits = (replacing((p.before,), "in"), replacing((p.token,), "{"))
         edits += () if closing is None else (replacing((closing,), "}"),)
         return (
             "L0201",
@@ -172,6 +194,26 @@ def _one_start(p: ParseFailure) -> Explanation | None:
     return None
 
 
+def _listed_starts(p: ParseFailure) -> Explanation:
+    """`in c(0, 5, 25)`, `in range(0, 25, 5)`, `in np.linspace(0, 1, 5)`"""
+    rest = p.line[p.position :]
+    numbers = [str(word) for word in rest if word.type == "NUMBER"]
+    written = "{-1, 0, ..., 5}"
+    edits: tuple[Edit, ...] = ()
+    if (
+        str(p.token) in ("c", "list", "array", "tuple", "Array")
+        and numbers
+        and len(rest) == 2 * len(numbers) + 2
+    ):
+        written = f"{{{', '.join(numbers)}}}"
+        edits = (replacing(rest, written),)
+    elif str(p.token) in ("seq", "range", "arange", "Range") and len(numbers) == 3:
+        first, last, step = map(float, numbers)
+        written = f"{{{first:g}, {first + step:g}, ..., {last:g}}}"
+    help = f"write `in {written}`"
+    return "L0201", "a grid stands in braces", help, (p.token,), *edits
+
+
 def _plus_minus(p: ParseFailure) -> Explanation | None:
     """`prior alpha = 0.35 +/- 0.1`, `prior alpha = normal(0.35, 0.1)`"""
     if p.statement != "prior" or p.before is None:
@@ -183,6 +225,15 @@ def _plus_minus(p: ParseFailure) -> Explanation | None:
             (replacing(words, "+-"),) if len(words) == 3 and words[2].value == "-" else ()
         )
         return "L0201", "the standard deviation stands behind `±`", help, tuple(words[:1]), *edits
+    call = next((w for w in p.line if str(w).lower() in ("normal", "gaussian", "n", "norm")), None)
+    if p.token.type == "$END" and call is not None and p.line[-1].value == ")":
+        position = next(i for i, word in enumerate(p.line) if word is call)
+        parts = "".join(str(word) for word in p.line[position + 2 : -1]).split(",")
+        edits = ()
+        if len(parts) == 2:
+            edits = (replacing(p.line[position:], f"{parts[0]} ± {parts[1]}"),)
+            help = f"write `{parts[0]} ± {parts[1]}`"
+        return "L0201", "a prior is written with `±`", help, (call,), *edits
     if p.token.type == "$END" and "PLUSMINUS" in p.accepted:
         return "L0207", "the standard deviation is missing", help, (p.line[-1],)
     if p.token.value in ("in", "~") or p.token.type == "RELATION":
@@ -208,6 +259,10 @@ def _index_set(p: ParseFailure) -> Explanation | None:
         )
         help = f"write `index {p.before} over {p.after}`"
         return "L0201", "the set of an index stands behind `over`", help, (p.token,), *edits
+    if p.token.value == "," and p.after is not None and "COMMA" not in p.accepted:
+        edit = replacing((p.token,), "\nindex")
+        help = f"write `index {p.after} over …` on a line of its own"
+        return "L0201", "an `index` line has one set", help, (p.token,), edit
     if p.token.value in ("[", "(") and "LBRACE" in p.accepted:
         closing = next((w for w in p.line[p.position :] if w.value in ("]", ")")), None)
         edits = () if closing is None else (replacing((p.token,), "{"), replacing((closing,), "}"))
@@ -256,6 +311,9 @@ def _step_part(p: ParseFailure) -> Explanation | None:
         if p.line[p.position - 2].value in ("at", ","):
             help = f"write `at N = {p.before}`, with the variable that has this value"
             return "L0207", "the point of a step names a variable and its value", help, (p.before,)
+    if p.token.value in ("in", "between") and "RELATION" in p.accepted:
+        help = f"write two conditions: `{p.before} >= 0, {p.before} <= 10`"
+        return "L0201", "a condition is a relation", help, (p.token,)
     if p.token.value == "for" and "AT" in p.accepted:
         return (
             "L0201",

@@ -9,7 +9,7 @@ from lark import Token
 from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.core.enumerations import disjunction
 from lawdsl.language.ast_builder import span_of
-from lawdsl.language.declaration_errors import DECLARATION_RULES, relation_spelling
+from lawdsl.language.declaration_errors import DECLARATION_RULES
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.foreign_spellings import (
     FOREIGN_RULES,
@@ -21,15 +21,18 @@ from lawdsl.language.foreign_spellings import (
 )
 from lawdsl.language.keywords import (
     DEFINING,
+    INSTEAD,
     KEYWORDS,
     ORDERS,
     PLACED,
     TRENDS,
+    function_named,
     intended_statement,
     nearest,
     section_of_text,
     statements_of,
 )
+from lawdsl.language.punctuation_errors import PUNCTUATION_RULES, relation_spelling
 from lawdsl.language.statement_errors import STATEMENT_RULES
 
 
@@ -55,12 +58,28 @@ def unexpected(
     )
 
 
+HEADERS = (
+    "class",
+    "library",
+    "using",
+    "module",
+    "package",
+    "begin",
+    "namespace",
+    "struct",
+    "model",
+)
+"""Words by which files of other languages begin."""
+
+
 def _doubled(p: ParseFailure) -> Explanation | None:
     for sign, code, message, written in (
         ("*", "L0204", "powers are written with `^`", "^"),
         ("=", "L0209", "equality is written with one `=`", "="),
         ("/", "L0212", "`//` is not a comment", "#"),
     ):
+        if sign == "=" and p.statement == "require":
+            continue
         if pair := p.both(sign):
             help = (
                 "begin comments with `#`" if sign == "/" else f"write `{written}` for `{sign * 2}`"
@@ -70,6 +89,8 @@ def _doubled(p: ParseFailure) -> Explanation | None:
 
 
 def _superscript(p: ParseFailure) -> Explanation | None:
+    if p.before is not None and p.before.value == "d":
+        return None  # d²L/dN²
     if p.token.type == "ORDER" and p.before is not None:
         written = f"^{ORDERS.get(p.token.value, 2)}"
         help = f"write `{written}` for `{p.token}`"
@@ -94,6 +115,11 @@ def _no_statement(p: ParseFailure) -> Explanation | None:
         return assigned
     first = p.line[0]
     message = f"unknown statement `{first}`"
+    if p.statement == "(" and len(p.line) > 1 and p.line[1].value == "*":
+        return "L0212", "`(*` is not a comment", "begin comments with `#`", p.line[:2]
+    if first.value == "-" and len(p.line) > 2 and p.line[2].value in (":", "="):
+        help = f"statements begin with a keyword: `variable {p.line[1]} > 0`"
+        return "L0205", "a statement is not the item of a list", help, (first,)
     if first.type != "NAME":
         help = "write a claim as `require ∂L/∂N < 0`"
         if first.value in ("+", "-", "*", "/", "^"):
@@ -114,6 +140,13 @@ def _no_statement(p: ParseFailure) -> Explanation | None:
 
 def _meant_statement(p: ParseFailure, first: Token, message: str) -> Explanation:
     """A line that begins with a name: a misspelled statement, one of another language, a formula."""
+    if first.value in HEADERS:
+        help = 'a file begins with a line such as `law my_law "what it says"`; it needs no imports'
+        return "L0205", message, help, (first,)
+    if p.token.value == ":" and intended_statement(str(first), p.section):
+        stated = intended_statement(str(first), p.section) or ""
+        edit = replacing((first, p.token), stated)
+        return "L0205", message, f"did you mean `{stated}`, without a colon?", (first,), edit
     if first.value in DEFINING and p.section == "law":
         return "L0205", message, "write the law as `L = E + A/N^alpha`", (first,)
     operator = p.token.value in ("+", "-", "*", "/", "^", ")", ",")
@@ -267,7 +300,10 @@ def _value_for_unknown(p: ParseFailure) -> Explanation | None:
         return "L0201", "an unknown has no value in the file", help, (p.token,)
     if p.token.value == "=" and kind in ("parameter", "variable"):
         message = f"a {kind} has no value in a law"
-        name, value = p.line[1], p.after or "1"
+        name, value = (
+            p.line[1],
+            p.after if p.after is not None and p.after.type == "NUMBER" else "…",
+        )
         help = (
             f"for a known constant write `setting {name} = {value}`"
             + (f", to hold it `fix {name} = {value}`" if kind == "parameter" else "")
@@ -322,7 +358,8 @@ def _dotted_function(p: ParseFailure) -> Explanation | None:
         message = "a dotted name is that of a law, not of a function"
         words = (p.line[p.position - 3], p.token)
         edit = replacing(p.line[p.position - 3 : p.position], str(p.before))
-        return "L0201", message, f"write `{p.before}(…)`", words, edit
+        help = INSTEAD.get(str(p.before), f"{function_named(str(p.before)) or p.before}(…)")
+        return "L0201", message, f"write `{help}`", words, edit
     return None
 
 
@@ -407,6 +444,7 @@ RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _order_of_derivative,
     _no_statement,
     function_without_brackets,
+    *PUNCTUATION_RULES,
     *DECLARATION_RULES,
     *STATEMENT_RULES,
     _ended,

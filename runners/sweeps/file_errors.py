@@ -137,6 +137,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         LawdslError: it cannot be read, or is not TOML; R0103, with line and column. It has dates or
             times, which no entry is; R0102.
     """
+    if path.suffix.lower() in (".json", ".csv", ".law", ".yaml", ".yml", ".parquet"):
+        message = f"{path.name} ends in {path.suffix}, where a sweep.toml is expected"
+        help = "give the path of a file that ends in .toml"
+        raise LawdslError(Diagnostic("R0103", message, place=str(path), help=help))
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
