@@ -203,7 +203,8 @@ def _of_values(diagnostic: Diagnostic, written: Mapping[str, str]) -> Diagnostic
     if DECIMAL_COMMA.fullmatch(written[name]):
         help = f"commas separate values; write {name}={written[name].replace(',', '.')} for a decimal number"
     elif diagnostic.code == "D0108" and "<= 1" in diagnostic.message:
-        help = f"correct it; a percentage is written {name}=50%"
+        number = diagnostic.message.split()[2].removesuffix(".0")
+        help = f"correct it; {number} % is written {name}={number}%"
     message = diagnostic.message.removeprefix("column ")
     return replace(
         diagnostic, message=message, place=f"{name}={written[name]}", notes=(), help=help

@@ -289,6 +289,25 @@ def _moved_domain(p: ParseFailure) -> Explanation:
     return "L0201", "the domain stands before the unit", help, (p.token,), edit
 
 
+def _bracketed_names(p: ParseFailure) -> Explanation | None:
+    """`parameter (A, alpha) > 0`"""
+    if p.statement not in DECLARATIONS or p.position != 1 or p.token.value not in ("(", "[", "{"):
+        return None
+    closing = closing_bracket(p.line, 1) or next((w for w in p.line if w.value == ")"), None)
+    edits = () if closing is None else (replacing((p.token,), ""), replacing((closing,), ""))
+    return "L0201", "names stand without brackets", "write `A, B > 0`", (p.token,), *edits
+
+
+def _comma_in_interval(p: ParseFailure) -> Explanation | None:
+    """`r in (0 1)`"""
+    both = p.before is not None and p.before.type == p.token.type == "NUMBER"
+    if not both or p.bracket is None or p.before is None or p.statement not in DECLARATIONS:
+        return None
+    edit = inserting(span_of(p.before).end, ",")
+    message = f"a comma is missing between `{p.before}` and `{p.token}`"
+    return "L0203", message, f"write `{p.before}, {p.token}`", (p.token,), edit
+
+
 def _default_value(p: ParseFailure) -> Explanation | None:
     """`given T > 0 default 0.01`"""
     if p.statement not in DECLARATIONS or str(p.token) not in (
@@ -349,6 +368,8 @@ def _operand_missing(p: ParseFailure) -> Explanation | None:
 
 DECLARATION_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _header,
+    _bracketed_names,
+    _comma_in_interval,
     _default_value,
     _named_bounds,
     _text_before_unit,

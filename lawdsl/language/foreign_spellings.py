@@ -9,7 +9,7 @@ from typing import Any
 from lark import Token
 
 from lawdsl.core.diagnostics import Edit, Span
-from lawdsl.core.units import known
+from lawdsl.core.units import PREFIXES, known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
@@ -64,8 +64,12 @@ def second_claim(p: ParseFailure) -> tuple[Edit, ...]:
 def _unit_without_keyword(p: ParseFailure) -> Explanation | None:
     """`L = E + A/N^alpha nat/token`"""
     is_unit = p.token.type == "NAME" and known(str(p.token))
-    if not is_unit or p.before is None or p.line[0].value in ("require", "minimize", "start"):
+    if not is_unit or p.before is None or p.statement in ("require", "minimize", "start", "step"):
         return None
+    if p.before.value in PREFIXES and p.position > 1 and p.line[p.position - 2].value == "unit":
+        words, written = (p.before, p.token), f"{p.before}{p.token}"
+        message = "a prefix and its unit are one word"
+        return "L0203", message, f"write `{written}`", words, replacing(words, written)
     behind = [word for word in p.line[p.position :] if word.type != "STRING"]
     behind = behind[: next((i for i, word in enumerate(behind) if word.value == "unit"), None)]
     written = "".join(str(word) for word in behind)
@@ -282,6 +286,10 @@ def _number_spelling(p: ParseFailure) -> Explanation | None:
     if p.token.value not in (".", ".."):
         return None
     before, after = p.before, p.after
+    if p.token.value == ".." and p.bracket is not None and p.bracket.value != "{":
+        edit = replacing((p.token,), ", ")
+        help = f"write `{before}, {after}`"
+        return "L0201", "the ends of an interval have a comma between", help, (p.token,), edit
     adjacent = (
         before is not None and before.type == "NUMBER" and before.end_pos == p.token.start_pos
     )

@@ -201,6 +201,7 @@ STATEMENT_HOMES: dict[str, tuple[str, ...]] = {
 }
 """Statement -> the sections that it may stand in; all others are of a law."""
 
+_FIRST_WORD = re.compile(r"^[ \t]*([A-Za-z]+)", re.MULTILINE)
 _SECTION = re.compile(rf"^[ \t]*({'|'.join(SECTIONS)})\b", re.MULTILINE)
 
 RELATIONS = {"≤": "<=", "≥": ">="}
@@ -211,7 +212,10 @@ SUPERSCRIPTS = {n: digit for digit, n in ORDERS.items()}
 def section_of_text(text: str) -> str:
     """The kind of a text: law, question or pipeline."""
     match = _SECTION.search(text)
-    return match[1] if match else "law"
+    if match:
+        return match[1]
+    first = _FIRST_WORD.search(text)  # which may be misspelt: pipline
+    return (nearest(first[1], SECTIONS) if first else None) or "law"
 
 
 def statements_of(section: str) -> tuple[str, ...]:

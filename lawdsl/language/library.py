@@ -104,7 +104,7 @@ def read(path: Path) -> Text:
     if what is not None:
         help = "a law is the name of one that ships, or a file that ends in .law"
         if path.suffix == ".json":
-            help = "fits stand behind `lawdsl check --fit`, `lawdsl predict` and `NAME=` of `lawdsl solve`"
+            help = f"for the claims of a fit `lawdsl check --fit {name}`; a question takes it as NAME={name}"
         raise _unreadable(f"{path.name} is {what}, where a law is expected", name, help)
     try:
         # a FIFO would keep `open` waiting; what is opened is what is looked at and read

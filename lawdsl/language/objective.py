@@ -33,6 +33,8 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
         output: the name of the law's output.
     """
     objective = read_objective(statement.objective, output)
+    if objective is None and scope.unknown_told & _names([statement.objective]):
+        return None  # the name has its message
     if objective is None:
         span, help = _objective_advice(statement.objective, output)
         scope.report("L0404", "this is not an objective", span or statement.span, help)
@@ -56,6 +58,9 @@ def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
     """What to write for a formula that is not an objective, and the part of it to point at."""
     forms = [form for row in LOSSES.values() for form in row.forms(output)]
     help = f"write {', '.join(forms[:-1])} or {forms[-1]}"
+    if isinstance(formula, tree.Name):
+        row_of = [loss for loss, names in MEANT.items() if formula.text.lower() in names]
+        return None, f"write `{LOSSES[row_of[0]].forms(output)[1]}`" if row_of else help
     if not isinstance(formula, tree.Call):
         return None, help
     row = LOSSES.get(formula.function)

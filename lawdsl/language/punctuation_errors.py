@@ -32,6 +32,8 @@ def _text_without_quotes(p: ParseFailure) -> Explanation | None:
 def _quoted_name(p: ParseFailure) -> Explanation | None:
     """`extends "chinchilla"`, `unit "Gparam"`, `{"web", "code"}`"""
     text = str(p.token)[1:-1]
+    if p.line[0].type == "KIND":
+        return None  # the name of the section
     if p.token.type != "STRING" or "NAME" not in p.accepted or "STRING" in p.accepted:
         return None
     if not re.fullmatch(r"[A-Za-z_][\w./^*]*", text):
@@ -99,7 +101,8 @@ def relation_spelling(p: ParseFailure) -> Explanation | None:
             one, two = pair
             if one is None or two is None or (one.value, two.value) != (first, second):
                 continue
-            if one.end_pos != two.start_pos or (written == "=" and not _defines(p, one)):
+            adjacent = one.end_pos == two.start_pos or written in ("<=", ">=")
+            if not adjacent or (written == "=" and not _defines(p, one)):
                 continue
             words = (one, two)
             return "L0201", message, f"write `{written}`", words, replacing(words, written)

@@ -102,6 +102,7 @@ class Scope:
     )  # names made of themselves, already reported
     indices: dict[str, IndexSet] = field(default_factory=dict)
     options: bool = False  # whether the text is that of options, which declare nothing
+    unknown_told: set[str] = field(default_factory=set)  # unknown names that have their message
     equation_unread: bool = False  # whether the equation is in a line that could not be read
     unknown: str = "`parameter {0}` or `variable {0}`"  # what an unknown name may be declared as
 
@@ -273,7 +274,8 @@ class Scope:
             self.report("L0301", f"`{name}` is a function", span, f"write `{function}(…)`")
         elif name in keywords.RESERVED:
             self.report("L0301", f"`{name}` has a meaning of its own", span, "choose another name")
-        elif not self.excused(name):
+        elif not self.excused(name) and name not in self.unknown_told:
+            self.unknown_told.add(name)
             written = keywords.RENAMED.get(name)
             if name in keywords.NO_NUMBERS:
                 self.report(
@@ -288,9 +290,22 @@ class Scope:
             if self.equation_unread and name not in keywords.INSTEAD:
                 if keywords.nearest(name, self.symbols) is None:
                     return  # it may be the name of the output
-            edits = (Edit(self.within(span, name), written),) if written else ()
+            edit_text = written or self._product(name)
+            edits = (Edit(self.within(span, name), edit_text),) if edit_text else ()
             help = self._instead(name, context)
             self.report("L0301", f"unknown name `{name}`", span, help, edits=edits)
+
+    def _product(self, name: str) -> str | None:
+        """A name that is several declared ones, written together: `ND` is N*D; else None."""
+        parts: list[str] = []
+        rest = name
+        while rest:
+            first = max((s for s in self.symbols if rest.startswith(s)), key=len, default=None)
+            if first is None:
+                return None
+            parts.append(first)
+            rest = rest[len(first) :]
+        return "*".join(parts) if len(parts) > 1 else None
 
     def _open_side(self, span: Span) -> tuple[Edit, ...]:
         """The edit that writes `in (0, oo)` as `> 0`; none around another use of infinity."""
@@ -319,6 +334,9 @@ class Scope:
         numerator, _, denominator = name.replace("_", "").removeprefix("d").partition("d")
         if name.startswith("d") and numerator in self.symbols and denominator in self.symbols:
             return f"write a derivative as `∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
+        product = self._product(name)
+        if product is not None:
+            return f"write `{product}` for a product"
         alike = keywords.nearest(name, self.symbols if self.errors < MAX_SHOWN_DIAGNOSTICS else ())
         if alike is None:
             return self._declaration(name, context)
@@ -331,6 +349,9 @@ class Scope:
 
     def _declaration(self, name: str, context: FormulaContext) -> str:
         """What to write above a line so that it may use a name."""
+        output = next((s.text for s in self.symbols.values() if s.kind == "output"), None)
+        if context in (CLAIM, TARGET) and output is not None:
+            return f"the law is `{output} = …`: write `{output}`, or give the law this name"
         if self.options:
             known = [s.name for s in self.symbols.values() if s.kind == "parameter"]
             return f"the parameters are {', '.join(known) or 'none'}"

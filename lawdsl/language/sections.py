@@ -67,7 +67,11 @@ def header_and_body(
             if len(header.name) > size_limits.MAX_NAME_LENGTH:
                 scope.add(long_name(header.span, scope.text))
     unread_header = (*keywords.SECTIONS, ANYTHING, "class", "model", "module", "title", "name")
-    if header is None and not scope.unread_names.intersection(unread_header):
+    words = scope.unread_names
+    unread = words.intersection(unread_header) or any(
+        keywords.nearest(word, keywords.SECTIONS) for word in words if len(word) > 2
+    )
+    if header is None and not unread:
         span = scope.keyword(body[0].span) if body else Span(0, 0)
         help = f'begin the file with a line such as: {kind} my_{kind} "what it says"'
         scope.report("L0401", f"the file has no `{kind}` line", span, help)

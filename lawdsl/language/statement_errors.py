@@ -40,6 +40,13 @@ def _claim_in_words(p: ParseFailure) -> Explanation | None:
     if p.token.value == "," and any(w.type == "TREND" for w in p.line[: p.position]):
         help = "write a claim for each variable, a line each"
         return "L0201", "a trend is in one variable", help, (p.token,)
+    if p.before is not None and p.before.value in ("all", "any", "every", "each"):
+        help = "leave it out: a claim is for the whole domain; `for r > 0` is for a part of it"
+        return "L0201", f"unexpected `{p.before}`", help, (p.before,)
+    relations = sum(w.type == "RELATION" for w in p.line[: p.position])
+    if p.token.value == "," and relations == 1 and p.bracket is None and "FOR" in p.accepted:
+        edit = replacing((p.token,), "\nrequire ")
+        return "L0201", "a `require` line has one claim", "write a line for each", (p.token,), edit
     if "TREND" not in p.accepted:
         return None
     if word in SIGNS:
@@ -149,6 +156,12 @@ def _one_start(p: ParseFailure) -> Explanation | None:
     """`start A = 1, 10, 100`, `start log(A) in [0, 5]`, `start A = {1, 10}`"""
     if p.statement != "start" or p.before is None:
         return None
+    names = [str(word) for word in p.line[1 : p.position] if word.type == "NAME"]
+    listed = p.token.value == "=" and len(names) > 1 and p.after is not None
+    if listed and len(p.line) == p.position + 2 and "(" not in p.line:
+        written = ", ".join(f"{name} = {p.after}" for name in names)
+        edit = replacing(p.line[1:], written)
+        return "L0201", "each start has a value", f"write `start {written}`", (p.token,), edit
     if p.token.value == "{" and p.position == 1:
         written = "".join(str(w) for w in p.line[2:-1]).replace(":", " = ").replace(",", ", ")
         written = written.replace('"', "")
@@ -298,6 +311,13 @@ def _step_part(p: ParseFailure) -> Explanation | None:
     """`step LAW group by r`, `step LAW where … by r`, `step LAW at N_big`"""
     if p.line[0].type != "STEP" or p.before is None:
         return None
+    late = next(
+        (i for i, w in enumerate(p.line) if w.value in ("where", "at") and w.type == "NAME"), 0
+    )
+    if late and p.line[late - 1].value == ",":
+        comma, word = p.line[late - 1 : late + 1]
+        edit = replacing((comma,), "")
+        return "L0201", f"no comma stands before `{word}`", "leave the comma out", (comma,), edit
     if p.token.value in ("group", "grouped", "per", "for") and "BY" in p.accepted:
         edit = replacing((p.token,), "by")
         if p.after is not None and p.after.value == "by":

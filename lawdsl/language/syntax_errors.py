@@ -264,6 +264,9 @@ def _conjunction(p: ParseFailure) -> Explanation | None:
     if word == "or" and p.line[0].value != "require":
         help = "all conditions of a list hold together; write a smaller domain, or another file"
         return "L0201", "conditions have no `or`", help, (p.token,)
+    if p.statement == "require" and any(w.type == "TREND" for w in p.line[: p.position]):
+        help = "write a claim for each variable, a line each"
+        return "L0201", "a trend is in one variable", help, (p.token,)
     separated = "COMMA" in p.accepted or "for" in p.line[: p.position]
     if p.line[0].value == "require" and not separated:
         help = "write a claim a line: `require L > 0`, `require L < 10`"
@@ -285,6 +288,11 @@ def _comma_missing(p: ParseFailure) -> Explanation | None:
 
 def _keyword_as_name(p: ParseFailure) -> Explanation | None:
     if p.token.value in KEYWORDS and "NAME" in p.accepted:
+        if p.token.value == "law" and p.before is not None and p.before.value == ".":
+            words = p.line[p.position - 1 : p.position + 1]
+            name = "".join(str(word) for word in p.line[1 : p.position - 1])
+            message = "a law is named without the ending of its file"
+            return "L0206", message, f"write `{name}`", (p.token,), replacing(words, "")
         message = f"`{p.token}` is a word of the language and cannot be a name"
         return "L0206", message, "choose another name", (p.token,)
     return None
@@ -292,6 +300,10 @@ def _keyword_as_name(p: ParseFailure) -> Explanation | None:
 
 def _value_for_unknown(p: ParseFailure) -> Explanation | None:
     kind = str(p.line[0])
+    interval = p.after is not None and p.after.value in ("[", "(", "{")
+    if p.token.value == "=" and interval and kind in ("given", "choose", "parameter", "variable"):
+        edit = replacing((p.token,), "in")
+        return "L0201", "a domain stands behind `in`", f"write `{p.before} in …`", (p.token,), edit
     if p.token.value == "=" and kind == "given":
         help = "its user gives it; a number that is known and may be changed is a `setting`"
         return "L0201", "a given has no value in the file", help, (p.token,)
