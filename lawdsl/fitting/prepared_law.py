@@ -26,6 +26,11 @@ class ParameterBound:
     text: str
 
     @property
+    def strict(self) -> bool:
+        """Whether it excludes the bound itself."""
+        return self.relation in "<>"
+
+    @property
     def lower(self) -> bool:
         """Whether it is a lower bound."""
         return self.relation.startswith(">")

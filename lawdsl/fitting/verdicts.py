@@ -34,6 +34,10 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 """Use -> the subjects that it needs."""
 
+ASSUMPTIONS: Mapping[str, str] = {"parameters": "if the law is right"}
+"""Use -> what a fit that is trusted for it assumes: intervals of parameters take the law as right,
+those of predictions do not."""
+
 
 def subject(code: str) -> str:
     """What a finding is about: a key of `SUBJECTS`."""

@@ -204,7 +204,7 @@ def _parameters_on_bounds(stage: Stage) -> Iterator[Diagnostic]:
     for (name, side), count in sides.items():
         message = f"{name} of `{stage.task.law.name}` lies on its {side} bound"
         message += f" in {count} of {len(stage.fitted_groups)} groups"
-        help = "their rows would take it further: question the law, or measure longer"
+        help = "the objective still decreases towards the bound: check the law, or measure longer"
         yield Diagnostic("F0103", message, "warning", place=stage.table.name, help=help)
 
 

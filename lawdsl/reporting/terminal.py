@@ -15,7 +15,7 @@ from rich.text import Text
 
 from lawdsl.core.diagnostics import MAX_SHOWN_DIAGNOSTICS, Diagnostic, printable, render
 from lawdsl.core.enumerations import abridged, conjunction
-from lawdsl.fitting.verdicts import NEEDS, findings_for
+from lawdsl.fitting.verdicts import ASSUMPTIONS, NEEDS, findings_for
 
 if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
@@ -268,13 +268,13 @@ def show_verdicts(fit: Fit | Fits, out: Console) -> None:
         verdict = fit.verdict_for(use)
         line = Text(f"  {use:{width}}  ") + Text(f"{verdict:{TRUST_WIDTH}}", STYLES[verdict])
         codes = ", ".join(dict.fromkeys(d.code for d in findings_for(use, fit.diagnostics)))
-        texts = [codes] if codes else []
+        texts = [codes] if codes else [ASSUMPTIONS.get(use, "")]
         extrapolation = getattr(fit, "extrapolation", None)  # each label has its own
         if use == "prediction" and extrapolation is not None:
             texts += extrapolation.texts
         elif use == "prediction" and "F0134" in codes:
             texts.append("no horizon")
-        line += Text("  " + "; ".join(texts))
+        line += Text("  " + "; ".join(filter(None, texts)))
         line.rstrip()
         out.print(line, soft_wrap=True)
 

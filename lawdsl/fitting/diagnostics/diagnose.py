@@ -238,9 +238,18 @@ def bound_findings(
         if at_bound or (change(-inwards * distance) <= ON_BOUND_RTOL * size and not without_effect):
             sides[q.name] = side
             bound = next((b for b in q.bounds if b.lower == (side == "lower")), q.bounds[0])
-            message = f"{q.name} lies on its bound {q.name} {bound.relation} {bound.text}"
-            help = "the data would take it further: question the bound, or the law"
-            findings.append(Diagnostic("F0103", message, "warning", help=help))
+            stated = f"{q.name} {bound.relation} {bound.text}"
+            message = f"{q.name} lies on its bound {stated}"
+            excluded = f"{stated} excludes the bound itself: the value shown is the limit"
+            findings.append(
+                Diagnostic(
+                    "F0103",
+                    message,
+                    "warning",
+                    notes=(excluded,) if bound.strict else (),
+                    help="the objective still decreases towards the bound: check the bound, or the law",
+                )
+            )
     return findings, sides
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from lawdsl.fitting.findings_by_label import label_of
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
-from lawdsl.fitting.verdicts import NEEDS, findings_for
+from lawdsl.fitting.verdicts import ASSUMPTIONS, NEEDS, findings_for
 from lawdsl.law.law import unit_text
 from lawdsl.reporting.documents.blocks import Block, Details, Findings, Heading, Lines, Rows
 from lawdsl.reporting.documents.recorder import recorded
@@ -159,8 +159,11 @@ def distrust_blocks(entry: Entry) -> Iterator[Block]:
     rows = []
     for use in NEEDS:
         codes = dict.fromkeys(d.code for d in findings_for(use, result.diagnostics))
-        rows.append([USES[use], result.verdict_for(use), ", ".join(codes)])
-    yield Rows(["use", "verdict", "because of"], rows, "Whether the fit can be trusted, by use")
+        reason = ", ".join(codes) or ASSUMPTIONS.get(use, "")
+        rows.append([USES[use], result.verdict_for(use), reason])
+    yield Rows(
+        ["use", "verdict", "findings, assumption"], rows, "Whether the fit can be trusted, by use"
+    )
     lines = [text for part in entry.parts for text in _horizon(part)]
     if lines:
         yield Lines(lines)
