@@ -119,7 +119,7 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
             reason = "it is a law"
             help = f"fit the law first: `lawdsl fit {path} DATA -o FIT.json`"
     except json.JSONDecodeError as error:
-        reason = f"it is not a fit, nor JSON at all (line {error.lineno})"
+        reason = f"it is not a fit of schema {FIT_SCHEMA}, nor JSON (line {error.lineno})"
     except NO_FIT as error:
         reason = (
             f"it is not a fit of schema {FIT_SCHEMA} ({type(error).__name__}: {str(error)[:160]})"
