@@ -34,6 +34,7 @@ HELP = f"""Draw a figure of a fit, a law, a sweep or a table of runs.
     lawdsl plot dcpt.l5                               verdicts on what a law claims
     lawdsl plot sweep.toml                            runs done and to come, cost, losses
     lawdsl plot runs.csv                              the same of a table of runs
+    lawdsl plot runs.csv 'N=params_m [Mparam]' 'D=tokens_b [Gtoken]' L=val_loss
 
     \b
     The kinds of fits:
@@ -48,6 +49,7 @@ HELP = f"""Draw a figure of a fit, a law, a sweep or a table of runs.
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
 @click.option("--kind", type=click.Choice(NAMES), help="What is drawn.")
 @click.option("--data", metavar="TABLE", help="The table that was fitted, to draw all its rows.")
+@click.option("--drop-bad", is_flag=True, help="Leave out rows of a table that are no runs.")
 @click.option(
     "-o", "--output", metavar="FILE", help="Where it is written.  [default: SOURCE-KIND.svg]"
 )
@@ -57,6 +59,7 @@ def plot(
     options: tuple[str, ...],
     kind: str | None,
     data: str | None,
+    drop_bad: bool,
     output: str | None,
     as_json: bool,
 ) -> int:
@@ -69,6 +72,8 @@ def plot(
     given: dict[str, Any] = dict(bindings(options))
     if data:
         given["data"] = data
+    if drop_bad:
+        given["drop_bad"] = True
     drawn = _read(source)
     figure = draw(drawn, kind, **given)
     path = Path(output or f"{_name_of(source, drawn)}-{figure.kind}.svg")
@@ -90,7 +95,7 @@ def plot(
         "columns": list(figure.columns),
         "rows": len(next(iter(figure.columns.values()), ())),
     }
-    return finish("plot", result, (), ok=True, as_json=as_json, show=printed)
+    return finish("plot", result, figure.warnings, ok=True, as_json=as_json, show=printed)
 
 
 def _read(source: str) -> Any:
