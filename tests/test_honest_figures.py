@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +237,24 @@ def test_no_interval_of_answers_is_cut_without_a_word(fit: Fit):
     assert (
         "no error of the laws at C = 1e20: those answers are among the fitted rows" in figure.notes
     )
+
+
+def test_an_interval_without_a_bound_fills_its_panel(fit: Fit):
+    answers = lawdsl.Asked("chinchilla.allocation", loss=fit).answers({"C": [1e21, 1e22]})
+    wide = tuple(
+        replace(a, law_error=replace(a.law_error, ends={"N": (0.0, np.inf)}))
+        for a in answers.answers
+        if a.law_error is not None
+    )
+    figure = replace(answers, answers=wide).plot()
+    assert (
+        "intervals of N go on beyond its axis, down to 0 and without a bound above" in figure.notes
+    )
+    panel = figure.chart.to_dict()["vconcat"][0]
+    low, high = panel["layer"][0]["encoding"]["y"]["scale"]["domain"]
+    tables = figure.chart.to_dict()["datasets"].values()
+    rows = [row for t in tables for row in t if row.get("quantity") == "N"]
+    assert {(row["low, laws wrong"], row["high, laws wrong"]) for row in rows} == {(low, high)}
 
 
 def test_the_unit_of_the_goal_is_that_of_the_fit(fit: Fit):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from lawdsl.solving.solve import Asked
 MAX_PANELS = 4
 WIDTH, HEIGHT = 430, 180
 MAX_BANDS = 3  # of more groups, intervals are bars beside each other
+ENDS = ("low", "high", "low, laws wrong", "high, laws wrong")
 ALIKE = 3.0  # times: values that differ by less are on a linear axis
 MOST_BEYOND = 1e3  # times the answers: an interval with the error of the laws is seen as far
 BESIDE, MARGIN = 0.009, 0.03  # of the axis
@@ -194,6 +196,10 @@ def _panel(rows: Sequence[Row], given: _Given, scale: _Scale) -> Any:
     if len(groups) > 1:
         encoding = {"color": theme.color("group", "", groups)}
         marks = {**encoding, "shape": theme.shape("group", "", groups)}
+    for name in ENDS:  # an end beyond the axis, or none, has no place on a logarithmic one
+        table[name] = [
+            None if v is None else float(np.clip(v, scale.low, scale.high)) for v in table[name]
+        ]
     table["beside"] = _beside(table["x"], table["group"], given.values)
     beside = given.axis("beside")
     drawn = chart_of(table)
@@ -243,19 +249,24 @@ class _Scale:
 
     def notes(self, quantity: str, rows: Sequence[Row]) -> list[str]:
         """Which intervals go beyond the axis."""
-        names = ("low", "high", "low, laws wrong", "high, laws wrong")
-        ends = [row[name] for row in rows for name in names if row[name] is not None]
-        # an end at 0 or beyond has no place on a logarithmic axis
+        ends = [row[name] for row in rows for name in ENDS if row[name] is not None]
         parts = []
         if ends and min(ends) < self.low:
-            parts.append(f"down to {theme.short(min(ends))}")
+            parts.append(_end("down to", min(ends)))
         if ends and max(ends) > self.high:
-            parts.append(f"up to {theme.short(max(ends))}")
+            parts.append(_end("up to", max(ends)))
         return (
             [f"intervals of {quantity} go on beyond its axis, {' and '.join(parts)}"]
             if parts
             else []
         )
+
+
+def _end(way: str, value: float) -> str:
+    """How far an interval goes."""
+    if math.isfinite(value):
+        return f"{way} {theme.short(value)}"
+    return "without a bound below" if value < 0 else "without a bound above"
 
 
 def _scale_of(rows: Sequence[Row], given: _Given) -> _Scale:
