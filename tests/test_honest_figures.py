@@ -240,7 +240,7 @@ def test_no_interval_of_answers_is_cut_without_a_word(fit: Fit):
 
 
 def test_an_interval_without_a_bound_fills_its_panel(fit: Fit):
-    answers = lawdsl.Asked("chinchilla.allocation", loss=fit).answers({"C": [1e21, 1e22]})
+    answers = lawdsl.Asked("chinchilla.allocation", loss=fit).answers({"C": [1e21, 1e23]})
     wide = tuple(
         replace(a, law_error=replace(a.law_error, ends={"N": (0.0, np.inf)}))
         for a in answers.answers

@@ -359,10 +359,11 @@ def add_to_subtitle(chart: Any, lines: Sequence[str], description: str) -> None:
 def wrapped(text: str, characters: int) -> list[str]:
     """A text in lines of so many characters at most, of about equal length, as titles take it.
 
-    An equation, `D = 0.064`, stays on one line, and R² with its value.
+    An equation, `D = 0.064`, stays on one line, R² with its value, and a number with its %/decade.
     """
     joined = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
     joined = joined.replace("R² ", "R²\N{NO-BREAK SPACE}")
+    joined = joined.replace(" %/decade", "\N{NO-BREAK SPACE}%/decade")
     lines = _wrapper(characters).wrap(joined)
     longest = max(len(word) for word in [*joined.split(" "), ""])
     for fewer in range(characters - 1, longest, -1):
