@@ -47,12 +47,13 @@ _TOKEN = re.compile(
   | (?P<number>(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)
   | (?P<name>[^\W\d]\w*(?:[ ]*\.[ ]*[^\W\d]\w*)*)
   | (?P<power>\*\*)
+  | (?P<relation><=|>=|<|>)
   | (?P<mark>[-+*/^(),=])
     """,
     re.VERBOSE,
 )
 _WORDS = frozenset(
-    "and as assert await break class def del elif else except for from if import in is not or"
+    "and as assert await break class def del elif except for from import in is not or"
     " return while with yield None True False".split()
 )
 """Words of Python that are no names. `lambda` is one of the language."""

@@ -21,11 +21,13 @@ from lawdsl.language.keywords import (
     KEYWORDS,
     LEADING,
     ORDERS,
+    PIECEWISE,
     PLACED,
     STATEMENTS,
     TRENDS,
     nearest,
 )
+from lawdsl.language.piecewise_errors import piecewise
 
 
 def unexpected(
@@ -169,7 +171,7 @@ def _claim_behind_is(p: ParseFailure) -> Explanation | None:
 def _mistyped_word(p: ParseFailure) -> Explanation | None:
     """A word that is nearly one of those that may stand here."""
     spellings = (text.strip("`") for text in p.accepted.values())
-    words = [word for word in spellings if word in KEYWORDS or word in PLACED]
+    words = [word for word in spellings if word in (*KEYWORDS, *PLACED, *PIECEWISE)]
     words += TRENDS if "TREND" in p.accepted else ()
     alike = nearest(str(p.token), words) if p.token.type == "NAME" else None
     if alike:
@@ -335,6 +337,7 @@ RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _superscript,
     _order_of_derivative,
     _no_statement,
+    piecewise,
     _ended,
     _unit_after_text,
     _interval,
