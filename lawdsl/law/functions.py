@@ -129,12 +129,14 @@ ANALYTIC = tuple(function for function, row in ROWS.items() if row.analytic)
 """The functions that are analytic on the whole real line."""
 
 KINKED = (
-    Choice,
     *(getattr(SYMPY, name) for name in EXTREMA),
     *(function for function, row in ROWS.items() if not row.smooth),
 )
 """The functions without a derivative somewhere inside their domain: |x|, min, max, and the
 derivatives of these, which jump."""
+
+PIECEWISE = (Choice, *KINKED)
+"""These, and piecewise formulas, whose parts may have nothing in common."""
 
 LIKE_ITS_ARGUMENT = tuple(
     function

@@ -41,17 +41,27 @@ def _written(e: sp.Expr) -> tuple[str, int]:
     return sp.sstr(e).replace("**", "^"), _ATOM if e.is_Symbol or e.is_NumberSymbol else _SUM
 
 
-def _piecewise(e: Choice) -> tuple[str, int]:
-    """A choice as the language writes it: its condition in the order that needs no minus."""
-    condition, yes, no = e.args
-    terms = sp.Add.make_args(condition)
+def relation_text(above: sp.Expr, holds: bool) -> str:
+    """`above > 0` (not `holds`: `above <= 0`) as a relation of two sides without a minus in front.
+
+    Args:
+        above: the difference of the sides.
+        holds: whether it is above 0.
+    """
+    terms = sp.Add.make_args(above)
     left = sp.Add(*(t for t in terms if not _negative(t)))
     right = sp.Add(*(-t for t in terms if _negative(t)))
-    relation, sides = ">", (left, right)
+    relation, sides = ">" if holds else "<=", (left, right)
     if left.is_number and not right.is_number:
-        relation, sides = "<", (right, left)
+        relation, sides = "<" if holds else ">=", (right, left)
     lhs, rhs = (_bracketed_below(side, _SUM) for side in sides)
-    return f"if {lhs} {relation} {rhs} then {_bracketed_below(yes, _SUM)} else {text(no)}", _CHOICE
+    return f"{lhs} {relation} {rhs}"
+
+
+def _piecewise(e: Choice) -> tuple[str, int]:
+    condition, yes, no = e.args
+    condition_text = relation_text(condition, True)
+    return f"if {condition_text} then {_bracketed_below(yes, _SUM)} else {text(no)}", _CHOICE
 
 
 def _bracketed_below(e: sp.Expr, min_binding: int) -> str:
