@@ -37,13 +37,15 @@ EXTREMUM_UFUNCS = {"min": np.minimum, "max": np.maximum}
 class StepBuilder:
     """Formulas with index sets -> steps; equal parts share one step.
 
-    `named` has the positions of definitions: position -> name of a let.
+    `named` has the positions of definitions: position -> name of a let. `guards` are the conditions of
+    the piecewise formulas around the part that is read, each with whether it stands for its truth.
     """
 
     leaves: Leaves
     steps: list[Step] = field(default_factory=list)
     numbers: dict[Step, int] = field(default_factory=dict)
     named: dict[int, str] = field(default_factory=dict)
+    guards: list[tuple[int, bool]] = field(default_factory=list)
 
     def add(self, op: str, arguments: tuple[int, ...] = (), parameter: object = None) -> int:
         """The position of a step, which is appended unless an equal one exists.
@@ -87,9 +89,8 @@ class StepBuilder:
             case tree.Product(factors):
                 return self._chained("multiply", [self._factor(s, f, bindings) for s, f in factors])
             case tree.Power(base, exponent):
-                return self.add(
-                    "power", (self.formula(base, bindings), self.formula(exponent, bindings))
-                )
+                below = self._guarded(self.formula(base, bindings))
+                return self.add("power", (below, self.formula(exponent, bindings)))
             case tree.Conditional():
                 return self._choice(node, bindings)
             case tree.Call(function, arguments):
@@ -97,7 +98,7 @@ class StepBuilder:
                 return (
                     self._chained(function, operands)
                     if function in EXTREMUM_UFUNCS
-                    else self.add(function, (operands[0],))
+                    else self.add(function, (self._guarded(operands[0]),))
                 )
         raise AssertionError(node)
 
@@ -120,14 +121,32 @@ class StepBuilder:
         sides = (node.lhs, node.rhs) if node.relation in (">", "<=") else (node.rhs, node.lhs)
         parts = (node.yes, node.no) if node.relation in "<>" else (node.no, node.yes)
         above = self.formula(tree.Sum(tuple(zip("+-", sides, strict=True))), bindings)
-        return self.add(CHOICE, (above, *(self.formula(part, bindings) for part in parts)))
+        positions = []
+        for first, part in zip((True, False), parts, strict=True):
+            self.guards.append((above, first))
+            positions.append(self.formula(part, bindings))
+            self.guards.pop()
+        return self.add(CHOICE, (above, *positions))
+
+    def _guarded(self, position: int) -> int:
+        """An argument, but 1 where the part is not taken in which it stands: a function has a finite
+        value and slope there, so that 0 times its slope is 0 in every library."""
+        if self.steps[position][0] == "number":
+            return position
+        for above, first in self.guards:
+            one = self.add("number", (), 1.0)
+            parts = (position, one) if first else (one, position)
+            position = self.add(CHOICE, (above, *parts))
+        return position
 
     def _signed(self, sign: str, term: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
         return self.formula(term if sign == "+" else tree.Negative(term), bindings)
 
     def _factor(self, sign: str, factor: Formula, bindings: Mapping[str, IndexValue | int]) -> int:
         step = self.formula(factor, bindings)
-        return step if sign == "*" else self.add("power", (step, self.add("number", (), -1.0)))
+        if sign == "*":
+            return step
+        return self.add("power", (self._guarded(step), self.add("number", (), -1.0)))
 
     def _chained(self, op: str, arguments: Sequence[int]) -> int:
         result = arguments[0]
