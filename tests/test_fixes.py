@@ -45,7 +45,10 @@ FIXED = [
     ("L = E + A/N if N > 1 else A", "L = if N > 1 then E + A/N else A"),
     ("L = E + (A/N if N > 1 else A)", "L = E + (if N > 1 then A/N else A)"),
     ("L = E + if N > 1 then A/N else A", "L = E + (if N > 1 then A/N else A)"),
-    ("L = if N > 1 then A elif N > 2 then E else N", "L = if N > 1 then A else if N > 2 then E else N"),
+    (
+        "L = if N > 1 then A elif N > 2 then E else N",
+        "L = if N > 1 then A else if N > 2 then E else N",
+    ),
     ("require d/dN L < 0", "require ∂L/∂N < 0"),
     ("require 𝜕L/𝜕N < 0", "require ∂L/∂N < 0"),
     ("require grad(L, N) < 0", "require diff(L, N) < 0"),

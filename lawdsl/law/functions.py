@@ -81,6 +81,11 @@ class Choice(sp.Function):  # type: ignore[misc]
         return self._either("is_zero")
 
 
+def without_impulses(e: sp.Expr) -> sp.Expr:
+    """A derivative where it has a value: without the Dirac deltas of kinks and jumps."""
+    return e.replace(sp.DiracDelta, lambda *_: sp.S.Zero) if e.has(sp.DiracDelta) else e
+
+
 def choice(lhs: sp.Expr, relation: str, rhs: sp.Expr, yes: sp.Expr, no: sp.Expr) -> sp.Expr:
     """A piecewise formula as a choice: a >= b is not b > a.
 

@@ -205,6 +205,14 @@ def _at_two_points(
 ) -> Verdict | None:
     """The refutation at two values of a quantity, exact in all of them."""
     law, box = piece.law, piece.box
+    # what cancels in the jump has a value too
+    whole = find_point(
+        _without(box, law.symbols[trend.name]),
+        [],
+        near=point,
+        accept=lambda other: point.items() <= other.items(),
+    )
+    point = {**(whole or {}), **point}
     values = {**box.settings, **point}
     exact = {s: sp.Rational(v.numerator, v.denominator) for s, v in values.items()}
     numbers: dict[sp.Symbol, Fraction] = {}

@@ -6,6 +6,7 @@ claim has no value there, as at a kink; a trend needs that the law does not jump
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -15,8 +16,10 @@ import sympy as sp
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.language import tree
 from lawdsl.language.pieces import Condition, depends_on
+from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law
+from lawdsl.law.text import text
 from lawdsl.proof.domain import opaque_lets
 from lawdsl.proof.jumps import BorderNotKnown, Trend, borders_kept, wrong_jump
 from lawdsl.proof.pieces import Piece, TooManyPieces, pieces_of, sides_text
@@ -29,6 +32,7 @@ Result = TypeVar("Result")
 Decide = Callable[[Law, Claim, float], Verdict]
 """The verdict on a claim about a law without piecewise formulas, in a time (s)."""
 
+BECAUSE = "because "  # how the last line of a proof begins
 METHODS = ("definedness", "limits", "signs", "signs and subdivision", "subdivision")
 
 
@@ -116,28 +120,47 @@ def _on_each(
 
 
 def _joined(verdicts: Sequence[tuple[Piece, Verdict]]) -> Verdict:
-    """A proof on all parts, or why there is none."""
+    """A proof on all parts, or why there is none. Equality on a face of the whole domain remains."""
+    faces = dict[str, None]()
     for piece, verdict in verdicts:
         where = f"where {piece.text}: " if piece.settled else ""
-        if verdict.verdict == "undecided":
-            return undecided(f"{where}{verdict.blame}")
-        if verdict.verdict != "proved":
-            detail = verdict.condition or verdict.face or "it is refuted"
-            kind = "it holds if " if verdict.condition else "there is equality at "
-            return undecided(f"{where}{kind if detail != 'it is refuted' else ''}{detail}")
+        if verdict.verdict == "inside" and _are_of_domain(piece, verdict.face or ""):
+            faces |= dict.fromkeys((verdict.face or "").split(" or "))
+        elif verdict.verdict == "conditional":
+            return undecided(f"{where}it holds if {verdict.condition}")
+        elif verdict.verdict == "inside":
+            return undecided(f"{where}there is equality at {verdict.face}")
+        elif verdict.verdict != "proved":
+            return undecided(f"{where}{verdict.blame or 'it fails'}")
     lines, because = [], dict[str, None]()
     for piece, verdict in verdicts:
-        steps = [step for step in verdict.proof if not step.startswith("because ")]
-        for step in verdict.proof:
-            if step.startswith("because "):
-                because |= dict.fromkeys(step.removeprefix("because ").split(", "))
         where = f"where {piece.text}: " if piece.settled else ""
+        steps = [step for step in verdict.proof if not step.startswith(BECAUSE)]
         lines += [where + steps[0]] if steps else []
-    last = (f"because {', '.join(because)}",) if because else ()
+        for step in verdict.proof:
+            if step.startswith(BECAUSE):
+                because |= dict.fromkeys(_facts(step.removeprefix(BECAUSE)))
+    last = (BECAUSE + ", ".join(because),) if because else ()
     methods = [v.method for _, v in verdicts]
     method = max(methods, key=lambda m: METHODS.index(m) if m in METHODS else 0)
     proof = (*lines[: MAX_PROOF_LINES - len(last)], *last)
-    return Verdict("", "proved", proof=proof, method=method)
+    word = "inside" if faces else "proved"
+    return Verdict("", word, proof=proof, method=method, face=" or ".join(faces) or None)
+
+
+def _facts(text: str) -> list[str]:
+    """The facts of a last line of a proof; `r in [0, 1]` is one."""
+    return re.split(r", (?![^\[(]*[\])])", text)
+
+
+def _are_of_domain(piece: Piece, face: str) -> bool:
+    """Whether faces are ends of declared domains, and not borders between parts."""
+    law = piece.law
+    ends = {f"{q.name} = {b.text}" for q in (*law.variables, *law.parameters) for b in q.bounds}
+    ends |= {f"{q.name} = {text(b.limit)}" for q in law.variables for b in q.bounds}
+    borders = {" = ".join(map(print_formula, one.condition.sides)) for one in piece.settled}
+    equations = [e for one in face.split(" or ") for e in one.split(", ")]
+    return all(e in ends and e not in borders for e in equations)
 
 
 def _derived(stated: tree.Claim) -> list[str]:
@@ -172,8 +195,6 @@ def _changes(piece: Piece, condition: Condition, names: Sequence[str]) -> bool:
 
 
 def _quantity_text(stated: tree.Claim) -> str:
-    from lawdsl.language.printer import print_formula
-
     for node in tree.walk(stated):
         if isinstance(node, tree.Derivative):
             return print_formula(node)
@@ -189,7 +210,12 @@ def _verified(piece: Piece, verdict: Verdict, borders: Sequence[Condition]) -> V
     if point is None:
         return None
     witness = tuple(sorted((s.name, str(number)) for s, number in point.items()))
-    return replace(verdict, witness=witness, never=False, failure=None, method="counter-example")
+    value = verdict.value
+    if value is not None and not near:  # it fails at every point of the part
+        value = f"{value.removesuffix(' everywhere')} where {piece.text}"
+    return replace(
+        verdict, witness=witness, value=value, never=False, failure=None, method="counter-example"
+    )
 
 
 def _within(seconds: float, task: Callable[[], Result]) -> Result | None:
@@ -290,7 +316,7 @@ def _trend(
             verdict = undecided("no point is verified at which it fails")
         verdicts.append((part, verdict))
     joined = _joined(verdicts)
-    if joined.verdict != "proved":
+    if joined.verdict not in ("proved", "inside"):
         return joined
     try:
         steps = _within(seconds / 4, lambda: list(borders_kept(piece, trend)))

@@ -22,7 +22,7 @@ from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
 
-RANGE_RTOL = 1e-3  # of a range of equally good values, to which its ends are known
+RANGE_RTOL = 1e-6  # of a range of equally good values, to which its ends are known
 MAX_DOUBLINGS = 40  # of the distance from the optimum
 LOSS_RTOL = 1e-12  # of losses that are equal up to rounding
 
