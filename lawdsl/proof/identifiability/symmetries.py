@@ -24,7 +24,7 @@ from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.law.algebra import is_of_sympy
-from lawdsl.law.functions import PIECEWISE
+from lawdsl.law.functions import PIECEWISE, without_impulses
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
 from lawdsl.proof.identifiability.closed_forms import Direction, guesses
@@ -297,7 +297,7 @@ def _equation(law: Law, field: VectorField) -> str:
         return ""
     terms = []
     for s, rate in field.items():
-        rate_text, slope = text(rate), f"∂{law.output}/∂{s}"
+        rate_text, slope = text(without_impulses(rate)), f"∂{law.output}/∂{s}"
         bracketed = f"({rate_text})" if rate.is_Add else rate_text
         terms.append({"1": slope, "-1": f"-{slope}"}.get(rate_text, f"{bracketed}*{slope}"))
     terms.sort(key=lambda term: term.startswith("-"))

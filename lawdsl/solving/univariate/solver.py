@@ -207,8 +207,6 @@ class UnivariateSolver:
         base = self.formulated.blank("undecided", solution.values, solution.level)
         return replace(base, proof=(line, "state the question in another unit"))
 
-    # An answer
-
     def _answered(self, solution: UnivariateSolution, *, proofs: bool) -> Answer:
         curve = tuple(response_curve(self.state, solution))
         if not solution.minimum.certain:
