@@ -216,6 +216,15 @@ def test_a_refuted_trend_names_two_points():
     assert dict(found.witness)["r"] == "49/100" and "to r = 51/100" in (found.value or "")
 
 
+def test_no_trend_is_refuted_by_points_without_a_value():
+    """Algebra writes c*c^(b - 1) as c^b, which has a value at c = 0."""
+    text = "law a\nvariable r in [0, 1]\nparameter c >= 0\nparameter b in (0, 1]\n"
+    text += "L = c*c^(b - 1)*r - (if r > 0.5 then 1 else 0)"
+    found = verdict_of(text, "L increasing in r")
+
+    assert found.verdict != "refuted" or dict(found.witness)["c"] != "0"
+
+
 def test_a_condition_needs_a_value_too():
     text = "law a\nvariable r in [0, 1]\nparameter A > 0\nL = if log(r) > -1 then A else 2*A"
 

@@ -23,7 +23,9 @@ from lawdsl.proof.counterexample import (
     find_point,
     value_text,
 )
-from lawdsl.proof.pieces import Piece, sides_text
+from lawdsl.proof.definedness import parts_of
+from lawdsl.proof.goals import formulas
+from lawdsl.proof.pieces import Piece, pieces_of, sides_text
 from lawdsl.proof.signs.calculus import SignCalculus
 from lawdsl.proof.signs.sign import Sign
 from lawdsl.proof.verdict import Verdict, refuted
@@ -196,6 +198,16 @@ def _without(box: Box, symbol: sp.Symbol) -> Box:
     return replace(box, relations=kept)
 
 
+def _has_value(piece: Piece, point: Point) -> bool:
+    """Whether the formulas of a claim certainly have a value at a point, on the part it lies on."""
+    for part in pieces_of(piece.law, piece.claim):
+        signs = [(one, certain_sign(part.box, one.above, point)) for one in part.settled]
+        if all(sign == 1 if one.holds else sign in (-1, 0) for one, sign in signs):
+            doubts = parts_of(part.law, formulas(part.claim.claim), part.box)
+            return all(doubt.holds(part.box, point) for doubt in doubts)
+    return False
+
+
 def _at_two_points(
     piece: Piece,
     trend: Trend,
@@ -232,6 +244,9 @@ def _at_two_points(
                 return None
     at = {**point, **numbers}
     if certain_sign(box, rise, at) != -1:
+        return None
+    # algebra may have cancelled what has no value at a point
+    if not all(_has_value(piece, {**point, symbol: value}) for value in (low, high)):
         return None
     change = value_text(box, trend.sense * rise, at)
     text = f"its change from {trend.name} = {low} to {trend.name} = {high} {change}"
