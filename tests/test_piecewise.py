@@ -74,7 +74,7 @@ def test_a_long_formula_is_broken_before_its_parts():
         ("L = if r > 0.1 and D > 1 then A else B*C", "L0203", "one comparison"),
         ("L = if r = 0.1 then A else B*C", "L0203", "compares two formulas"),
         ("L = if r > 0.1 then else B*C", "L0203", "a formula is missing before `else`"),
-        ("L = if r > 0.1 than A else B*C", "L0201", "`than` cannot stand here"),
+        ("L = if r > 0.1 than A else B*C", "L0201", "unexpected `than`"),
         ("L = A + if r > 0.1 then B else C", "L0203", "in brackets"),
         ("L = A*B if r > 0.1 else C", "L0203", "before the formulas"),
         ("L = A*B*C*r\nparameter E > (if A > 1 then 2 else 3)", "L0308", "cannot be piecewise"),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
+from lawdsl.language.size_limits import MAX_NESTING
 
 RELATIONS = ("<", "<=", ">", ">=")
 WHERE, PIECEWISE = "where", "Piecewise"
@@ -36,6 +37,10 @@ def with_pieces(tokens: Tokens, source: Text) -> list[ForeignToken]:
     Raises:
         LawdslError: a condition that is no comparison, or pieces that leave out a case (E0201).
     """
+    words = [token.text for token in tokens]
+    depth = max((depth for _, depth in _with_depths(tokens)), default=0)
+    if not {"if", WHERE, PIECEWISE} & set(words) or max(depth, words.count("if")) > MAX_NESTING:
+        return list(tokens)  # the parser refuses what is nested too deep
     return _part(tokens, source)
 
 

@@ -127,9 +127,7 @@ def _conditional_call(p: ParseFailure) -> Explanation | None:
     function = p.line[position - 1] if position else p.bracket
     if function.value not in CONDITIONALS or p.token.type not in ("RELATION", "UNEQUAL"):
         return None
-    help = "write a smooth formula, `max(a, b)` or `min(a, b)`"
-    if "then" in KEYWORDS:
-        help = "write `if r > 0 then a else b`"
+    help = "write `if r > 0 then a else b`"
     return "L0203", f"`{function}` is not a function of formulas", help, (function,)
 
 
