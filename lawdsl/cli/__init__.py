@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and exit with its code, without a traceback for any error of a user.
 
     Args:
-        arguments: of the command line; those of the process if None.
+        arguments: the arguments of the command line; those of the process if None.
 
     Raises:
         SystemExit: always, with the exit code.

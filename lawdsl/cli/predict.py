@@ -203,9 +203,9 @@ def _output_headers(
     """The headers of the predicted columns.
 
     Args:
-        inputs: of the fit.
-        labels: of the outputs; none for a single output.
-        suffixes: of the columns of one output.
+        inputs: the inputs of the fit.
+        labels: the labels of the outputs; none for a single output.
+        suffixes: the suffixes of the columns of one output.
         names: the headers of the other columns.
 
     Raises:

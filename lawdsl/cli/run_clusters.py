@@ -43,7 +43,7 @@ def node_of(sweep: Sweep, address: str | None) -> nodes.NodeAddress | None:
 
     Args:
         sweep: the sweep.
-        address: of a Ray cluster; None for none.
+        address: the address of a Ray cluster; None for none.
 
     Raises:
         LawdslError: R0141, the environment does not say which, or a Ray cluster is asked for.

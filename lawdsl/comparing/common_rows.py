@@ -146,8 +146,8 @@ def common_rows(
     Args:
         laws: the laws.
         table: the table.
-        options: of the fits: which rows and columns they use; each entry of `columns` applies to
-            the laws that have such a name.
+        options: the options of the fits: which rows and columns they use; each entry of `columns`
+            applies to the laws that have such a name.
         positive: whether the output must be above 0.
         cost: the formula of what a row costs.
 

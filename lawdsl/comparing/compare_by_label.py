@@ -36,7 +36,7 @@ def compare_many(
         table: the measurements of all labels.
         objective: the objective of all fits.
         protocols: how rows are held out, by default by `all` and `splits`.
-        options: of each fit; those of intervals and claims are not used.
+        options: the options of each fit; those of intervals and claims are not used.
 
     Raises:
         LawdslError: laws that do not split the rows by the same labels, or a table or protocols

@@ -39,7 +39,7 @@ def compare_one(
         table: the measurements.
         objective: the objective of all fits.
         protocols: how rows are held out, by default as the data allow.
-        options: of each fit; those of intervals and claims are not used.
+        options: the options of each fit; those of intervals and claims are not used.
 
     Raises:
         LawdslError: laws, a table or protocols that cannot be used.

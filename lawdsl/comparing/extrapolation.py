@@ -40,8 +40,8 @@ class FoldFits:
     """How the laws are fitted in each fold.
 
     Attributes:
-        starts: of each fit.
-        seed: of the starts and draws.
+        starts: the starts of each fit.
+        seed: the seed of the starts and draws.
         discrepancy: the error of the law per decade, as `Fit.predict_with_errors` takes it.
         report: called after each fit.
     """

@@ -29,7 +29,7 @@ class ScoredRows:
 
     Attributes:
         error: |prediction/measurement - 1|.
-        width: of the interval; inf where the fitted rows determine nothing.
+        width: the width of the interval; inf where the fitted rows determine nothing.
         miss: by how much the measurement is outside; 0 inside.
     """
 

@@ -25,8 +25,9 @@ class LargestRuns:
 
     Attributes:
         held_out: the rows of these runs, shape (rows,).
-        cost: of the run of each row, which is that of its most expensive row, shape (rows,).
-        smallest: of the costs held out.
+        cost: the cost of the run of each row, which is that of its most expensive row, shape
+            (rows,).
+        smallest: the smallest of the costs held out.
     """
 
     held_out: Mask
@@ -48,7 +49,7 @@ def largest_runs(
     """Hold out the largest tenth of the runs; where runs share few values, those of the largest.
 
     Args:
-        size: by which a run is large, shape (rows,), above 0.
+        size: the size by which a run is large, shape (rows,), above 0.
         runs: the number of each row's run, shape (rows,); None where each row is a run.
         cost: what is compared with a ratio, shape (rows,), above 0; by default the size.
 

@@ -79,7 +79,7 @@ def bootstrap_means(
         problem: the objective and the data of its fit to all rows.
         fold: which rows are fitted, and which tested.
         theta: the fitted parameters, shape (parameters,).
-        unit: of each row, shape (rows,).
+        unit: the unit of each row, shape (rows,).
         unit_counts: how often each unit is in each draw, shape (draws, units).
     """
     fitted, test = problem.subset(fold.fit), problem.subset(fold.test)

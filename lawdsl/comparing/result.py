@@ -112,7 +112,8 @@ class RankedLaw:
         behind: the difference from the best score, with its interval; None for the best itself.
         scores: the mean of each score over the folds.
         parameters: how many the law has.
-        aicc: of the fit to all rows; None where rows are held out, which needs no such penalty.
+        aicc: the AICc of the fit to all rows; None where rows are held out, which needs no such
+            penalty.
         folds: the result of each fold.
         interval_scores: the means of those of intervals over the folds that some law has; None
             where the protocol has no intervals.
@@ -211,7 +212,7 @@ class Comparison(Presented):
         objective: what every fit has minimised.
         rankings: one for each protocol, and one for each part of it.
         diagnostics: warnings and findings.
-        starts: of each fit.
+        starts: the starts of each fit.
         seed: the seed of the starts and resamples.
     """
 

@@ -49,7 +49,7 @@ def with_rival_laws(
         fit: the fit.
         law: its law.
         table: the table, as `fit` takes it.
-        options: of the fit.
+        options: the options of the fit.
         named: the name or file of the law, for the command that is suggested; its name if empty.
         settings: setting -> value, where they were given.
     """

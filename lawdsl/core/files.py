@@ -52,7 +52,7 @@ def json_in_page(content: Any, **options: Any) -> str:
     """Plain data as JSON that may stand in a script of an HTML page.
 
     Args:
-        content: of the JSON.
+        content: the content of the JSON.
         options: those of `json.dumps`.
 
     Raises:

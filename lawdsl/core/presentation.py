@@ -27,7 +27,7 @@ def presenter(name: str) -> Callable[..., Any]:
     """The function of a display.
 
     Args:
-        name: of the display.
+        name: the name of the display.
 
     Raises:
         KeyError: a display that is not registered.

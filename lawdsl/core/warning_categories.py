@@ -34,7 +34,7 @@ def warn(
 
     Args:
         diagnostics: the messages.
-        category: of the warning.
+        category: the category of the warning.
         stacklevel: 3 for the caller of the function that calls this one.
     """
     for d in dict.fromkeys(diagnostics):

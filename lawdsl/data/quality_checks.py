@@ -186,7 +186,7 @@ def _equal_by_chance(distinct: pa.Table, names: Sequence[str], step: float) -> f
     Args:
         distinct: the different rows.
         names: the names of the variables, and of the output at the end.
-        step: that the output is rounded to.
+        step: the step that the output is rounded to.
     """
     output = names[-1]
     values = np.unique(to_numpy(distinct[output]))

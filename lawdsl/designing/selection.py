@@ -57,7 +57,7 @@ class SelectedMixtures:
             group that could not be fitted. Shape (groups,).
         everything: the error of the fit to all mixtures.
         law: the name of the fitted law.
-        output: whose errors these are.
+        output: the output whose errors these are.
         how: how the group was chosen, in lines.
         warnings: what is odd but usable.
     """
@@ -141,7 +141,7 @@ def select(
         groups: the number of groups that are tried; all, where there are fewer.
         by: the column that distinguishes mixtures, or several; `mixture` if it exists, otherwise
             the variables of the law.
-        starts: of each fit.
+        starts: the starts of each fit.
         objective, delta, quantile: the objective of the fits, in place of the law's own.
         where: one condition that rows must meet, or several.
         drop_bad: leave bad rows out.
@@ -192,8 +192,8 @@ def _select_group(
         law: the law, with the settings of the table.
         runs: the measurements.
         by: the columns that distinguish mixtures; empty for the default.
-        objective: of all fits.
-        options: of each fit.
+        objective: the objective of all fits.
+        options: the options of each fit.
         count: the number of mixtures in a group.
         groups: the number of groups that are tried.
     """
@@ -328,7 +328,7 @@ def subset_error(law: Law, problem: Problem, seed: int, starts: int) -> ErrorOfR
         law: the law.
         problem: the objective with its data, all rows.
         seed: the seed of the starts.
-        starts: of each fit.
+        starts: the starts of each fit.
 
     Returns:
         Rows -> mean over all rows of |f(x; theta) - y|, in the unit of the output; inf where a

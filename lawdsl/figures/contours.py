@@ -88,7 +88,7 @@ def level_lines(mesh: Mesh, values: Array, levels: Sequence[float]) -> list[Leve
     Args:
         mesh: the triangles.
         values: at its points, shape (points,); a triangle with one that is not finite has no lines.
-        levels: of the lines.
+        levels: the levels of the lines.
     """
     usable = mesh.triangles[np.all(np.isfinite(values[mesh.triangles]), axis=1)]
     return [line for level in levels for line in _of_level(mesh, values, usable, float(level))]
@@ -132,7 +132,7 @@ def nice_levels(values: Array, count: int) -> list[float]:
 
     Args:
         values: finite where they are counted.
-        count: of the levels.
+        count: the number of the levels.
     """
     finite = values[np.isfinite(values)]
     if not len(finite) or np.ptp(finite) == 0:

@@ -21,7 +21,7 @@ def course_of(
 
     Args:
         values: in the order of the axis, nan where there is none, shape (points,).
-        intervals: of the first and of the last value; empty where they are not known.
+        intervals: the intervals of the first and of the last value; empty where they are not known.
         number: how a value is written.
         unit: what follows the last value.
     """

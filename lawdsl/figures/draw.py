@@ -26,7 +26,7 @@ def draw(result: Any, name: str | None = None, /, **options: Any) -> Figure:
 
     Args:
         result: a public record: a fit, a comparison, an answer.
-        name: of the kind; by default the first that the result has.
+        name: the name of the kind; by default the first that the result has.
         options: those of the kind.
 
     Raises:

@@ -148,7 +148,7 @@ def refuse_own_columns(what: str, names: Iterable[str], own: Iterable[str]) -> N
 
     Args:
         what: the kind of the figure.
-        names: that become columns of its table.
+        names: the names that become columns of its table.
         own: the columns that it adds.
 
     Raises:

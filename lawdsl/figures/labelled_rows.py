@@ -28,7 +28,7 @@ class LabelledRows:
     """The measured rows of a label.
 
     Attributes:
-        label: of the rows.
+        label: the label of the rows.
         rows: those that are drawn.
         all_rows: all of the table, or all that the fit keeps.
     """

@@ -125,7 +125,7 @@ def rows_at(
         law: its law.
         columns: its variables, shape (variables, rows).
         target: the measured output, shape (rows,).
-        weights: of the rows, shape (rows,); None where all are equal.
+        weights: the weights of the rows, shape (rows,); None where all are equal.
         other: the name of their table where it is not the fitted one.
     """
     names, count = tuple(q.name for q in law.variables), len(target)
@@ -167,7 +167,7 @@ def thinned(residual: Array, most: int = MAX_DRAWN) -> tuple[NDArray[np.int64], 
     """The rows of a table that are drawn: all, or a part where they are many.
 
     Args:
-        residual: of each row, shape (rows,).
+        residual: the residual of each row, shape (rows,).
         most: how many are drawn.
 
     Returns:

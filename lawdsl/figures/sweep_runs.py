@@ -44,15 +44,16 @@ class SweepRuns:
     """Runs, one an entry.
 
     Attributes:
-        name: of the sweep, or of the table.
+        name: the name of the sweep, or of the table.
         models: the names of models, the last empty: of runs that name none.
         model: which of them each run has, shape (runs,).
         state: which of STATE_NAMES each run has, shape (runs,).
         N: parameters without embeddings, in `units["N"]`, shape (runs,).
         D: tokens of the whole run, in `units["D"]`; of a table those of the last row.
         finished: the share of its steps that is done.
-        flop: of the whole run; nan where N or D of a table has no unit.
-        seconds: that remain until all runs are done, estimated; None where it is not known.
+        flop: the FLOP of the whole run; nan where N or D of a table has no unit.
+        seconds: the seconds that remain until all runs are done, estimated; None where it is not
+            known.
         shares: corpus -> its share of each run.
         losses: validation set -> the loss of each run's last evaluation, nan where there is none.
         units: N, D and L -> their units as text; empty for none.
@@ -245,7 +246,7 @@ class Levels:
     """The values of a variable that are told from each other, ascending, or ranges of many.
 
     Attributes:
-        labels: of each, to three digits.
+        labels: the labels of each, to three digits.
         codes: of which of them each run has, shape (runs,); -1 for none.
         are_ranges: whether they are ranges, of which a label is the middle.
     """

@@ -97,12 +97,12 @@ def axis(
 
     Args:
         field: the column.
-        title: of the axis, with its unit.
+        title: the title of the axis, with its unit.
         values: all values that are drawn.
         channel: "x" or "y".
         zero: whether a linear axis begins at 0.
         logarithmic: True or False to override what the values suggest.
-        ends: of a linear axis; by default those that suit the values.
+        ends: the ends of a linear axis; by default those that suit the values.
     """
     import altair as alt
 
@@ -133,7 +133,7 @@ def ranged_y(
 
     Args:
         field: the column.
-        title: of the axis.
+        title: the title of the axis.
         low, high: its ends.
         logarithmic: whether the axis is.
     """
@@ -158,10 +158,10 @@ def key(
     """What the lines of a panel are, as layers above it: a legend would stand above all panels.
 
     Args:
-        names: of the lines.
+        names: the names of the lines.
         colors, dashes: theirs.
-        width: of the panel, px.
-        thickness: of the lines, px; more where they stand for bars.
+        width: the width of the panel, px.
+        thickness: the thickness of the lines, px; more where they stand for bars.
 
     Returns:
         Layers of marks and texts, in rows above the panel.
@@ -247,7 +247,7 @@ def gradient(field: str, title: str, values: ArrayLike) -> alt.Color:
 
     Args:
         field: the column.
-        title: of the legend.
+        title: the title of the legend.
         values: all values that are drawn.
     """
     import altair as alt
@@ -300,7 +300,7 @@ def titled(
         title: what it shows.
         subtitle: further lines: what the marks are, what was left out.
         description: for readers who do not see it.
-        width: of the chart in pixels, to which titles are wrapped.
+        width: the width of the chart in pixels, to which titles are wrapped.
     """
     import altair as alt
 

@@ -18,7 +18,7 @@ class ChosenParameter:
     """A parameter that was chosen before the fit, in which it is fixed.
 
     Attributes:
-        criterion: by which it was chosen.
+        criterion: the criterion by which it was chosen.
         value: the value chosen.
         law: the law in which the parameter is free.
         problem: the objective of that law, with its data.

@@ -94,7 +94,7 @@ class FitsRecord(StoredRecord):
         one value a row.
 
         Args:
-            law: that of the fits.
+            law: the law of the fits.
         """
         instance = self.parts[0].law.instance
         assert instance is not None

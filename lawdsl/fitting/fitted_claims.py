@@ -39,7 +39,7 @@ def claim_failure_findings(
 
     Args:
         law: the law.
-        certificates_of_fit: of its claims.
+        certificates_of_fit: the certificates of its claims.
     """
     warnings = []
     for certificate in certificates_of_fit:

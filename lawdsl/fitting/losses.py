@@ -138,8 +138,8 @@ def with_slope(objective: Objective, residuals: Array, share: float = 1.0) -> Ob
 
     Args:
         objective: the objective.
-        residuals: of its minimum, any shape.
-        share: of the median residual, within which the loss is smoothed.
+        residuals: the residuals of its minimum, any shape.
+        share: the share of the median residual, within which the loss is smoothed.
     """
     if not objective.row.kinked:
         return objective

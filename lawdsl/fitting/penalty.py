@@ -65,7 +65,8 @@ class Penalty:
         centers: shape (priors,), or (starts, priors) where each start has its own.
         deviations: standard deviations, shape (priors,).
         noise: the noise of the fit without the priors.
-        share: of the penalty that is counted: that of the rows, where a sample of them is searched.
+        share: the share of the penalty that is counted: that of the rows, where a sample of them is
+            searched.
     """
 
     numbers: NDArray[np.int64]
@@ -82,7 +83,7 @@ class Penalty:
         Args:
             priors: one at most for each parameter.
             names: the parameters, in the order of the fit.
-            noise: of the fit without the priors.
+            noise: the noise of the fit without the priors.
         """
         return cls(
             np.array([list(names).index(p.parameter) for p in priors], dtype=np.int64),
@@ -160,7 +161,8 @@ class Penalty:
 
         Args:
             theta: the parameters, shape (parameters,).
-            deviation: of the noise of a row; None for that of the fit, sqrt(tau²).
+            deviation: the standard deviation of the noise of a row; None for that of the fit,
+                sqrt(tau²).
 
         Returns:
             Shape (priors, parameters).
@@ -176,7 +178,7 @@ class Penalty:
 
         Args:
             theta: shape (starts, parameters).
-            rng: of the draws.
+            rng: the random generator of the draws.
         """
         shape = (len(theta), len(self.numbers))
         drawn = self.centers + self.deviations * rng.normal(size=shape)

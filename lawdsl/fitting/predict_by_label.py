@@ -60,7 +60,7 @@ def predict_rows(
         table: as `Fits.predict` takes it.
         runs: a table of runs of further domains, or None.
         columns: variable or set -> column, or pattern of columns.
-        options: of the intervals; None for no intervals.
+        options: the options of the intervals; None for no intervals.
 
     Returns:
         The values, with intervals the arrays of `Band` in the order of BAND_ARRAYS: shape (1 or

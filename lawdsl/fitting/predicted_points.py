@@ -31,7 +31,7 @@ class PredictedPoints(Presented):
         labels: its labels.
         arrays: shape (points, arrays), or (points, labels, arrays): the value, and with intervals
             the arrays of a band, in the order of `BAND_ARRAYS`.
-        level: of the intervals.
+        level: the level of the intervals.
         law: the name of the law.
         units: name -> its unit as text, where it has one, of the points and of the output.
         warnings: about the points.

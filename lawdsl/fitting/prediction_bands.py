@@ -37,7 +37,8 @@ class ErrorParts:
     The squares add up to that of the whole.
 
     Attributes:
-        noise: of a row, and what the noise of the fitted rows leaves open, if the law is right.
+        noise: the noise of a row, and what the noise of the fitted rows leaves open, if the law is
+            right.
         run: of what the rows of a run have in common; 0 where each row is a run.
         law: of the error of the law.
     """
@@ -63,7 +64,7 @@ class Band(Presented):
             without a discrepancy.
         parts: what that interval is made of; None without a discrepancy.
         points: variable -> its values, shape (points,); empty for a law with index sets.
-        labels: of the second axis; empty where there is none.
+        labels: the labels of the second axis; empty where there is none.
     """
 
     values: Array

@@ -30,7 +30,7 @@ class PredictionInputs:
         over: the set that these labels are of.
         measured: variables that need no value where a label, or further runs, determine them.
         measured_sets: names of the sets for whose labels they are measured.
-        output_unit: of what it predicts, as text; empty where it has none.
+        output_unit: the output unit of what it predicts, as text; empty where it has none.
     """
 
     law: str

@@ -66,7 +66,7 @@ class UnidentifiableDirections:
 
     Attributes:
         count: how many there are.
-        parameters: that take part in some of them.
+        parameters: the parameters that take part in some of them.
         fixed: parameters that remove them when they are fixed, one for each.
     """
 

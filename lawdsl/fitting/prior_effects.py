@@ -53,8 +53,8 @@ class PlainFit:
         theta: its parameters, shape (parameters,).
         undetermined: names of the parameters that the rows do not determine.
         on_bound: names of those on a bound.
-        covariance: of the parameters; None where it cannot be computed.
-        noise: of the rows.
+        covariance: the covariance of the parameters; None where it cannot be computed.
+        noise: the noise of the rows.
         minima: those of its search, from the lowest on, shape (minima, parameters).
     """
 
@@ -219,7 +219,7 @@ def remaining_symmetries(symmetries: Freedom, problem: Problem, theta: Array) ->
     parameters.
 
     Args:
-        symmetries: of the law, whose directions no data determine.
+        symmetries: the symmetries of the law, whose directions no data determine.
         problem: the objective, with or without a penalty.
         theta: the fitted parameters, shape (parameters,).
     """

@@ -61,7 +61,7 @@ class Problem:
         weights: the weights of the rows, shape (rows,), or (starts, rows) where each start has its
             own; None where all are 1.
         variables: how many of the model's columns are variables of the law; None for all.
-        penalty: of the priors, which the objective contains; None without priors.
+        penalty: the penalty of the priors, which the objective contains; None without priors.
     """
 
     model: Model | ArrayModel

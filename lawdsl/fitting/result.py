@@ -307,7 +307,7 @@ class Fit(FitRecord, Presented, Exportable):
         """The fitted law at the rows that the fit keeps, by which the error of the law is judged.
 
         Args:
-            law: that of the fit.
+            law: the law of the fit.
             theta: its parameters, shape (parameters,).
 
         Raises:
@@ -364,7 +364,7 @@ class Fit(FitRecord, Presented, Exportable):
         """The fitted values of the parameters of its law, shape (parameters,).
 
         Args:
-            law: that of the fit, or of its covariance.
+            law: the law of the fit, or of its covariance.
         """
         values = self.values | {name: fixed.value for name, fixed in self.held.items()}
         return np.array([values[q.name] for q in law.parameters])

@@ -15,7 +15,7 @@ def penalty_of(fit: FitRecord, law: Law, share: float = 1.0) -> Penalty | None:
     Args:
         fit: the fit.
         law: its law.
-        share: of the penalty that is counted.
+        share: the share of the penalty that is counted.
     """
     if fit.priors is None:
         return None

@@ -35,7 +35,7 @@ def text_of_expression(
         variables: names or symbols that are variables, perhaps with a domain; None to take those
             that are by custom. A domain is that stated, else that of the assumptions of the symbol,
             else that of custom (`USUAL_VARIABLES`).
-        name: of the law.
+        name: the name of the law.
 
     Raises:
         LawdslError: a node that the language has no word for, different symbols of one name, a

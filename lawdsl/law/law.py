@@ -78,7 +78,7 @@ class Law(Presented, Exportable):
         Args:
             expression: its right-hand side; `sympy.Eq(L, …)` names the output too. Signs that its
                 symbols are assumed to have become domains.
-            name: of the law.
+            name: the name of the law.
             variables: names or symbols that are variables, perhaps with a domain, `"N > 0"`; the
                 others are parameters. By default N, D and r. Of a variable without a stated or
                 assumed domain it is that of custom: N > 0, D > 0, r in [0, 1]; of another there is

@@ -67,7 +67,7 @@ def expanded(
     A prior that is stated beside it takes the place of the published one of its parameter.
 
     Args:
-        texts: of priors, or `published`, or `none`.
+        texts: the texts of priors, or `published`, or `none`.
         law: the name of the law.
         text: its text.
         parameters: those that are fitted.

@@ -103,7 +103,7 @@ def prediction_point(
     """The variables at the point of a group: those given by `at`, and those constant in its rows.
 
     Args:
-        part: that the group belongs to.
+        part: the part that the group belongs to.
         rows: the group's rows among those of the part.
         point_values: variable -> value.
         labels: column -> the cell that all its rows have.
@@ -141,7 +141,7 @@ def fit_group(
     Args:
         group: without its fit.
         part_problem: the objective with its data, all rows of the part.
-        part: that it belongs to.
+        part: the part that it belongs to.
         rows: its rows among those of the part.
         options: the options of the fit.
         last: whether the fit is complete, with intervals and diagnostics.

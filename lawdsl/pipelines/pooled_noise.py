@@ -28,7 +28,7 @@ def shrink_variances(variances: Array, spare: Array) -> tuple[Array, Array]:
     differ no more than expected by chance in 99 of 100 cases, all get the pooled value.
 
     Args:
-        variances: of each fit, shape (fits,); ignored where `spare` is 0.
+        variances: the variances of each fit, shape (fits,); ignored where `spare` is 0.
         spare: residual degrees of freedom, shape (fits,).
 
     Returns:

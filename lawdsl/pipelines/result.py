@@ -27,7 +27,7 @@ class Group:
         at_bound: the parameters that lie on a bound.
         predicted: the law at the point of the step, in its unit; None for no point.
         error: its standard error; None where it is not known.
-        ends: of its interval, where noise was propagated through the whole pipeline.
+        ends: the ends of its interval, where noise was propagated through the whole pipeline.
         left_out: why the group is not used; empty where it is.
     """
 
@@ -57,7 +57,7 @@ class StepResult:
         scatter: the ratio of the variance of rows about the law to that of their errors, the median
             over groups; None where the rows have no errors.
         table: its predictions, the input of the next step; None where it predicts nothing.
-        unit: of the output in the law; empty for none.
+        unit: the unit of the output in the law; empty for none.
     """
 
     law: str

@@ -90,7 +90,7 @@ def rows_by_label(question: Question, answers: Sequence[Answer], varying: Sequen
     """Tabulate answers, one row for each label: the varied inputs, the label, its unknowns.
 
     Args:
-        question: whose unknowns are all indexed by one set.
+        question: the question whose unknowns are all indexed by one set.
         answers: to it.
         varying: names of the givens and settings that differ.
 

@@ -73,7 +73,7 @@ def print_sentence(output: str, numbers: Array, level: float, out: Console) -> N
     Args:
         output: the name of the predicted variable.
         numbers: the value, or the arrays of its band, in the order of `BAND_ARRAYS`.
-        level: of the intervals.
+        level: the level of the intervals.
         out: where it is printed.
     """
     percent = f"{100 * level:g} %"

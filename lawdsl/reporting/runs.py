@@ -142,7 +142,7 @@ def at_work(working: int, tokens_per_second: float, mfu: float | None) -> str:
 
     Args:
         working: the number of active runs.
-        tokens_per_second: of all together; 0 where it is not known yet.
+        tokens_per_second: the tokens per second of all together; 0 where it is not known yet.
         mfu: the mean over runs, 0 to 1; None where it is not known.
 
     Returns:

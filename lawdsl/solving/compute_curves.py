@@ -46,8 +46,8 @@ def curves_of(
         formulated: the question.
         problem: the same with the unknowns that are varied; the others follow from them.
         values: symbol -> value, of all symbols but the unknowns.
-        answer: through which the curves go. Without unknowns, as of an infeasible question, the one
-            unknown of the problem is varied over its range, if that is bounded.
+        answer: the answer through which the curves go. Without unknowns, as of an infeasible
+            question, the one unknown of the problem is varied over its range, if that is bounded.
         names: the unknowns to vary; all by default.
 
     Returns:
@@ -247,7 +247,7 @@ def unit_of(question: Question, formula: tree.Formula) -> str:
     """The unit of a name, or of a law at values, as text; empty for other formulas.
 
     Args:
-        question: whose formula it is.
+        question: the question whose formula it is.
         formula: the formula.
     """
     if not isinstance(formula, (tree.Name, tree.Element)):

@@ -20,7 +20,7 @@ class ConstraintCurve:
         text: as it is written, at its label.
         left_text: the left side as it is written; `right_text` the right one.
         relation: <=, >=, <, > or =.
-        unit: of both sides; empty where it has none, or it is not known.
+        unit: the unit of both sides; empty where it has none, or it is not known.
         left: its values, shape (points,); `right` those of the right side.
     """
 

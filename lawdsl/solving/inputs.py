@@ -184,7 +184,7 @@ def violated_constant_constraints(
     An equality is violated where |margin| > EQUATION_RTOL * sum of its absolute terms.
 
     Args:
-        unknowns: of the question.
+        unknowns: the unknowns of the question.
         conditions: its constraints.
         values: symbol -> value of all other symbols.
 

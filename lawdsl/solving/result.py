@@ -29,7 +29,7 @@ class Chosen:
         value: the value in its unit.
         unit: as text; empty for none.
         doc: what it is.
-        ends: of its interval from the errors of the fits; None where these are not known.
+        ends: the ends of its interval from the errors of the fits; None where these are not known.
         formula: its closed form, in givens and fitted parameters; None where none was derived.
         place: inside, lower end, upper end, or constraint.
     """
@@ -51,7 +51,7 @@ class Goal:
         text: as it is written in the question.
         maximize: whether it was maximised.
         value: the value at the answer.
-        ends: of its interval there; None where the errors of the fits are not known.
+        ends: the ends of its interval there; None where the errors of the fits are not known.
     """
 
     text: str
@@ -175,7 +175,7 @@ class Response:
     Attributes:
         x: the unknown, and those that follow from it: name -> value.
         goal: its value there.
-        ends: of its interval; None where the errors of the fits are not known.
+        ends: the ends of its interval; None where the errors of the fits are not known.
         margins: constraint -> how far it is from its bound.
     """
 
@@ -215,7 +215,7 @@ class DiscreteChoice:
 
     Attributes:
         x: the discrete unknowns: name -> value.
-        status: that of the best of the others, as `Answer.status`.
+        status: the status of the best of the others, as `Answer.status`.
         unknowns: the others: name -> value; none without an answer.
         goal: its value there; None without an answer.
         behind: how much worse than the answer.

@@ -27,7 +27,7 @@ class UnderLawError:
         each: constraint -> the probability that it holds at the answer, or a lower bound.
         bound: whether `kept` is a lower bound: it is that of several constraints, or of one with
             several values of laws.
-        seed: of the draws.
+        seed: the seed of the draws.
         draws: of the true laws, by which the rest is known; 0 where the question has several
             unknowns, or an equation does not leave one: the rest is not known then.
         ends: name -> those of the interval of the best choice of a draw. An end is infinite where
@@ -119,7 +119,7 @@ class WithoutBounds:
 
     Attributes:
         bounds: use -> the bounds, as its law declares them.
-        status: that of the answer.
+        status: the status of the answer.
         unknowns: name -> value; none without an answer.
         ends: name -> the interval by the noise of these fits.
         goal: its value; None without an answer.

@@ -134,7 +134,7 @@ def beside(answer: Answer, without: Answer, fits: Mapping[str, Relaxed]) -> Answ
     """An answer with that of the fits without the bounds on which they lie.
 
     Args:
-        answer: of the fits as they are.
+        answer: the answer of the fits as they are.
         without: of the fits without these bounds.
         fits: use -> its fit without them.
     """

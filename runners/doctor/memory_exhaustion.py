@@ -148,7 +148,7 @@ def _sweep(check_input: CheckInput, rows: int) -> tuple[str, Path]:
 
     Args:
         check_input: what the check is given.
-        rows: that go through the model at once.
+        rows: the rows that go through the model at once.
 
     Returns:
         The status of the run, and its folder.

@@ -48,7 +48,7 @@ def product_rate(
 
     Args:
         device: the device.
-        dtype: of the factors.
+        dtype: the dtype of the factors.
         size: rows and columns.
         seconds: how long they are repeated, at least.
 

@@ -128,7 +128,7 @@ def write_corpora(folder: Path, validation_tokens: int = 8_000) -> Path:
     """Write a corpus and a validation set of one source.
 
     Args:
-        folder: of both; created if it does not exist.
+        folder: the folder of both; created if it does not exist.
         validation_tokens: tokens of the validation set.
 
     Returns:

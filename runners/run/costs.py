@@ -108,7 +108,8 @@ def peak_flops(device_name: str, precision: str = "bfloat16") -> float | None:
 
     Args:
         device_name: the name.
-        precision: of the products, float32, tf32 or bfloat16; TF32 is half as fast as bfloat16 on all devices that have both.
+        precision: the precision of the products, float32, tf32 or bfloat16; TF32 is half as fast as
+            bfloat16 on all devices that have both.
 
     Returns:
         FLOP/s; None for a device that is not known, a part of one (MIG), a laptop's or a CPU, and

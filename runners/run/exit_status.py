@@ -192,7 +192,7 @@ def out_of_memory(folder: Path, error: BaseException, used: int | None) -> list[
 
     Args:
         folder: the folder of the run.
-        error: that was raised.
+        error: the error that was raised.
         used: the largest number of bytes that were allocated, if it is known.
 
     Returns:

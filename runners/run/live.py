@@ -19,7 +19,7 @@ class LiveProgress:
     """How far an active run is, and how fast.
 
     Attributes:
-        tokens: that it was trained on.
+        tokens: the tokens that it was trained on.
         tokens_per_second: in the newest steps.
         mfu: the utilisation of the devices' peak, 0 to 1; None where the peak is not known.
     """

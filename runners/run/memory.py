@@ -30,7 +30,7 @@ class PassSettings:
 
     Attributes:
         sequence: tokens of a row.
-        precision: of the products: float32, tf32 or bfloat16.
+        precision: the precision of the products: float32, tf32 or bfloat16.
         dropout: whether the dropout of the configuration acts.
         router_loss: the coefficient of the router loss of a mixture of experts; 0 for none.
         shards: processes that share the state of the optimization (FSDP2); 1 for none.
@@ -85,8 +85,8 @@ class Placement:
 
     Attributes:
         device: `cpu` or `cuda`.
-        precision: of the products: float32, tf32 or bfloat16.
-        processes: that share the rows of a step.
+        precision: the precision of the products: float32, tf32 or bfloat16.
+        processes: the processes that share the rows of a step.
         compiled: whether the model is compiled (torch.compile).
     """
 
@@ -105,7 +105,7 @@ def step_bytes(profile: MemoryProfile, rows: int, micro: int, placement: Placeme
 
     Args:
         profile: the passes of the model, for as many shards as there are.
-        rows: of one process, in a step.
+        rows: the rows of one process, in a step.
         micro: rows that go through the model at once.
         placement: where and how.
 
@@ -187,7 +187,7 @@ def even_micro_batch(rows: int, most: int) -> int:
     Pieces of one shape are compiled once.
 
     Args:
-        rows: of one process, in a step.
+        rows: the rows of one process, in a step.
         most: that fit; at least 1.
 
     Returns:
@@ -227,7 +227,7 @@ def plan_step(
 
     Args:
         profiles: the passes of the model, by whether activations are checkpointed.
-        rows: of one process, in a step.
+        rows: the rows of one process, in a step.
         placement: where and how.
         available: bytes of one device; None for any number.
         micro: rows at once, where the user has chosen them.

@@ -190,7 +190,7 @@ def batch(
 
     Args:
         mix: the mixture.
-        tokens: of each corpus, in the order of the mixture; may be memory-mapped.
+        tokens: the tokens of each corpus, in the order of the mixture; may be memory-mapped.
         sequence: tokens of a window.
         step: the number of updates before it.
 

@@ -66,7 +66,7 @@ def sweep_diagnostic(
         location: the path of the entry.
         message: what is wrong.
         help: how to correct it.
-        code: of the message.
+        code: the code of the message.
 
     Returns:
         The diagnostic.

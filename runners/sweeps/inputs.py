@@ -34,7 +34,7 @@ class CorpusFacts:
 
     Attributes:
         folder: the folder of the corpus.
-        fingerprint: of its tokens.
+        fingerprint: the fingerprint of its tokens.
         tokens: how many it has.
         vocabulary: how many kinds of tokens there are.
         tokenizer: SHA-256 of what made them.

@@ -38,7 +38,8 @@ def _memory(
     """The memory profiles that are asked for, without checkpointed activations first; else why not.
 
     Args:
-        router_loss: that of the model's configuration, unless the passes state another one.
+        router_loss: the router loss of the model's configuration, unless the passes state another
+            one.
 
     Raises:
         LawdslError: the passes fail, and so would training: numbers of the configuration do not

@@ -76,7 +76,7 @@ def run_memory(
     """Estimate the memory of a run.
 
     Args:
-        facts: of its model.
+        facts: the facts of its model.
         training: its optimisation, with a precision that a run may have.
         how: how it is run.
         machine: what it is done on.
@@ -150,7 +150,7 @@ def _change_that_fits(
 
     Args:
         profiles: the passes of the model, by whether activations are checkpointed.
-        rows: of one process, in a step.
+        rows: the rows of one process, in a step.
         placement: where and how.
         step: what does not fit.
         share: bytes that one process may allocate.

@@ -166,7 +166,7 @@ class NodesEngine:
 
     Attributes:
         local: what starts processes here.
-        address: of this node, as the others reach it.
+        address: the address of this node, as the others reach it.
         others: number of a node -> the connection to it.
     """
 

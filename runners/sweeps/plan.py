@@ -46,11 +46,12 @@ class PlannedRun:
         order: what is to be done.
         folder: where.
         state: its progress.
-        tokens: that it is trained on, in all, without those of a stable run that it begins from.
+        tokens: the tokens that it is trained on, in all, without those of a stable run that it
+            begins from.
         flops: the flops of training and evaluations.
-        seconds: that remain, estimated; 0 for a run that is done.
+        seconds: the seconds that remain, estimated; 0 for a run that is done.
         begins: the last step that is not trained, since it is the stable run's; 0 without one.
-        memory: that it takes; None where it cannot be estimated.
+        memory: the memory that it takes; None where it cannot be estimated.
         uncounted: why not, where the model is the cause.
     """
 
@@ -78,7 +79,7 @@ class PlannedRun:
         """Give the number of tokens that the run was trained on until a row.
 
         Args:
-            tokens: of the row, with those of its stable run.
+            tokens: the tokens of the row, with those of its stable run.
 
         Returns:
             The number without them.
@@ -92,7 +93,7 @@ class CorpusDemand:
 
     Attributes:
         corpus: its name.
-        tokens: that it has.
+        tokens: the tokens that it has.
         needed: tokens that the run needs that needs most of it.
         epochs: how often that run goes through it.
         allowed: how often a run may.
@@ -111,9 +112,9 @@ class Plan(Presented):
 
     Attributes:
         name: the name of the sweep.
-        folder: of its runs.
+        folder: the folder of its runs.
         runs: all of them.
-        supplies: of each corpus that is used.
+        supplies: the supplies of each corpus that is used.
         others: folders of runs that are there and not of this sweep.
         jobs: the number of runs at once.
         rate: what the times are estimated from.
@@ -198,7 +199,7 @@ def plan_of(
     Args:
         sweep: the sweep.
         inputs: the facts of its corpora and models.
-        orders: of its runs.
+        orders: the orders of its runs.
         machine: its cores and GPUs.
         jobs: the number of runs at once.
         jobs_per_gpu: the number of them that share a GPU.

@@ -152,7 +152,7 @@ def capacity(nodes: Iterable[ClusterNode], needs: Resources) -> int:
 
     Args:
         nodes: the nodes of the cluster.
-        needs: of each run.
+        needs: the needs of each run.
 
     Returns:
         The number.

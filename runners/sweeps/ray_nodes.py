@@ -47,7 +47,7 @@ def node_report(marker: Path, folders: Sequence[str]) -> NodeReport:
 
     Args:
         marker: a file that the sweep has just written and locked.
-        folders: that runs read.
+        folders: the folders that runs read.
 
     Returns:
         The report.

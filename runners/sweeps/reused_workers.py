@@ -31,7 +31,7 @@ def process_key(order: RunOrder, gpus: Sequence[str]) -> Hashable:
 
     Args:
         order: the order of a run.
-        gpus: that it uses.
+        gpus: the GPUs that it uses.
 
     Returns:
         The value. Whether the compiled model can be used again, the process itself decides.
@@ -46,7 +46,7 @@ class ReusableProcess:
     Attributes:
         process: the process.
         key: see `process_key`; equal for all its runs.
-        gpus: that it uses.
+        gpus: the GPUs that it uses.
         received: the bytes of its answers that have not been read.
     """
 
@@ -78,7 +78,7 @@ def end_all(processes: Iterable[ReusableProcess], seconds: float) -> None:
 
     Args:
         processes: the processes.
-        seconds: that all together have to unload their libraries; then they are killed.
+        seconds: the seconds that all together have to unload their libraries; then they are killed.
     """
     listed = list(processes)
     for reusable in listed:
@@ -136,10 +136,10 @@ def start_reusable(
     """Start a process that executes one run after another.
 
     Args:
-        folder: of its first run, to whose log it writes until the first request.
+        folder: the folder of its first run, to whose log it writes until the first request.
         how: the execution of its runs; one process each.
         command: an interpreter and what it runs.
-        gpus: that it may use, as CUDA calls them; none if the runs name their own.
+        gpus: the GPUs that it may use, as CUDA calls them; none if the runs name their own.
         key: see `process_key`.
         runs_per_gpu: the number of runs that share each GPU.
 

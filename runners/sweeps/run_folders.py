@@ -32,13 +32,13 @@ class RunState:
 
     Attributes:
         status: new, begun, done, diverged, oom or failed.
-        step: of its newest row.
-        tokens: that it was trained on until then.
+        step: the step of its newest row.
+        tokens: the tokens that it was trained on until then.
         rate: tokens a second when the newest row was written, if that is known.
-        device: that wrote it.
-        message: of its end.
+        device: the device that wrote it.
+        message: the message of its end.
         held_by: the process that has locked it, `host/pid since …`; empty for none.
-        losses: of its newest row, validation set -> loss in nat/token.
+        losses: the losses of its newest row, validation set -> loss in nat/token.
     """
 
     status: str

@@ -120,7 +120,7 @@ class SweepSpeed:
     """The speed of the active runs of a sweep.
 
     Attributes:
-        tokens_per_second: of all together; 0 where none is known yet.
+        tokens_per_second: the tokens per second of all together; 0 where none is known yet.
         mfu: the mean over runs of the utilisation of the peak, 0 to 1; None where none is known.
     """
 

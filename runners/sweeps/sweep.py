@@ -54,7 +54,7 @@ class Sweep:
     Attributes:
         path: the path of the file.
         name: the name of the sweep.
-        folder: of its runs.
+        folder: the folder of its runs.
         corpora, validation, models: by name, with folders that are absolute.
         cells: the runs, each once, in the order of the file.
         training, how: model -> the settings of its runs.

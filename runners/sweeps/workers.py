@@ -61,8 +61,8 @@ class Worker:
 
     Attributes:
         before: the stamp of an end that the run's folder had before.
-        port: that of the rendezvous where all processes are here; reserved, so that no other run
-            gets it.
+        port: the port of the rendezvous where all processes are here; reserved, so that no other
+            run gets it.
         code: the exit code of the first process that failed.
         since: the time of that failure, from which on the others have a limited time to end.
     """
@@ -133,7 +133,7 @@ def start_worker(
         folder: the folder of the run.
         how: how it is run.
         command: an interpreter and what it runs; the folder is its last argument.
-        gpus: that it may use, as CUDA calls them; None if the run names its own.
+        gpus: the GPUs that it may use, as CUDA calls them; None if the run names its own.
         runs_per_gpu: the number of runs that share each of them.
         rendezvous: with the processes of other nodes; None where all are on this one.
 

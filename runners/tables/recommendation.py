@@ -26,7 +26,7 @@ class Advice:
     """The recommended next command for a table.
 
     Attributes:
-        command: that fits a law to it; empty where no law that ships can be fitted.
+        command: the command that fits a law to it; empty where no law that ships can be fitted.
         why: the reason against the law of size, tokens and share together; empty for that law.
     """
 
@@ -39,7 +39,7 @@ def advise(table: RunsTable, path: Path, domain: str) -> Advice | None:
 
     Args:
         table: the table.
-        path: of its file, for the command.
+        path: the path of its file, for the command.
         domain: the domain whose loss is fitted, as a law of its share; of a table of several domains
             its rows alone.
 
@@ -81,7 +81,7 @@ def _advise(
 
     Args:
         rows: at least one.
-        path: of the file.
+        path: the path of the file.
         loss, share: the columns of the domain.
         condition: column -> value, which selects these rows; empty where they are all.
     """

@@ -165,7 +165,7 @@ def understood(source: Source, code: str) -> Iterator[None]:
 
     Args:
         source: the model.
-        code: of the message.
+        code: the code of the message.
 
     Returns:
         A context manager.
@@ -188,7 +188,7 @@ def refused(code: str, source: Source, why: str, help: str | None = None) -> Law
     """Create the error for a model that cannot be used.
 
     Args:
-        code: of the message.
+        code: the code of the message.
         source: the model.
         why: the cause.
         help: what to do.

@@ -60,7 +60,7 @@ def join(how: ExecutionConfig, precision: str = "float32") -> ParallelContext:
 
     Args:
         how: how the run is run.
-        precision: of its matrix products.
+        precision: the precision of its matrix products.
 
     Returns:
         This process and the others.

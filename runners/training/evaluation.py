@@ -50,8 +50,8 @@ def measure(
         loss: `models.LanguageModelLoss`, or a function in its place.
         corpus: the validation set.
         sequence: tokens of a window.
-        rows: that go through the model at once, always the same number: incomplete batches are
-            padded with rows that do not count.
+        rows: the rows that go through the model at once, always the same number: incomplete batches
+            are padded with rows that do not count.
         parallel: this process and the others.
         exit_requested: the number of the signal that requested an exit, 0 for none; equal in all
             processes.

@@ -67,7 +67,7 @@ def router_losses(logits: Sequence[Tensor], rows: int, used: int) -> Tensor:
     """The loss of the router for each row.
 
     Args:
-        logits: of the router of each layer, (rows * T, experts) or (rows, T, experts).
+        logits: the logits of the router of each layer, (rows * T, experts) or (rows, T, experts).
         rows: the number of rows.
         used: the number of experts that work on a token.
 

@@ -43,7 +43,7 @@ def export(
 
     Args:
         folder: the target.
-        model: whose configuration is written.
+        model: the model whose configuration is written.
         tensors: its weights by name, whole and on the CPU.
         tokenizer: the tokenizer.json of the tokens that it was trained on.
 
@@ -68,7 +68,7 @@ def export_stream(
 
     Args:
         folder: the target; None to compute the hash only.
-        model: whose configuration is written; on any device, and sharded or not.
+        model: the model whose configuration is written; on any device, and sharded or not.
         tensors: its weights and saved buffers on the CPU, sorted by name.
         tokenizer: the tokenizer.json of the tokens that it was trained on.
 

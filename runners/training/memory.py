@@ -151,7 +151,7 @@ def profile(
     Args:
         source: the model's folder, or its configuration as plain data.
         sequence: tokens of a row.
-        precision: of the products.
+        precision: the precision of the products.
         checkpointed: whether layers store their inputs alone.
         dropout: whether the dropout of the configuration acts.
         router_loss: the coefficient of the router loss of a mixture of experts; 0 for none.

@@ -35,7 +35,7 @@ def profiles_of(source: Source, settings: PassSettings) -> dict[bool, MemoryProf
 
     Args:
         source: the model's folder, or its configuration as plain data.
-        settings: of the passes.
+        settings: the settings of the passes.
 
     Returns:
         The profiles by whether activations are checkpointed.

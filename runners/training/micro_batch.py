@@ -108,7 +108,7 @@ def fitted_step(
 
     Args:
         plan: where to begin.
-        rows: of one process, in a step.
+        rows: the rows of one process, in a step.
         fits: tries a plan out.
         fixed: whether the user has chosen the micro-batch, which is not changed then.
         auto: whether activations may be checkpointed.

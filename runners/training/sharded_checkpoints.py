@@ -208,7 +208,7 @@ def restore(
 
     Args:
         model, optimizer: are changed in place.
-        checkpoint: of one process or of several.
+        checkpoint: the checkpoint of one process or of several.
         parallel: this process and the others.
 
     Raises:

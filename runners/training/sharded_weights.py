@@ -127,7 +127,7 @@ def parts(
     Args:
         loss: the sharded loss of the model.
         model: the model.
-        optimizer: whose moments are copied.
+        optimizer: the optimizer whose moments are copied.
         parallel: this process and the others.
 
     Returns:

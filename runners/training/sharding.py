@@ -138,7 +138,7 @@ def gathered(model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Tenso
 
     Args:
         model: the model.
-        optimizer: whose moments are copied; None for none.
+        optimizer: the optimizer whose moments are copied; None for none.
 
     Returns:
         File -> name -> tensor.

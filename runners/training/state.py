@@ -84,9 +84,9 @@ class TrainState:
     """The progress of a process of a run.
 
     Attributes:
-        losses: of its training rows since the newest row was written: the sum, in nats a token of
-            all processes' steps; shape (1,), float64. With a router loss shape (2,): the second is
-            that loss, times its coefficient.
+        losses: the losses of its training rows since the newest row was written: the sum, in nats a
+            token of all processes' steps; shape (1,), float64. With a router loss shape (2,): the
+            second is that loss, times its coefficient.
         clock: the time it has taken.
         step: how many updates are done.
         measured: after which of them the newest row was written; -1 before the first.

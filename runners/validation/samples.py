@@ -89,9 +89,9 @@ def draw(
 
     Args:
         inputs: corpora, files and folders of files.
-        count: of documents; those of fewer than `shortest` tokens are then left out.
+        count: the number of documents; those of fewer than `shortest` tokens are then left out.
         seed: the seed of the order of the documents.
-        tokenizer: that counts the tokens.
+        tokenizer: the tokenizer that counts the tokens.
         length: the largest number of tokens of a sample; of a longer document a random piece is
             taken.
         shortest: the smallest number of tokens of a sample.

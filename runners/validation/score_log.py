@@ -30,7 +30,7 @@ class JudgeScores:
     Attributes:
         keys: the keys of the samples.
         losses: mean of each over its tokens, in nats a token; 0 where it has none to predict.
-        tokens: that were predicted of each.
+        tokens: the tokens that were predicted of each.
     """
 
     keys: tuple[str, ...]

@@ -45,7 +45,7 @@ def step_rows(answer: Answer, name: str, value: float) -> list[tuple[str, float]
 
     Args:
         answer: the answer.
-        name: of the unknown, or `the goal`.
+        name: the name of the unknown, or `the goal`.
         value: its value, not 0.
     """
     rows = [

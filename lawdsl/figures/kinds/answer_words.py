@@ -76,7 +76,7 @@ def value_text(u: Chosen, level: float) -> str:
 
     Args:
         u: the unknown.
-        level: of the interval, 0.95 for 95 %.
+        level: the level of the interval, 0.95 for 95 %.
     """
     text = f"{u.name} = {theme.short(u.value)}{f' {u.unit}' if u.unit else ''}"
     if u.ends is None:

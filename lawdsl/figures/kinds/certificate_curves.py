@@ -36,7 +36,7 @@ class FailureCurve:
         columns: x, y: the variable and the quantity, NaN outside the domain.
         at, value: the point; the value is None where the quantity has none.
         others: what else is held, as text.
-        sense: of the claim; 0 where it is about having a value.
+        sense: the sense of the claim; 0 where it is about having a value.
         is_logarithmic: whether the axis of the variable is.
         visible: the ends of the axis of the quantity.
     """

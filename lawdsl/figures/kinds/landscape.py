@@ -41,7 +41,7 @@ class _Landscape:
         fit, law, rows: of the figure.
         names: the variables of both axes.
         logarithmic: which of these are.
-        ends: of both axes.
+        ends: the ends of both axes.
         others: the other variables and their values.
         size: the size of a run.
     """

@@ -46,8 +46,8 @@ class _Simplex:
     """What is drawn.
 
     Attributes:
-        fits: of the figure.
-        inputs: of their predictions.
+        fits: the fits of the figure.
+        inputs: the inputs of their predictions.
         names: the three shares.
         held: the other shares and variables -> their values.
         free: what the three shares sum to.

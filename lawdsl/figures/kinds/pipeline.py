@@ -28,7 +28,7 @@ def pipeline_figure(result: PipelineResult) -> Figure:
     against what tells the groups apart where that is one number, else as rows, the lowest first.
 
     Args:
-        result: of the pipeline.
+        result: the result of the pipeline.
 
     Raises:
         LawdslError: no step predicts anything (G0115).

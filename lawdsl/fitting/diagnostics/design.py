@@ -160,10 +160,10 @@ class Ray:
     """Two positive variables of which one is nearly a power of the other in all rows.
 
     Attributes:
-        names: of the two.
+        names: the names of the two.
         power: p of the second, k·first^p.
         constant: k.
-        factor: by which rows lie off it, one standard deviation.
+        factor: the factor by which rows lie off it, one standard deviation.
     """
 
     names: tuple[str, str]

@@ -53,7 +53,7 @@ def assess(
         law: the law.
         objective: what was minimised.
         surface: the fitted law and its rows.
-        covariance: of its parameters.
+        covariance: the covariance of its parameters.
         rolled: whether the rolled check is made.
     """
     with np.errstate(all="ignore"):  # an extrapolated law may have no value
@@ -71,7 +71,7 @@ def model_of_horizon(model: LawErrorModel, cuts: tuple[RolledCut, ...]) -> LawEr
 
     Args:
         model: with the default error of the law.
-        cuts: of the rolled check.
+        cuts: the cuts of the rolled check.
     """
     return model.widened(widening_of_horizon(cuts))
 
@@ -80,7 +80,7 @@ def widening_of_horizon(cuts: tuple[RolledCut, ...]) -> float:
     """The factor of the error of the law in a trust horizon: 1 unless the rolled check fails.
 
     Args:
-        cuts: of the rolled check.
+        cuts: the cuts of the rolled check.
     """
     return widening(cuts) if rms_z(cuts) > MAX_RMS_Z else 1.0
 
@@ -94,7 +94,7 @@ def extrapolation_findings(
     """Warnings about predictions beyond the rows of a fit.
 
     Args:
-        extrapolation: of the fit, or None.
+        extrapolation: the extrapolation of the fit, or None.
         required: multiples of the largest fitted size up to which the user needs predictions.
         earlier: the other findings about the fit.
         missing: why the fit has no trust horizon, where `extrapolation` is None.
@@ -120,7 +120,7 @@ def horizon_of(
 
     Args:
         surface: the fitted law and its rows.
-        covariance: of its parameters.
+        covariance: the covariance of its parameters.
         model: the error of the law, conditioned on the rows; None for a law that is taken as right.
     """
 
@@ -184,7 +184,7 @@ def rolled_finding(cuts: tuple[RolledCut, ...]) -> list[Diagnostic]:
     """A warning where the larger runs of a table miss their predictions by too much.
 
     Args:
-        cuts: of the rolled check.
+        cuts: the cuts of the rolled check.
     """
     rms = rms_z(cuts)
     if not rms > MAX_RMS_Z:
@@ -203,7 +203,7 @@ def horizon_finding(
     """A warning where predictions at some multiple of the largest fitted size are not within 2 %.
 
     Args:
-        horizon: of the fit, or None.
+        horizon: the horizon of the fit, or None.
         times: the multiple that the user needs.
         missing: why the fit has no horizon, where it is None.
     """

@@ -33,8 +33,8 @@ class ConditioningRows:
         columns: variable -> its values, one for each row.
         target: the measured output.
         runs: the number of each row's run; None where the runs are unknown.
-        weights: of each row in the fit, those of the table times rho'(r)/r of the loss; None where
-            all are equal.
+        weights: the weights of each row in the fit, those of the table times rho'(r)/r of the loss;
+            None where all are equal.
         table_weights: those of the table alone; None where all are equal.
     """
 
@@ -107,7 +107,7 @@ def conditioning_rows(
         columns: their values, shape (variables, rows).
         target: the measured output, shape (rows,).
         runs: the number of each row's run, shape (rows,); None where they are unknown.
-        weights: of the rows in the fit, shape (rows,); None where all are equal.
+        weights: the weights of the rows in the fit, shape (rows,); None where all are equal.
         table_weights: those of the table alone.
     """
     if runs is None and table_weights is None:

@@ -55,8 +55,8 @@ class PriorRows:
     """Declared priors of parameters, linearised at the fit.
 
     Attributes:
-        slopes: of their quantities by the logarithms of the parameters, divided by the standard
-            deviations, shape (priors, p).
+        slopes: the slopes of their quantities by the logarithms of the parameters, divided by the
+            standard deviations, shape (priors, p).
         pulls: the centers minus the fitted quantities, divided by these, shape (priors,).
     """
 
@@ -70,8 +70,9 @@ class FittedRows:
 
     Attributes:
         z: coordinates, shape (rows, axes).
-        residuals: of the logarithms, measured minus fitted, shape (rows,).
-        jacobian: of the logarithm of the law by the logarithms of the parameters, shape (rows, p).
+        residuals: the residuals of the logarithms, measured minus fitted, shape (rows,).
+        jacobian: the Jacobian of the logarithm of the law by the logarithms of the parameters,
+            shape (rows, p).
         runs: the number of each row's run, shape (rows,); None where each row is a run.
         weights: the inverse variance of the noise of each row, relative to that of an ordinary row:
             less than 1 for an outlier; shape (rows,). None where all are 1.
@@ -136,7 +137,7 @@ class NoiseLevels:
     """Standard deviations of the logarithm.
 
     Attributes:
-        noise: of a row.
+        noise: the noise of a row.
         run: of what the rows of a run have in common; 0 where each row is a run.
     """
 
@@ -199,7 +200,7 @@ class Discrepancy:
 
         Args:
             z: their coordinates, shape (points, axes).
-            jacobian: of the logarithm of the law there, shape (points, p).
+            jacobian: the Jacobian of the logarithm of the law there, shape (points, p).
 
         Returns:
             Both of shape (points,).
@@ -241,7 +242,7 @@ class Discrepancy:
 
         Args:
             z: their coordinates, shape (points, axes).
-            jacobian: of the logarithm of the law there, shape (points, p).
+            jacobian: the Jacobian of the logarithm of the law there, shape (points, p).
 
         Returns:
             The mean, shape (points,), and the covariance, shape (points, points).
@@ -279,7 +280,7 @@ class Discrepancy:
         left out is added to it.
 
         Args:
-            variance: of the error of the law, shape (points,).
+            variance: the variance of the error of the law, shape (points,).
         """
         if not self.amplitude:
             return 1.0
@@ -294,7 +295,7 @@ class Discrepancy:
         """The variance at points that the noise of the rows leaves, if the law is right.
 
         Args:
-            jacobian: of the logarithm of the law there, shape (points, p).
+            jacobian: the Jacobian of the logarithm of the law there, shape (points, p).
 
         Returns:
             Shape (points,).
@@ -340,7 +341,7 @@ class _MarginalLikelihood:
     Attributes:
         values: eigenvalues of F⁻¹·explained·F⁻ᵀ, where F·Fᵀ is the covariance of the noise in units
             of its variance, shape (rows,).
-        squares: of the deviations in that basis, shape (rows,).
+        squares: the squares of the deviations in that basis, shape (rows,).
         half_log_determinant: of F·Fᵀ, halved.
     """
 
@@ -390,7 +391,7 @@ def _expected_noise(likelihood: _MarginalLikelihood) -> float:
     """The mean of the posterior of the noise of a row, under a uniform prior.
 
     Args:
-        likelihood: of the noise.
+        likelihood: the likelihood of the noise.
     """
     grid = np.linspace(np.log(MIN_NOISE), 0.0, NOISE_LEVELS)
     # uniform in the noise: its density by the logarithm is the noise

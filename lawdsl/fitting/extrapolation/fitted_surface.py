@@ -27,13 +27,13 @@ class FittedSurface:
     """A fitted law, and the rows that its error is estimated from.
 
     Attributes:
-        variables: of the law.
+        variables: the variables of the law.
         columns: their values at the rows, in the law's units, shape (variables, rows).
         target: the measured output, shape (rows,).
         runs: the run of each row, shape (rows,), where some run has several; else None.
         theta: the fitted parameters, shape (parameters,).
         of_logarithms: columns, target -> the law on other rows, with residuals of logarithms.
-        penalty: of the declared priors of its parameters; None without.
+        penalty: the penalty of the declared priors of its parameters; None without.
         weights: those of the table's rows, shape (rows,); None where all are equal.
     """
 

@@ -72,7 +72,7 @@ class Horizon:
         optimal: whether the path is the compute-optimal one.
         variables: variable -> its value on the path, at the largest fitted size.
         by_variable: variable -> reaches by that variable alone, from that point.
-        unit: of the size, `FLOP`; empty where the variables of the law state none.
+        unit: the unit of the size, `FLOP`; empty where the variables of the law state none.
         units: variable -> its unit in the law, for those that have one.
         ray: the ray on which all rows lie, and the path with them, `D = 20 N`; empty without one.
         discrepancy: the error of the law per decade that it is about, 0.02 for 2 %; 0 for a law that
@@ -212,7 +212,7 @@ def beyond_horizon(
     """The points at which predictions are not known within 2 %, as far as a horizon tells.
 
     Args:
-        horizon: of the fit; None where it has none, and tells nothing.
+        horizon: the horizon of the fit; None where it has none, and tells nothing.
         names: the variables of the law.
         columns: their values, shape (variables, points).
         ranges: variable -> its smallest and largest fitted value: the horizon leads beyond the largest of
@@ -353,7 +353,8 @@ def size_path(
         surface: the fitted law and its rows.
         sizes: decimal logarithms of the sizes, shape (sizes,).
         split: whether the size is split between two variables as the law has it optimal.
-        ray: that the points keep to, of the two variables; else those keep their mean ratio.
+        ray: the ray that the points keep to, of the two variables; else those keep their mean
+            ratio.
     """
     chosen = [surface.names.index(name) for name in surface.size.variables]
     logs = surface.size.log10(surface.names, surface.columns)

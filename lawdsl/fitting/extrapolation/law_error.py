@@ -143,7 +143,7 @@ def prior_rows(penalty: Penalty | None, theta: Array) -> PriorRows | None:
     """Declared priors as a discrepancy takes them; None for none.
 
     Args:
-        penalty: of the priors.
+        penalty: the penalty of the priors.
         theta: the fitted parameters, shape (parameters,).
     """
     if penalty is None:

@@ -55,7 +55,7 @@ class Departure:
     """An end of the fitted range of a variable that values of it leave.
 
     Attributes:
-        name: of the variable.
+        name: the name of the variable.
         text: by how far.
         note: a question about its unit; empty where the values are not that far out.
     """
@@ -124,11 +124,11 @@ def known_departures(
     unless a value lies so far out that its unit may differ.
 
     Args:
-        variables: of the law.
+        variables: the variables of the law.
         columns: their values, shape (variables, points).
         ranges: variable -> its smallest and largest fitted value.
-        half_widths: of the 95 % intervals at the points, in the logarithm, shape (points,); None
-            where there are none.
+        half_widths: the half-widths of the 95 % intervals at the points, in the logarithm, shape
+            (points,); None where there are none.
 
     Returns:
         The departures, and the largest half-width outside of the range.

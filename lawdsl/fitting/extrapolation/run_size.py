@@ -26,7 +26,7 @@ class SizeVariable:
     """A variable, as far as the size of a run depends on it.
 
     Attributes:
-        name: of the variable.
+        name: the name of the variable.
         unit: as (unit name, power) pairs, or None.
         is_share: whether its domain lies within [0, 1].
     """
@@ -44,7 +44,7 @@ class RunSize:
         variables: the factors, in the law's order; none where no variable measures a size.
         factor: what their product, in the law's units, is multiplied by.
         is_compute: whether the result counts floating-point operations.
-        unit: of the result, `FLOP` or `param*step`; empty where the variables state none.
+        unit: the unit of the result, `FLOP` or `param*step`; empty where the variables state none.
     """
 
     variables: tuple[str, ...]

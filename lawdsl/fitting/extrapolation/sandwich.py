@@ -88,11 +88,12 @@ def widened(
     """Intervals whose half-widths have those by the error of the law added, in squares.
 
     Args:
-        transforms: of the parameters.
+        transforms: the transforms of the parameters.
         theta: the parameters, shape (parameters,).
         ends: parameter -> the interval that the noise gives. An end at infinity, or at the end of
             the domain, is unchanged.
-        half_widths: of the free numbers, by the error of the law, shape (parameters,).
+        half_widths: the half-widths of the free numbers, by the error of the law, shape
+            (parameters,).
 
     Returns:
         Parameter -> lower and upper end, for those of `ends` that are parameters of the fit.

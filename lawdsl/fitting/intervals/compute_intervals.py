@@ -63,7 +63,7 @@ def intervals(
         options: the options of the fit: the method, level, resamples, seed and progress of the
             intervals.
         groups: the training run of each row, shape (rows,).
-        criterion: by which a parameter is chosen before the fit; None for none.
+        criterion: the criterion by which a parameter is chosen before the fit; None for none.
     """
     method = method_of(options.intervals)
     names = tuple(t.name for t in problem.transforms)

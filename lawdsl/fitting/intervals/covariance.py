@@ -84,7 +84,8 @@ class Covariance:
         """Standard errors of functions of the parameters by the delta method: error_i = |F·g_i|.
 
         Args:
-            gradient: of each function by the parameters, in the law's units, shape (points, p).
+            gradient: the gradient of each function by the parameters, in the law's units, shape
+                (points, p).
 
         Returns:
             Shape (points,); inf where the rows do not determine the function, or its gradient is

@@ -61,7 +61,7 @@ class IntervalTask:
         options: the options of the fit: level, resamples, seed and progress.
         linearised: errors and intervals of the linearised fit.
         groups: the training run of each row, shape (rows,).
-        criterion: by which a parameter is chosen before the fit; None for none.
+        criterion: the criterion by which a parameter is chosen before the fit; None for none.
     """
 
     problem: Problem

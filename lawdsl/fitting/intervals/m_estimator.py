@@ -119,7 +119,7 @@ def _kinked_noise(
         problem: the objective, with its data.
         residual: shape (rows,).
         slope: psi of each, shape (rows,).
-        weights: of the rows, shape (rows,).
+        weights: the weights of the rows, shape (rows,).
         parameters: how many were fitted.
 
     Returns:

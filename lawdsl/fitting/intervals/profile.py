@@ -194,7 +194,7 @@ class _EndSearch:
         """Search for the ends of intervals, one per number and side.
 
         Args:
-            numbers: of the parameters, shape (ends,).
+            numbers: the numbers of the parameters, shape (ends,).
             side: -1 or 1 for the lower or upper end, shape (ends,).
         """
         self.number, self.centre = numbers, self.fit[numbers]

@@ -37,9 +37,9 @@ class ProfiledFit:
         rise: how far the objective rises at the ends of the interval of each parameter, shape
             (parameters,).
         dof: residual degrees of freedom.
-        quantile: of Student's t at the level of the intervals.
+        quantile: the quantile of Student's t at the level of the intervals.
         half: half the width of the linearised interval of each free number, shape (parameters,).
-        covariance: of the free numbers, linearised, shape (parameters, parameters).
+        covariance: the covariance of the free numbers, linearised, shape (parameters, parameters).
     """
 
     problem: Problem
@@ -100,8 +100,8 @@ def least_objectives(fit: ProfiledFit, numbers: tuple[int, ...], free: Array) ->
 
     Args:
         fit: the fit.
-        numbers: of the parameters that are fixed; bounds that depend on others are kept where it is
-            one.
+        numbers: the numbers of the parameters that are fixed; bounds that depend on others are kept
+            where it is one.
         free: their free numbers, shape (points, numbers).
     """
     hessian = fit.problem.local_model(fit.free[None], exact=False).hessian[0]

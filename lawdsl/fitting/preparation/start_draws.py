@@ -21,7 +21,7 @@ def draw_values(law: Law, columns: Array, draws: int, seed: int, rng: np.random.
         columns: its variables, shape (variables, rows).
         draws: how many values of each parameter.
         seed: the seed of the values that are scaled to the terms of the law.
-        rng: of the others.
+        rng: the random generator of the others.
 
     Returns:
         Shape (draws, parameters), or twice as many where the terms of the law set scales.

@@ -43,7 +43,7 @@ def draw_scaled_to_terms(
         columns: its variables, shape (variables, rows).
         values: the values of the parameters without a scale in the expression, shape (draws,
             parameters).
-        rng: of the draws.
+        rng: the random generator of the draws.
 
     Returns:
         Values, shape (draws, parameters); None where the expression sets no scale at all.

@@ -284,7 +284,7 @@ def newton_step(
     Args:
         model: the objective at the points.
         damping: shape (starts,).
-        longest_steps: of each free number, shape (parameters,).
+        longest_steps: the longest steps of each free number, shape (parameters,).
         moving: which free numbers are not solved for, shape (parameters,).
 
     Returns:

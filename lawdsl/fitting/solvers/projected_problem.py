@@ -171,7 +171,7 @@ class ProjectedProblem:
         Args:
             free: free numbers, shape (starts, parameters), near which the minimum is searched for.
             fixed: which free numbers are not changed, of the same shape; None for none.
-            objective: that is minimised.
+            objective: the objective that is minimised.
             decrease_atol: a smaller predicted decrease ends the search, shape (starts,).
             decrease_rtol: relative to the objective: a smaller predicted decrease ends the search.
             previous: the residual state at the previous nonlinear parameters.

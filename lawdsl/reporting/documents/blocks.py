@@ -51,7 +51,7 @@ class Rows:
     """A table.
 
     Attributes:
-        headers: of the columns.
+        headers: the headers of the columns.
         cells: the rows; floats are printed to six digits, and numbers are aligned to the right.
         caption: what the table has; "" for none.
     """
@@ -114,7 +114,7 @@ class Picture:
     """A figure.
 
     Attributes:
-        name: of its file, where it has one of its own: `fit.svg`.
+        name: the name of its file, where it has one of its own: `fit.svg`.
         title: what it shows, as a sentence.
         description: for readers who do not see it.
         svg: the figure, with its title.

@@ -130,7 +130,7 @@ def with_question(answer: Answer, path: str = "") -> Answer:
 
     Args:
         answer: the answer.
-        path: of its file, for the error.
+        path: the path of its file, for the error.
 
     Raises:
         LawdslError: its question is not one that ships (G0122).
@@ -202,7 +202,7 @@ def fit_of_use(use: str, law: str, fits: Sequence[Entry]) -> Entry | None:
 
     Args:
         use: the name in the question.
-        law: that of the law.
+        law: the law of the law.
         fits: those of the report.
     """
     named = [fit for fit in fits if fit.name == use and fit.result.law.name == law]

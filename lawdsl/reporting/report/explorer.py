@@ -38,7 +38,7 @@ class Slider:
     """A variable that the reader moves.
 
     Attributes:
-        variable: of the law.
+        variable: the variable of the law.
         label: where the variable has a value for each label; else empty.
         unit: as text.
         doc: what it is.
@@ -74,11 +74,11 @@ class Explorer:
     Attributes:
         name: what the fit is called.
         output: what is predicted.
-        unit: of it, as text.
+        unit: its unit, as text.
         module: the law in JavaScript.
         sliders: its variables.
         rows: name of an index set -> the labels, of each of which there is a prediction.
-        level: of the interval; None where the fit has none.
+        level: the level of the interval; None where the fit has none.
     """
 
     name: str

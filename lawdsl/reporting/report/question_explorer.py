@@ -27,7 +27,7 @@ class QuestionExplorer:
     Attributes:
         name: what the answer is called.
         table: the answers that were computed.
-        level: of the intervals.
+        level: the level of the intervals.
     """
 
     name: str

@@ -34,7 +34,7 @@ class Report:
     """A report.
 
     Attributes:
-        title: of the page.
+        title: the title of the page.
         summary: what a reader who reads nothing else should know.
         sections: the parts.
     """

@@ -33,7 +33,7 @@ class FitSource:
     Attributes:
         use: what the question calls it.
         law: the fitted law.
-        values: of its parameters, in its units.
+        values: the values of its parameters, in its units.
         fit: where the values are from; None where they were given as numbers.
         index_labels: index -> label, where the labels have fits of their own.
         rows: the indices of the law's rows, in their order.

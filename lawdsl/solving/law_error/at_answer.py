@@ -24,7 +24,7 @@ def at_answer(outcomes: Outcomes, answer: Answer, seed: int) -> UnderLawError:
 
     Args:
         outcomes: the question.
-        answer: that of the fitted laws, which has a value of each unknown.
+        answer: the answer of the fitted laws, which has a value of each unknown.
         seed: the seed of all draws.
 
     Raises:
@@ -60,7 +60,7 @@ def goal_interval(outcomes: Outcomes, inputs: Inputs, level: float, seed: int) -
         outcomes: the question.
         inputs: the unknowns and all other symbols, of shape (1,).
         level: 0.95 for 95 %.
-        seed: of the draws.
+        seed: the seed of the draws.
 
     Returns:
         Its ends; None where the goal depends on no law.

@@ -47,7 +47,7 @@ def split(
         margin: in the symbols of the laws' values and of all else.
         laws: the symbols of the laws' values.
         positive: those of them that are positive.
-        margins: to which the new margins are appended.
+        margins: the margins to which the new margins are appended.
 
     Returns:
         The constraint; the numbers are places in `margins`.

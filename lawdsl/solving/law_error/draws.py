@@ -52,7 +52,7 @@ def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> Un
 
     Args:
         choices: the question.
-        answer: that of the fitted laws, which has a value of each unknown.
+        answer: the answer of the fitted laws, which has a value of each unknown.
         at_answer: what is known at the answer without draws, with their seed.
     """
     point = answer[choices.unknown.name]
@@ -106,7 +106,7 @@ def _beside_undetermined(
 
     Args:
         choices: the question.
-        points: of the grid, rising, shape (points,).
+        points: the points of the grid, rising, shape (points,).
         best: the best choice of each draw, shape (draws,); nan for none.
 
     Returns:
@@ -126,7 +126,7 @@ def best_choices(points: Array, outcome: Outcome) -> Best:
     """The best choice of each draw, between the points of a grid too.
 
     Args:
-        points: of the grid, rising, shape (points,).
+        points: the points of the grid, rising, shape (points,).
         outcome: goal and margins there, of shape (draws, points).
     """
     feasible, goal = outcome.feasible, outcome.goal
@@ -234,7 +234,7 @@ def quantiles(values: Array, level: float) -> Ends:
     """The ends of the interval that so many draws lie in, the outer of two where it is between.
 
     Args:
-        values: of the draws, shape (draws,); those that are nan do not count.
+        values: the values of the draws, shape (draws,); those that are nan do not count.
         level: 0.95 for 95 %.
     """
     ordered = np.sort(values[~np.isnan(values)])

@@ -53,7 +53,7 @@ class FitCalls:
 
     Attributes:
         fit: the fit.
-        law: that of its covariance.
+        law: the law of its covariance.
         theta: its parameters, shape (parameters,).
         calls: the numbers of the calls among all.
         model: the error of the law; None where the law is taken as right.
@@ -145,8 +145,8 @@ class FitCalls:
         """Where the rows tell something about the law, shape (points,).
 
         Args:
-            mean: of its error, shape (points,).
-            variance: of its error, shape (points,).
+            mean: the mean of its error, shape (points,).
+            variance: the variance of its error, shape (points,).
         """
         known = np.isfinite(mean) & np.isfinite(variance)
         return known if self.model is None else known & (variance <= MAX_DEVIATION**2)
@@ -256,7 +256,7 @@ class LawValues:
         """The laws at points, with the covariance of the errors of the calls at each.
 
         Args:
-            arguments: of each call, shape (variables, points).
+            arguments: the arguments of each call, shape (variables, points).
         """
         count = arguments[0].shape[1]
         values = np.empty((len(self.calls), count))
@@ -287,7 +287,7 @@ class LawValues:
         """Draw the true values of the laws at points, jointly.
 
         Args:
-            arguments: of each call, shape (variables, points).
+            arguments: the arguments of each call, shape (variables, points).
             count: how many draws.
             rng: the source of random numbers.
 
@@ -333,8 +333,9 @@ class PointValues:
     Attributes:
         laws: the laws of the question.
         values: the fitted laws, shape (calls, points).
-        means: of their errors, of that shape.
-        covariances: of the errors of the calls at each point, shape (points, calls, calls).
+        means: the means of their errors, of that shape.
+        covariances: the covariances of the errors of the calls at each point, shape (points, calls,
+            calls).
     """
 
     laws: LawValues

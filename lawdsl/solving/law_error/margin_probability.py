@@ -52,7 +52,7 @@ def of_one_law(margin: Margin, mean: Array, deviation: Array, dof: float) -> Arr
     """The probability that a margin with one law is not negative, shape (points,).
 
     Args:
-        margin: of errors of shape (1, …, points).
+        margin: the margin of errors of shape (1, …, points).
         mean, deviation: of the error, shape (points,).
         dof: its degrees of freedom.
     """
@@ -85,8 +85,8 @@ def of_several_laws(
 
     Args:
         margin, slope: of errors of shape (calls, …, points).
-        means: of the errors, shape (calls, points).
-        covariances: of them, shape (points, calls, calls).
+        means: the means of the errors, shape (calls, points).
+        covariances: the covariances of them, shape (points, calls, calls).
         fits: of each call the number of its fit.
         dofs: of each fit the degrees of freedom.
 
@@ -172,7 +172,7 @@ def _along_lines(
     """The probability on each line, shape (lines, points).
 
     Args:
-        margin: of errors of shape (calls, …, points).
+        margin: the margin of errors of shape (calls, …, points).
         means, roots, directions: of these points.
         normal: shape (calls, lines).
         wide: sqrt(ν/χ²) of the fit of each call, shape (calls, lines).

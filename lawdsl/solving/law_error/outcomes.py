@@ -36,7 +36,7 @@ class Outcome:
 
     Attributes:
         goal: what is minimised, of any shape; nan where it has no value.
-        margins: of the constraints that involve fitted laws, shape (constraints, …).
+        margins: the margins of the constraints that involve fitted laws, shape (constraints, …).
         allowed: whether all other constraints and domains are kept, of the shape of the goal.
         others: the margins of those constraints, relative to the sum of their terms, shape
             (constraints, …).

@@ -163,7 +163,7 @@ class LawErrors:
         """Warnings (F0109) about laws that are asked about beyond their fitted rows, each once.
 
         Args:
-            answer: that of the fitted laws.
+            answer: the answer of the fitted laws.
             values: symbol -> value, of all symbols but the unknowns.
             discrepancy: as `under_law_error` takes it.
         """
@@ -205,11 +205,11 @@ class LawErrors:
         """The best choice whose constraints with fitted laws hold with a probability.
 
         Args:
-            answer: that of the fitted laws.
+            answer: the answer of the fitted laws.
             problem: the question after elimination; None where it has several unknowns.
             values: symbol -> value, of all symbols but the unknowns.
             level: the probability, 0.95 for 95 %.
-            seed: of the random starts for several unknowns.
+            seed: the seed of the random starts for several unknowns.
             discrepancy: standard deviation of log L per decade, or "learned"; 0 for laws that are
                 right.
 
@@ -249,7 +249,7 @@ class LawErrors:
         """An answer with its interval and regret under the error of the laws.
 
         Args:
-            answer: that of the fitted laws, with its warnings.
+            answer: the answer of the fitted laws, with its warnings.
             problem: the question after elimination; None where it has several unknowns.
             values: symbol -> value, of all symbols but the unknowns.
             seed: the seed of the draws.

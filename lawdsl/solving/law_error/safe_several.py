@@ -53,7 +53,7 @@ class Searches:
     """Local searches for safe choices.
 
     Attributes:
-        variables: of the question.
+        variables: the variables of the question.
         evaluations: at how many choices they looked.
     """
 
@@ -216,7 +216,7 @@ def safe_answer_of_several(
         outcomes: the question, of which some constraint involves a fitted law.
         answer: the point answer.
         level: the probability, 0.95 for 95 %.
-        seed: of the random starts.
+        seed: the seed of the random starts.
     """
     variables = SearchVariables(outcomes, {u.name: u.value for u in answer.unknowns})
     searches = Searches(variables)

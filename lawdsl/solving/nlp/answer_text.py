@@ -29,7 +29,7 @@ class SearchResult:
 
     Attributes:
         problem: the problem in the search variables, without those that the constraints determine.
-        solution: of it.
+        solution: its solution.
         question: the question in the search variables.
         scales: how each unknown is searched.
         fixed: the search variables that the constraints determine, with their values.

@@ -42,8 +42,8 @@ class SmoothForm:
     Attributes:
         problem: the unknowns of the original, then one for each maximum, minimum or modulus of
             which branches meet; the constraints of the original, then the branches.
-        solution: of it; None where it has no derivatives: branches without weight, more active
-            constraints than unknowns, or a kink that is not in epigraph form.
+        solution: its solution; None where it has no derivatives: branches without weight, more
+            active constraints than unknowns, or a kink that is not in epigraph form.
     """
 
     problem: NlpProblem

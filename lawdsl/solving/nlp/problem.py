@@ -44,7 +44,7 @@ class NlpProblem:
         unknowns: each with its lower and upper bound, which may be infinite.
         constraints: the other conditions.
         values: those of all other symbols.
-        units: of the numbers below; None where they are those of the expressions.
+        units: the units of the numbers below; None where they are those of the expressions.
         original: the same problem in the units of its expressions; None for that itself.
     """
 

@@ -34,7 +34,7 @@ class Units:
     """Units of the objective, the unknowns and the constraints.
 
     Attributes:
-        goal: of the objective.
+        goal: the goal of the objective.
         unknowns: of each unknown, shape (n,).
         constraints: of each constraint, shape (constraints,).
     """

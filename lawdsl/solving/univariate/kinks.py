@@ -32,7 +32,7 @@ class _KinkedPart:
     """A part of a formula with a kink, such as abs or max.
 
     Attributes:
-        symbol: that stands for it.
+        symbol: the symbol that stands for it.
         func: abs, min, max, sign or step.
         arguments: in symbols of the parts inside.
         expression: it, in the symbols of the question.

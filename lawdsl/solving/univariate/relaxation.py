@@ -36,7 +36,7 @@ def relaxations(
     Args:
         conditions: constraints that cannot all be satisfied, each in the unknown.
         unknown: its symbol.
-        name: of it.
+        name: its name.
         names: name -> symbol, of givens and settings.
         values: symbol -> value, of all symbols but the unknown.
         domain: the range of the unknown.
