@@ -111,8 +111,9 @@ def bootstrap_means(
 def _unit_gradients(
     fitted: Problem, free: Array, moving: list[int], unit: Labels, count: int
 ) -> tuple[Array, Array]:
-    """The negative gradient of the objective by the free numbers from each unit, shape (units, free
-    indices), and the inverse Hessian, shape (free indices, free indices)."""
+    """The negative gradient of the objective with respect to the unconstrained parameters from each
+    unit, shape (units, free indices), and the inverse Hessian, shape (free indices, free indices).
+    """
     residual, slopes = (x[0] for x in fitted.residuals_and_slopes(free))
     slopes = np.nan_to_num(slopes[:, moving])
     row_gradients = -rho_slope(np.nan_to_num(residual), fitted.objective)[:, None] * slopes

@@ -16,7 +16,7 @@ class LocalModel:
 
     Attributes:
         loss: shape (starts,); inf where the law has no value.
-        gradient: by the free numbers, shape (starts, parameters).
+        gradient: by the unconstrained parameters, shape (starts, parameters).
         hessian: shape (starts, parameters, parameters); exact, or that of Gauss-Newton.
     """
 
@@ -29,8 +29,9 @@ class LocalModel:
         return LocalModel(self.loss[chosen], self.gradient[chosen], self.hessian[chosen])
 
     def without(self, excluded: NDArray[np.bool_]) -> LocalModel:
-        """Remove some free numbers, shape (starts, parameters), from the steps: their gradient is
-        set to 0, and their rows and columns of the Hessian to those of the identity."""
+        """Remove some unconstrained parameters, shape (starts, parameters), from the steps: their
+        gradient is set to 0, and their rows and columns of the Hessian to those of the identity.
+        """
         if not excluded.any():
             return self
         hessian = np.where(excluded[:, :, None] | excluded[:, None, :], 0.0, self.hessian)

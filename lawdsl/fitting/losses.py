@@ -63,7 +63,7 @@ def rho(residual: Array, objective: Objective) -> Array:
 
 
 def rho_slope(residual: Array, objective: Objective) -> Array:
-    """The derivative psi(r) = rho'(r) of the loss by the residual.
+    """The derivative psi(r) = rho'(r) of the loss with respect to the residual.
 
     Args:
         residual: the residual of any shape.

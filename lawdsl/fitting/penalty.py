@@ -95,7 +95,7 @@ class Penalty:
 
     @property
     def stiffness(self) -> Array:
-        """kappa/s_k², the curvature of each term by its quantity, shape (priors,)."""
+        """kappa/s_k², the curvature of each term with respect to its quantity, shape (priors,)."""
         return self.share * self.noise.kappa / self.deviations**2
 
     def quantities(self, theta: Array) -> Array:
@@ -116,7 +116,8 @@ class Penalty:
             return np.asarray(np.sum(self.stiffness * deviations**2, axis=1) / 2)
 
     def derivatives(self, theta: Array, exact: bool) -> tuple[Array, Array]:
-        """The gradient by the parameters, and the diagonal of the Hessian, which has no other entry.
+        """The gradient with respect to the parameters, and the diagonal of the Hessian, which has
+        no other entry.
 
         Args:
             theta: shape (starts, parameters).
@@ -154,7 +155,7 @@ class Penalty:
         return stiffness, centers
 
     def pseudo_rows(self, theta: Array, deviation: float | None = None) -> Array:
-        """The priors as rows of a Jacobian by the parameters, each of weight 1.
+        """The priors as rows of a Jacobian with respect to the parameters, each of weight 1.
 
         With them (JᵀWJ)⁻¹ is the covariance of the posterior for noise of variance 1: a prior says
         as much as a measurement of its quantity whose noise is s_k, in units of a row's.

@@ -1,9 +1,11 @@
-"""Model + data + objective -> Problem: residuals, losses and their derivatives by free numbers.
+"""Model + data + objective -> Problem: residuals, losses and their derivatives with respect to
+unconstrained parameters.
 
 The objective is F(u) = Σ w_i·rho(r_i(theta(u))), with r_i = f(x_i; theta) - y_i or log f(x_i;
-theta) - log y_i, and free numbers u that `transforms` maps to the parameters theta. Its derivatives
-are g = Jᵀ·(w·rho'(r)) and H = Jᵀ·diag(w·rho''(r))·J + Σ w_i·rho'(r_i)·∇²r_i, to which the curvature
-of the map from u to theta is added, and the penalty of declared priors, if there are any.
+theta) - log y_i, and unconstrained parameters u that `transforms` maps to the parameters theta. Its
+derivatives are g = Jᵀ·(w·rho'(r)) and H = Jᵀ·diag(w·rho''(r))·J + Σ w_i·rho'(r_i)·∇²r_i, to which
+the curvature of the map from u to theta is added, and the penalty of declared priors, if there are
+any.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ class Problem:
     Attributes:
         model: the law on the table, or its logarithm.
         exponential: whether the model is the logarithm.
-        transforms: free numbers -> parameters.
+        transforms: unconstrained parameters -> parameters.
         target: the measured values, shape (rows,).
         objective: the loss, and whether residuals are those of logarithms.
         weights: the weights of the rows, shape (rows,), or (starts, rows) where each start has its
@@ -179,7 +181,9 @@ class Problem:
             return np.exp(predicted) if self.exponential else predicted
 
     def residuals(self, free: Array) -> Array:
-        """Residuals at free numbers of shape (starts, parameters): shape (starts, rows)."""
+        """Residuals at unconstrained parameters of shape (starts, parameters): shape (starts,
+        rows).
+        """
         theta = to_parameters(self.transforms, free)
         residuals = np.empty((len(theta), self.rows))
         for piece in self.pieces(len(theta)):
@@ -190,7 +194,7 @@ class Problem:
         """The objective at each start: shape (starts,); inf where the law has no value.
 
         Args:
-            free: free numbers, shape (starts, parameters).
+            free: unconstrained parameters, shape (starts, parameters).
             objective: the objective in place of the problem's own.
         """
         return self.losses_at(to_parameters(self.transforms, free), objective)
@@ -211,14 +215,17 @@ class Problem:
         return np.where(np.isfinite(total), total, np.inf)
 
     def residuals_and_slopes(self, free: Array) -> tuple[Array, Array]:
-        """Residuals, (starts, rows), and their derivatives by free numbers, (starts, rows, p)."""
+        """Residuals, (starts, rows), and their derivatives with respect to unconstrained
+        parameters, (starts, rows, p).
+        """
         theta, slopes = with_slopes(self.transforms, free)
         residual, by_parameters = self.slopes(theta)
         with np.errstate(all="ignore"):
             return residual, by_parameters @ slopes
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
-        """Residuals, and their Jacobian by the parameters, at those of shape (starts, parameters).
+        """Residuals, and their Jacobian with respect to the parameters, at those of shape (starts,
+        parameters).
 
         Long tables are evaluated in pieces.
 
@@ -237,14 +244,16 @@ class Problem:
         return residual, jacobian
 
     def loss_and_gradient(self, free: Array) -> tuple[float, Array]:
-        """The objective and its exact gradient by the free numbers at one point."""
+        """The objective and its exact gradient with respect to the unconstrained parameters at one
+        point.
+        """
         model = self.local_model(free[None], exact=False)
         return float(model.loss[0]), model.gradient[0]
 
     def local_model(
         self, free: Array, exact: bool = True, objective: Objective | None = None
     ) -> LocalModel:
-        """The objective near free numbers, to second order.
+        """The objective near unconstrained parameters, to second order.
 
         Args:
             free: the points, shape (starts, parameters).
@@ -279,7 +288,8 @@ class Problem:
         Args:
             evaluation: the model there; with second derivatives if `exact`.
             theta: the parameters, shape (starts, parameters).
-            derivatives: the derivatives of the parameters by the free numbers.
+            derivatives: the derivatives of the parameters with respect to the unconstrained
+                parameters.
             state: residuals and losses there.
             exact: with the exact second derivatives.
         """
@@ -356,7 +366,7 @@ class ResidualState:
     Attributes:
         value: the value of the model, shape (starts, rows).
         residual: the residual of the same shape.
-        slope: the derivative of the loss by the residual, of the same shape.
+        slope: the derivative of the loss with respect to the residual, of the same shape.
         loss: the objective, shape (starts,); inf where the law has no value.
         objective: the objective, with the loss.
     """
@@ -369,7 +379,8 @@ class ResidualState:
     cache: dict[bool, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def derivatives(self, problem: Problem, exact: bool) -> tuple[Array, Array]:
-        """The weighted first and second derivatives of each row's loss by the model's value.
+        """The weighted first and second derivatives of each row's loss with respect to the model's
+        value.
 
         Args:
             problem: the objective to be minimised, with its data.

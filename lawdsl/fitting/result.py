@@ -287,8 +287,8 @@ class Fit(FitRecord, Presented, Exportable):
         """The intervals of the parameters if the law is wrong: a fit to the true surface could have
         come out anywhere in them.
 
-        To the half-width of today's interval, in the free number of the parameter, that by the
-        error of the law is added in squares: see `lawdsl.fitting.extrapolation.sandwich`.
+        To the half-width of today's interval, in the unconstrained value of the parameter, that by
+        the error of the law is added in squares: see `lawdsl.fitting.extrapolation.sandwich`.
 
         Args:
             discrepancy: 0.02 for a law that is wrong by 2 % per decade; 0 gives `intervals.ends`.

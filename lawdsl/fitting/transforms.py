@@ -1,4 +1,5 @@
-"""Free numbers u -> parameters theta inside their domains, with first and second derivatives.
+"""Unconstrained parameters u -> parameters theta inside their domains, with first and second
+derivatives.
 
 A fit moves unbounded numbers u; each domain determines the map: theta = u without bounds, C = C0 +
 exp(u) for C > C0, x = b - exp(u) for x < b, x = a + (b - a)/(1 + exp(-u)) for a < x < b. So every
@@ -20,7 +21,8 @@ Array = NDArray[np.float64]
 Contraction = Callable[[Array], Array]
 """Factors by parameter -> the sum over parameters of factor times second derivatives."""
 
-# free numbers are clipped to ± this where they are exponents: exp stays finite and above 0
+# unconstrained parameters are clipped to ± this where they are exponents: exp stays finite and
+# above 0
 MAX_EXPONENT = 300.0
 # relative to the bound: least distance of a start from it, small beside any step
 START_DISTANCE_RTOL = 1e-8
@@ -61,7 +63,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Transform:
-    """The map of one parameter from its free number, by the limits of its domain."""
+    """The map of one parameter from its unconstrained value, by the limits of its domain."""
 
     name: str
     lower: Limit | None
@@ -154,7 +156,7 @@ def within_limits(transforms: Transforms, theta: Array) -> bool:
 
 
 def to_parameters(transforms: Transforms, free: Array) -> Array:
-    """Map free numbers of shape (starts, parameters) to parameters of that shape."""
+    """Map unconstrained parameters of shape (starts, parameters) to parameters of that shape."""
     if not transforms.others:
         return _one_sided(transforms, free)[0]
     with np.errstate(all="ignore"):
@@ -167,7 +169,9 @@ def to_parameters(transforms: Transforms, free: Array) -> Array:
 
 
 def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
-    """Parameters and derivatives from free numbers, correct for those with one numeric limit."""
+    """Parameters and derivatives from unconstrained parameters, correct for those with one numeric
+    limit.
+    """
     where, sign = transforms.where, transforms.sign
     grown = np.exp(np.minimum(np.maximum(free[:, where], -MAX_EXPONENT), MAX_EXPONENT))
     # all limits are lower ones, the usual case: neither signs nor a choice between ends
@@ -189,7 +193,7 @@ def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class TransformDerivatives:
-    """The derivatives of parameters by their free numbers.
+    """The derivatives of parameters with respect to the unconstrained ones.
 
     Attributes:
         slopes: shape (starts, parameters, parameters), or (starts, parameters) where each parameter
@@ -202,14 +206,17 @@ class TransformDerivatives:
     contract: Contraction
 
     def gradient(self, by_parameters: Array) -> Array:
-        """The gradient by the free numbers, Tᵀ·g, from the gradient g by the parameters."""
+        """The gradient with respect to the unconstrained parameters, Tᵀ·g, from the gradient g with
+        respect to the parameters.
+        """
         if self.slopes.ndim == 2:
             return by_parameters * self.slopes
         return np.einsum("sk,skj->sj", by_parameters, self.slopes)
 
     def hessian(self, by_parameters: Array, gradient: Array | None) -> Array:
-        """The Hessian by the free numbers, Tᵀ·H·T + Σ g_k·∇²theta_k, from H and g by the
-        parameters, of shapes (starts, p, p) and (starts, p); without the second term if g is None.
+        """The Hessian with respect to the unconstrained parameters, Tᵀ·H·T + Σ g_k·∇²theta_k, from
+        H and g by the parameters, of shapes (starts, p, p) and (starts, p); without the second term
+        if g is None.
         """
         slopes = self.slopes
         if slopes.ndim == 3:
@@ -230,8 +237,9 @@ def diagonal(matrices: Array) -> Array:
 def parameters_and_derivatives(
     transforms: Transforms, free: Array, second: bool = True
 ) -> tuple[Array, TransformDerivatives]:
-    """Map free numbers of shape (starts, parameters) to parameters of that shape, with the
-    derivatives of the map; with the second ones if requested."""
+    """Map unconstrained parameters of shape (starts, parameters) to parameters of that shape, with
+    the derivatives of the map; with the second ones if requested.
+    """
     if transforms.others:
         theta, slopes, contract = with_curvature(transforms, free, second)
         return theta, TransformDerivatives(slopes, contract)
@@ -252,7 +260,8 @@ def parameters_and_derivatives(
 
 
 def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
-    """Map free numbers of shape (starts, parameters) to parameters, with the Jacobian of the map.
+    """Map unconstrained parameters of shape (starts, parameters) to parameters, with the Jacobian
+    of the map.
 
     Returns:
         Parameters, and d(parameter i)/d(free j), shape (starts, parameters, parameters).
@@ -264,12 +273,14 @@ def with_slopes(transforms: Transforms, free: Array) -> tuple[Array, Array]:
 def with_curvature(
     transforms: Transforms, free: Array, second: bool = True
 ) -> tuple[Array, Array, Contraction]:
-    """Map free numbers of shape (starts, parameters) to parameters, with two orders of derivatives.
+    """Map unconstrained parameters of shape (starts, parameters) to parameters, with two orders of
+    derivatives.
 
     Returns:
         Parameters; d(parameter i)/d(free j), shape (starts, parameters, parameters); and a function
         from factors by parameter, shape (starts, parameters), to the sum over parameters of factor
-        times second derivatives by the free numbers, shape (starts, parameters, parameters).
+        times second derivatives with respect to the unconstrained parameters, shape (starts,
+        parameters, parameters).
     """
     starts, count = free.shape
     one_sided = transforms.one_sided
@@ -318,9 +329,10 @@ def with_curvature(
 
 @dataclass(frozen=True)
 class _LimitSlopes:
-    """A limit at some parameters: its value (starts,) and its derivatives by the free numbers
-    (starts, p); where it is a formula, also those by the parameters and the contraction of its
-    second derivatives."""
+    """A limit at some parameters: its value (starts,) and its derivatives with respect to the
+    unconstrained parameters (starts, p); where it is a formula, also those by the parameters and
+    the contraction of its second derivatives.
+    """
 
     value: Array
     slopes: Array
@@ -330,13 +342,14 @@ class _LimitSlopes:
 
 @dataclass(frozen=True)
 class _SecondDerivatives:
-    """The second derivatives of one parameter by the free numbers.
+    """The second derivatives of one parameter with respect to the unconstrained parameters.
 
     Attributes:
         number: position of the parameter.
         limits: (weight, derivatives) of each limit.
-        own_curvature: by its own free number twice, shape (starts,).
-        cross: by its own and each other free number, shape (starts, p); None where these are 0.
+        own_curvature: by its own unconstrained value twice, shape (starts,).
+        cross: by its own and each other unconstrained parameter, shape (starts, p); None where
+            these are 0.
     """
 
     number: int
@@ -374,8 +387,9 @@ def _contract(
 
 
 def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE_RTOL) -> Array:
-    """Map parameters to free numbers, both of shape (starts, parameters); a parameter on or outside
-    its bound is moved inside, by the distance `inside` relative to the bound."""
+    """Map parameters to unconstrained parameters, both of shape (starts, parameters); a parameter
+    on or outside its bound is moved inside, by the distance `inside` relative to the bound.
+    """
     theta, free, one_sided = theta.copy(), theta.copy(), transforms.one_sided
     with np.errstate(all="ignore"):
         least = np.maximum(inside * np.abs(transforms.limit), MIN_BOUND_DISTANCE)
@@ -383,7 +397,8 @@ def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE
         free[:, one_sided] = np.log(np.maximum(away, least))
         if not transforms.others:
             return free
-        # limits of the others are evaluated at the parameters to which the free numbers map
+        # limits of the others are evaluated at the parameters to which the unconstrained parameters
+        # map
         theta[:, one_sided] = _one_sided(transforms, free)[0][:, one_sided]
         for i in transforms.others:
             transform = transforms[i]
@@ -405,7 +420,8 @@ def to_free(transforms: Transforms, theta: Array, inside: float = START_DISTANCE
 
 
 def is_clipped(transforms: Transforms, free: Array) -> NDArray[np.bool_]:
-    """Which points, of shape (starts, parameters), have a clipped free number: shape (starts,).
+    """Which points, of shape (starts, parameters), have a clipped unconstrained parameter: shape
+    (starts,).
 
     A clipped number does not map back to the parameter from which it was computed.
     """
@@ -458,7 +474,9 @@ def _limit_values(transform: Transform, theta: Array) -> tuple[Array | None, Arr
 
 
 def _limit_slopes(limit: Limit, theta: Array, slopes: Array, second: bool) -> _LimitSlopes:
-    """A limit and its derivatives by the free numbers, through the parameters before it."""
+    """A limit and its derivatives with respect to the unconstrained parameters, through the
+    parameters before it.
+    """
     if limit.formula is None:
         return _LimitSlopes(limit.at(theta), np.zeros_like(theta))
     second_derivatives = None

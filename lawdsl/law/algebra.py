@@ -190,7 +190,7 @@ def _refuse_large_powers(argument: sp.Expr) -> None:
 
 
 def derivative(expression: sp.Expr, *symbols: sp.Symbol) -> sp.Expr:
-    """The partial derivative by each symbol in turn, with powers of one base merged.
+    """The partial derivative with respect to each symbol in turn, with powers of one base merged.
 
     SymPy leaves r^η/r unchanged, which has no value at r = 0; r^(η - 1) has one.
 

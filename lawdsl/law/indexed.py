@@ -1,8 +1,8 @@
 """Law with index sets -> its algebra, in which sums over labels stay symbolic.
 
 Each index serves as its own label, and each sum is one symbol, `sum(t[i, j]*r[j] for j)`. Its
-derivative by `t[i, j]` is that of the term with this label; by `k[i]`, which occurs in all terms,
-it is the sum of their derivatives.
+derivative with respect to `t[i, j]` is that of the term with this label; by `k[i]`, which occurs in
+all terms, it is the sum of their derivatives.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class IndexedAlgebra(Generic[LawOfFormulas]):
         return expression
 
     def derivative(self, *names: str) -> sp.Expr:
-        """The exact derivative by each name in turn; a let counts as an independent variable."""
+        """The exact derivative with respect to each name in turn; a let counts as an independent
+        variable.
+        """
         symbols = self.law.declarations.symbols
         expression = self.expression(tuple(n for n in names if symbols[n].kind == "let"))
         for name in names:

@@ -250,7 +250,7 @@ class Law(Presented, Exportable):
         return self
 
     def derivative(self, *names: str) -> sp.Expr:
-        """The exact partial derivative of the law by each of the names in turn.
+        """The exact partial derivative of the law with respect to each of the names in turn.
 
         A let may be named: it is then treated as an independent variable. Names with subscripts are
         written as declared, `t[i, j]`.

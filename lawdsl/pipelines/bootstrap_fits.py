@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 MAX_REFIT_STEPS = 1000
 REFIT_LOSS_RTOL = 1e-11  # relative decrease of the objective that counts as convergence
-MAX_STEP_LENGTH = 4.0  # in free numbers: a factor of exp(4) for a positive parameter
+MAX_STEP_LENGTH = 4.0  # in unconstrained parameters: a factor of exp(4) for a positive parameter
 SMOOTHED_SHARE = 0.3  # of the median residual, within which a loss with a kink is smoothed
 MAX_DAMPING = 1e10  # damping at which no step decreases the objective
 

@@ -94,7 +94,7 @@ class Sensitivity:
     Attributes:
         name: the name of the given.
         value: what it is.
-        unknowns: unknown -> its derivative by the given.
+        unknowns: unknown -> its derivative with respect to the given.
         goal: the derivative of the goal at the answer by it.
     """
 

@@ -1,4 +1,4 @@
-"""The errors of fits and gradients by their parameters -> intervals of an answer.
+"""The errors of fits and gradients with respect to their parameters -> intervals of an answer.
 
 First-order propagation: the variance of a function with gradient g is sum_i g_i' C_i g_i over
 independent fits with covariances C_i, and the half-width is t sqrt(variance), with the quantile t
@@ -93,7 +93,8 @@ class FitUncertainty:
         g' C_i g is the variance by fit i: Satterthwaite (1946), Welch (1947).
 
         Args:
-            gradients: the gradients of functions by the parameters, shape (parameters, points).
+            gradients: the gradients of functions with respect to the parameters, shape (parameters,
+                points).
             level: 0.95 for 95 %.
 
         Returns:

@@ -209,8 +209,8 @@ def _slopes(
     scale: float = 1.0,
     cap: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """-log p of the targets, and its slopes by the logits of the head: the probabilities, less 1 at
-    the target, times the slope of the transform.
+    """-log p of the targets, and its slopes with respect to the logits of the head: the
+    probabilities, less 1 at the target, times the slope of the transform.
 
     logits (tokens, vocabulary), transformed; target (tokens, 1).
     """
@@ -240,7 +240,9 @@ def _slopes_in_place(
 
 
 def _chained(slopes: Tensor, logits: Tensor, scale: float, cap: float | None) -> Tensor:
-    """Slopes by transformed logits -> slopes by the logits of the head, by the chain rule."""
+    """Slopes with respect to transformed logits -> slopes with respect to the logits of the head,
+    by the chain rule.
+    """
     if cap is not None:
         slopes = slopes * (1 - (logits / cap).square())
     return slopes if scale == 1 else slopes * scale

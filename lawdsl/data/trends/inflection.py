@@ -162,8 +162,8 @@ def _largest_ratio(
 
 
 def only_share_variable(law: Law, slope: Slope) -> Quantity | None:
-    """The only variable that is a share; None if there is none, or several, or if
-    `slope` is not a first derivative, or is the derivative by that share.
+    """The only variable that is a share; None if there is none, or several, or if `slope` is not a
+    first derivative, or is the derivative with respect to that share.
 
     Args:
         law: the law.

@@ -135,7 +135,7 @@ def _followed(fit: Fit, fitted: FittedProblem) -> tuple[ProfiledFit, float, list
 
 
 def _free_range(fit: Fit, followed: ProfiledFit, name: str) -> tuple[int, float, float]:
-    """The position of a parameter, and the range of its free number that is drawn."""
+    """The position of a parameter, and the range of its unconstrained value that is drawn."""
     transforms = followed.problem.transforms
     number = [t.name for t in transforms].index(name)
     centre = float(followed.free[number])
@@ -299,7 +299,7 @@ def _lines_table(
     regions: dict[float, str],
     names: tuple[str, str],
 ) -> dict[str, list[Any]]:
-    """The tidy table of lines over two free numbers, in the units of the parameters."""
+    """The tidy table of lines over two unconstrained parameters, in the units of the parameters."""
     table: dict[str, list[Any]] = {
         names[0]: [],
         names[1]: [],
@@ -326,7 +326,8 @@ def _span(values: list[float]) -> tuple[float, float]:
 def _mesh(
     followed: ProfiledFit, numbers: tuple[int, int], ends: tuple[float, float], root: float
 ) -> tuple[float, Mesh]:
-    """The correlation of two free numbers, and points along the ridge of their objective.
+    """The correlation of two unconstrained parameters, and points along the ridge of their
+    objective.
 
     Args:
         followed: the fit.

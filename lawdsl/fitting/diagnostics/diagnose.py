@@ -29,7 +29,7 @@ CLEAR_EXCESS = 1.2
 MANY_STARTS = 500
 # relative to the predictions: a parameter that changes them by less may be put on its bound
 ON_BOUND_RTOL = 1e-9
-# of |u|: a free number further out diverges towards a bound (exp(-15) is 3e-7)
+# of |u|: an unconstrained parameter further out diverges towards a bound (exp(-15) is 3e-7)
 DIVERGED_FREE = 15.0
 # of |u|: exp(-60) = 9e-27 vanishes in the rounding of any number above 1e-10
 ROUNDING_ENDS = 60.0
@@ -256,16 +256,16 @@ def bound_findings(
 def move_onto_bounds(problem: Problem, free: Array, loss: float) -> Array:
     """Move parameters that have diverged towards a bound to where rounding ends.
 
-    A bound that is only approached leaves its free number at an arbitrary large value; this makes
-    the result the same from every start. A parameter without any effect is not moved.
+    A bound that is only approached leaves its unconstrained value at an arbitrary large value; this
+    makes the result the same from every start. A parameter without any effect is not moved.
 
     Args:
         problem: the objective to be minimised, with its data.
-        free: its free numbers, shape (parameters,).
+        free: its unconstrained parameters, shape (parameters,).
         loss: the objective there.
 
     Returns:
-        Free numbers, shape (parameters,).
+        Unconstrained parameters, shape (parameters,).
     """
     bounded = free.copy()
     for i, transform in enumerate(problem.transforms):

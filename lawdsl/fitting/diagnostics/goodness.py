@@ -22,7 +22,7 @@ def optimality(problem: Problem, free: Array, on_bound: NDArray[np.bool_]) -> Op
 
     Args:
         problem: the objective to be minimised, with its data.
-        free: its free numbers, shape (parameters,).
+        free: its unconstrained parameters, shape (parameters,).
         on_bound: those on a bound, shape (parameters,), which are left out.
     """
     if problem.objective.row.kinked:  # without a gradient or curvature at its minimum

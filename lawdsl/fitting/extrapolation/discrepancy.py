@@ -55,8 +55,8 @@ class PriorRows:
     """Declared priors of parameters, linearised at the fit.
 
     Attributes:
-        slopes: the slopes of their quantities by the logarithms of the parameters, divided by the
-            standard deviations, shape (priors, p).
+        slopes: the slopes of their quantities with respect to the logarithms of the parameters,
+            divided by the standard deviations, shape (priors, p).
         pulls: the centers minus the fitted quantities, divided by these, shape (priors,).
     """
 
@@ -71,8 +71,8 @@ class FittedRows:
     Attributes:
         z: coordinates, shape (rows, axes).
         residuals: the residuals of the logarithms, measured minus fitted, shape (rows,).
-        jacobian: the Jacobian of the logarithm of the law by the logarithms of the parameters,
-            shape (rows, p).
+        jacobian: the Jacobian of the logarithm of the law with respect to the logarithms of the
+            parameters, shape (rows, p).
         runs: the number of each row's run, shape (rows,); None where each row is a run.
         weights: the inverse variance of the noise of each row, relative to that of an ordinary row:
             less than 1 for an outlier; shape (rows,). None where all are 1.
@@ -175,7 +175,9 @@ class Discrepancy:
 
     @cached_property
     def _changes(self) -> Array:
-        """The Jacobian of the rows by the directions, whitened by the root: shape (rows, directions)."""
+        """The Jacobian of the rows with respect to the directions, whitened by the root: shape
+        (rows, directions).
+        """
         changes = self.rows.jacobian @ self.rows.directions
         return np.asarray(solve_triangular(self._root, changes, lower=True))
 

@@ -155,9 +155,9 @@ def prior_rows(penalty: Penalty | None, theta: Array) -> PriorRows | None:
 
 
 def log_residuals(problem: Problem, theta: Array) -> tuple[Array, Array]:
-    """Residuals of logarithms, and their Jacobian by the logarithms of the parameters.
+    """Residuals of logarithms, and their Jacobian with respect to the logarithms of the parameters.
 
-    A parameter that may be negative has the slope by its own relative change as well.
+    A parameter that may be negative has the slope with respect to its own relative change as well.
 
     Args:
         problem: the law at some rows, with residuals of logarithms.

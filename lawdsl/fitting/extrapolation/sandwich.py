@@ -1,9 +1,10 @@
 """Intervals of parameters if the law is wrong: by how much its error displaces the fit.
 
 To first order the fit θ̂ moves with its residuals by H = (JᵀWJ)⁻¹JᵀW, J their Jacobian and W the
-weights of the loss; with declared priors by (JᵀWJ + P)⁻¹JᵀW, P the curvature of their penalty. A law that is wrong by δ ~ GP(0, s²K) at the rows moves it by H·δ, of covariance
-H·s²K·Hᵀ (the sandwich: Huber 1967, Berkeley Symposium 5; White 1982, Econometrica 50). That is added
-to the squares of the half-widths that the noise gives, in the free numbers of the parameters.
+weights of the loss; with declared priors by (JᵀWJ + P)⁻¹JᵀW, P the curvature of their penalty. A
+law that is wrong by δ ~ GP(0, s²K) at the rows moves it by H·δ, of covariance H·s²K·Hᵀ (the
+sandwich: Huber 1967, Berkeley Symposium 5; White 1982, Econometrica 50). That is added to the
+squares of the half-widths that the noise gives, in the unconstrained values of the parameters.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def deviations_by_law_error(
         weights: those of the loss, w·rho'(r)/r, shape (rows,); None where all are 1.
 
     Returns:
-        Standard deviations of the free numbers, shape (parameters,): inf where the rows do not
-        determine a parameter, 0 on a bound.
+        Standard deviations of the unconstrained parameters, shape (parameters,): inf where the rows
+        do not determine a parameter, 0 on a bound.
     """
     free = to_free(problem.transforms, theta[None])[0]
     jacobian = problem.residuals_and_slopes(free[None])[1][0][:, fitted]
@@ -92,7 +93,7 @@ def widened(
         theta: the parameters, shape (parameters,).
         ends: parameter -> the interval that the noise gives. An end at infinity, or at the end of
             the domain, is unchanged.
-        half_widths: the half-widths of the free numbers, by the error of the law, shape
+        half_widths: the half-widths of the unconstrained parameters, by the error of the law, shape
             (parameters,).
 
     Returns:
@@ -115,7 +116,7 @@ def widened(
             at_end = to_free(uncoupled, np.where(np.arange(len(theta)) == i, end, theta)[None])[
                 0, i
             ]
-            # the free number decreases in a parameter that has an upper bound alone
+            # the unconstrained value decreases in a parameter that has an upper bound alone
             direction = -1.0 if transform.lower is None and transform.upper is not None else 1.0
             half = np.hypot(at_end - center[i], half_widths[i])
             free_end = center.copy()

@@ -43,7 +43,7 @@ class _ActiveSet:
 
     Attributes:
         problem: the objective with its data, on these bounds and without the other ones.
-        on: number of a parameter -> its free number on the bound.
+        on: number of a parameter -> its unconstrained value on the bound.
     """
 
     problem: Problem
@@ -91,10 +91,12 @@ class ConstrainedFit:
             yield _ActiveSet(replace(self.problem, transforms=Transforms(transforms)), on)
 
     def minimise(self, free: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
-        """The best feasible points with one free number fixed in each, and the objective there.
+        """The best feasible points with one unconstrained parameter fixed in each, and the
+        objective there.
 
         Args:
-            free: the starts, in free numbers without the bounds, shape (starts, parameters).
+            free: the starts, in unconstrained parameters without the bounds, shape (starts,
+                parameters).
             numbers: the number of the parameter that is fixed in each start, shape (starts,).
 
         Returns:
@@ -167,7 +169,8 @@ def satisfies_coupled_bounds(limits: Transforms, theta: Array, but: int | None =
 
 
 def with_untransformed(problem: Problem, number: int) -> Problem:
-    """Return the fit with one parameter untransformed: on its bound its free number is infinite.
+    """Return the fit with one parameter untransformed: on its bound its unconstrained value is
+    infinite.
 
     Args:
         problem: the objective to be minimised, with its data.
@@ -181,7 +184,7 @@ def with_untransformed(problem: Problem, number: int) -> Problem:
 
 
 def _free_on_coupled_bounds(transform: Transform) -> list[float]:
-    """The free numbers of a parameter on its bounds that depend on others."""
+    """The unconstrained values of a parameter on its bounds that depend on others."""
     low, high = transform.sides
     free = []
     if low is not None and low.formula is not None:

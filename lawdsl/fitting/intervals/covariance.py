@@ -84,8 +84,8 @@ class Covariance:
         """Standard errors of functions of the parameters by the delta method: error_i = |F·g_i|.
 
         Args:
-            gradient: the gradient of each function by the parameters, in the law's units, shape
-                (points, p).
+            gradient: the gradient of each function with respect to the parameters, in the law's
+                units, shape (points, p).
 
         Returns:
             Shape (points,); inf where the rows do not determine the function, or its gradient is
@@ -265,7 +265,7 @@ def unit_noise_covariance(
 
     Args:
         names: the names of the parameters.
-        slopes: the slopes of the residuals by the parameters, shape (rows, p).
+        slopes: the slopes of the residuals with respect to the parameters, shape (rows, p).
         weights: the weights of the rows, shape (rows,); None where all are 1.
     """
     weighted_slopes = _finite_columns(slopes)
@@ -351,8 +351,8 @@ def leave_one_run_out(
 
     Args:
         noise: the noise of the rows.
-        slopes: the slopes of the residuals by the parameters, or free numbers, each column divided
-            by its length; shape (rows, p).
+        slopes: the slopes of the residuals with respect to the parameters, or unconstrained
+            parameters, each column divided by its length; shape (rows, p).
         root: these slopes times the square roots of the rows' weights.
         groups: the training run of each row, shape (rows,).
 

@@ -1,7 +1,7 @@
 """Fit -> intervals by the delta method, from the Jacobian at the fit alone.
 
-In free numbers u the interval is u_j ± t·sqrt(C_jj), C = tau²·(JᵀWJ)⁻¹ and t a quantile of
-Student's t; its ends are mapped to the parameters (Seber and Wild (1989), Nonlinear Regression).
+In unconstrained parameters u the interval is u_j ± t·sqrt(C_jj), C = tau²·(JᵀWJ)⁻¹ and t a quantile
+of Student's t; its ends are mapped to the parameters (Seber and Wild (1989), Nonlinear Regression).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RUN_SHARE = 1e-2
 def linearised_errors(
     problem: Problem, theta: Array, on_bound: NDArray[np.bool_], level: float, groups: Groups = None
 ) -> LinearisedErrors:
-    """Compute intervals that are symmetric in the free numbers: for A > 0 in log A.
+    """Compute intervals that are symmetric in the unconstrained parameters: for A > 0 in log A.
 
     By rows the noise is taken to be alike on all of them; by runs nothing is assumed within a run.
 
@@ -119,8 +119,9 @@ def open_ends_at_infinity(low: Array, high: Array, values: Array) -> tuple[Array
 def _clustered_covariance(
     noise: Noise, slopes: Array, root: Array, groups: NDArray[np.int64], priors: Array
 ) -> Array:
-    """The covariance of the free numbers with independent runs, by the jackknife, and with priors.
-    A parameter that one run alone determines has an infinite variance."""
+    """The covariance of the unconstrained parameters with independent runs, by the jackknife, and
+    with priors. A parameter that one run alone determines has an infinite variance.
+    """
     changes, directions = leave_one_run_out(noise, slopes, root, groups)
     if len(priors):
         # directions of infinite variance have no part in the finite one

@@ -24,15 +24,17 @@ class LinearisedErrors:
     """Standard errors and intervals of the parameters, from the linearised fit.
 
     Attributes:
-        free: the free numbers of the fit, shape (parameters,).
-        covariance: the covariance of the free numbers, shape (parameters, parameters); nan for
-            parameters on a bound or undetermined, and where rounding hides what the rows determine.
+        free: the unconstrained parameters of the fit, shape (parameters,).
+        covariance: the covariance of the unconstrained parameters, shape (parameters, parameters);
+            nan for parameters on a bound or undetermined, and where rounding hides what the rows
+            determine.
         inflation: for each parameter, the variance with independent runs over that with independent
             rows, shape (parameters,); 1 without runs. Below 1 for a parameter that is determined
             within each run, whose rows share most of their error.
         errors: standard errors of the parameters, shape (parameters,).
         low, high: ends of the intervals, shape (parameters,); nan for parameters without one.
-        half_width: the half width of the intervals, in standard errors of the free numbers.
+        half_width: the half width of the intervals, in standard errors of the unconstrained
+            parameters.
         narrowest: the smallest singular value of the scaled Jacobian that is above rounding,
             relative to the largest: the inverse of its condition number.
     """

@@ -1,8 +1,8 @@
 """Fit + points -> standard errors of its predictions, by the delta method.
 
-error_i = sigma·sqrt(g_iᵀ·(JᵀWJ)⁻¹·g_i), with g_i the gradient of the prediction by the parameters.
-These are errors from the noise of the rows, given that the law is right at the points: the rows do
-not tell how wrong an extrapolated law is.
+error_i = sigma·sqrt(g_iᵀ·(JᵀWJ)⁻¹·g_i), with g_i the gradient of the prediction with respect to the
+parameters. These are errors from the noise of the rows, given that the law is right at the points:
+the rows do not tell how wrong an extrapolated law is.
 """
 
 from __future__ import annotations

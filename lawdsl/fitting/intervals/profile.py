@@ -34,7 +34,7 @@ MAX_PROFILE_EVALUATIONS = 12  # for one end
 END_RTOL = 1e-3
 # relative to the last distance from the fit: largest distance of the next point
 MAX_EXTENSION = 3.0
-# of a free number: further out the data determine no end
+# of an unconstrained parameter: further out the data determine no end
 MAX_PROFILE_FREE = 40.0
 # relative to the objective of the fit: one lower by more belongs to another minimum
 LOWER_OBJECTIVE_RTOL = 1e-6
@@ -157,7 +157,7 @@ class _EndSearch:
 
     Args:
         problem: the objective to be minimised, with its data.
-        free: its free numbers, shape (parameters,).
+        free: its unconstrained parameters, shape (parameters,).
         width: an estimate of the half width of each interval, shape (parameters,).
         base: the objective of the fit.
         rise: the rise of the objective at the ends of each interval, shape (parameters,).
@@ -178,7 +178,8 @@ class _EndSearch:
     ) -> None:
         self.problem, self.fit, self.base, self.bounds = problem, free, base, bounds
         self.width = np.where(np.isfinite(width) & (width > 0), width, 1.0)
-        # without bounds the free number is the parameter itself, whose scale depends on its unit
+        # without bounds the unconstrained value is the parameter itself, whose scale depends on its
+        # unit
         unbounded = np.array([t.lower is t.upper and not t.coupled for t in problem.transforms])
         self.rises = rise
         self.widest_of = np.where(unbounded, widest * np.maximum(1.0, self.width), widest)
@@ -254,7 +255,7 @@ class _EndSearch:
         return True
 
     def _least(self, start: Array, numbers: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Minimise over all free numbers but one; return points and objectives."""
+        """Minimise over all unconstrained parameters but one; return points and objectives."""
         if self.bounds is not None:
             return self.bounds.minimise(start, numbers)
         fixed = np.zeros(start.shape, dtype=bool)

@@ -21,7 +21,7 @@ from lawdsl.fitting.transforms import to_free, to_parameters, without_coupled_li
 
 Array = NDArray[np.float64]
 
-# times the error of a free number: further out the law is far from its linearisation
+# times the error of an unconstrained parameter: further out the law is far from its linearisation
 MAX_START_SHIFT = 20.0
 
 
@@ -38,8 +38,10 @@ class ProfiledFit:
             (parameters,).
         dof: residual degrees of freedom.
         quantile: the quantile of Student's t at the level of the intervals.
-        half: half the width of the linearised interval of each free number, shape (parameters,).
-        covariance: the covariance of the free numbers, linearised, shape (parameters, parameters).
+        half: half the width of the linearised interval of each unconstrained parameter, shape
+            (parameters,).
+        covariance: the covariance of the unconstrained parameters, linearised, shape (parameters,
+            parameters).
     """
 
     problem: Problem
@@ -54,7 +56,7 @@ class ProfiledFit:
 
     @property
     def free(self) -> Array:
-        """The free numbers of the fit, shape (parameters,)."""
+        """The unconstrained parameters of the fit, shape (parameters,)."""
         return to_free(self.problem.transforms, self.theta[None])[0]
 
 
@@ -96,13 +98,13 @@ def profiled_fit(
 
 @np.errstate(all="ignore")
 def least_objectives(fit: ProfiledFit, numbers: tuple[int, ...], free: Array) -> Array:
-    """The least objective where some free numbers are fixed: shape (points,).
+    """The least objective where some unconstrained parameters are fixed: shape (points,).
 
     Args:
         fit: the fit.
         numbers: the numbers of the parameters that are fixed; bounds that depend on others are kept
             where it is one.
-        free: their free numbers, shape (points, numbers).
+        free: their unconstrained values, shape (points, numbers).
     """
     hessian = fit.problem.local_model(fit.free[None], exact=False).hessian[0]
     others = [i for i in range(len(fit.theta)) if i not in numbers and np.isfinite(fit.half[i])]

@@ -81,7 +81,9 @@ class SolvedFactors:
     factors: frozenset[int]
 
     def problem(self, problem: Problem) -> Problem:
-        """Build the problem of fitting the law in these parameters, with the same free numbers."""
+        """Build the problem of fitting the law in these parameters, with the same unconstrained
+        parameters.
+        """
         posed = self.compiled.problem(
             problem.columns, problem.target, problem.objective, problem.weights
         )

@@ -19,9 +19,10 @@ from lawdsl.fitting.solvers.solver import GIVEN_UP, Solution, Solver, SolverOpti
 
 Array = NDArray[np.float64]
 
-# below this free number a parameter counts as on its bound: exp(-18) is 1.5e-8
+# below this unconstrained value a parameter counts as on its bound: exp(-18) is 1.5e-8
 AT_BOUND_FREE = -18.0
-# relative to 1 + |u|: points with a free number u that differs by more are in two basins
+# relative to 1 + |u|: points with an unconstrained parameter u that differs by more are in two
+# basins
 SAME_BASIN_RTOL = 0.5
 # relative to the median residual: predictions that differ by less are of one basin
 SAME_BASIN_RESIDUAL_SHARE = 0.1
@@ -44,7 +45,7 @@ def descend(
 
     Args:
         problem: the objective to be minimised, with its data.
-        free: starts as free numbers, shape (starts, parameters).
+        free: starts as unconstrained parameters, shape (starts, parameters).
         progress: called with the number of starts done, and their total.
         solvers: the solver from anywhere to near the minima, and the one from there to the minima.
 
@@ -84,15 +85,17 @@ def descend(
 
 
 def _move_off_bounds(problem: Problem, free: Array) -> Array:
-    """Move free numbers far out on a bound back by a Newton step, where that decreases the loss."""
+    """Move unconstrained parameters far out on a bound back by a Newton step, where that decreases
+    the loss.
+    """
     is_at_bound = (free < AT_BOUND_FREE) & (longest_steps(problem) < np.inf)
     if not is_at_bound.any():
         return free
     model = problem.local_model(free, exact=False)
     with np.errstate(all="ignore"):
         distance = np.exp(free)
-        # derivatives by the distance from the bound, d/d(exp u): by u they vanish far out, and no
-        # step leads back
+        # derivatives with respect to the distance from the bound, d/d(exp u): by u they vanish far
+        # out, and no step leads back
         gradient = model.gradient / distance
         curvature = np.einsum("sii->si", model.hessian) / distance**2
         optimal = distance - gradient / curvature
@@ -138,11 +141,11 @@ def polish(problem: Problem, free: Array, steps: int = 12) -> Array:
 
     Args:
         problem: the objective to be minimised, with its data.
-        free: free numbers near a minimum, shape (parameters,).
+        free: unconstrained parameters near a minimum, shape (parameters,).
         steps: the largest number of steps.
 
     Returns:
-        Free numbers, shape (parameters,).
+        Unconstrained parameters, shape (parameters,).
     """
     best, loss = free, float(problem.losses(free[None])[0])
     previous = np.inf

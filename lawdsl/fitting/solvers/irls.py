@@ -45,7 +45,8 @@ MIN_STEPS_BEFORE_DROP = 3
 DROP_DECREASE_FACTOR = 12.0
 # relative to the best loss: starts with a loss below it always go to the second stage
 KEEP_LOSS_FACTOR = 1.3
-# longest step of a free number: a factor of e² in the distance of a parameter from its bound
+# longest step of an unconstrained parameter: a factor of e² in the distance of a parameter from its
+# bound
 MAX_FREE_STEP = 2.0
 # above this damping steps are so short that a small decrease does not show convergence
 MAX_DAMPING_AT_CONVERGENCE = 1e-3
@@ -89,14 +90,14 @@ def irls(
 
     Args:
         problem: the objective with its data, or its projection.
-        starts: free numbers, shape (starts, parameters).
+        starts: unconstrained parameters, shape (starts, parameters).
         options: the options of the search.
 
     Raises:
-        ValueError: the options fix free numbers, which this solver does not support.
+        ValueError: the options fix unconstrained parameters, which this solver does not support.
     """
     if options.fixed is not None:
-        raise ValueError("reweighted least squares move all free numbers")
+        raise ValueError("reweighted least squares move all unconstrained parameters")
     projected = as_projected(problem)
     rtol = COARSE_RTOL if options.tolerance is None else options.tolerance
     with np.errstate(all="ignore"):
@@ -266,6 +267,8 @@ def _on_bound(point: ProjectedPoint) -> Mask:
 
 
 def longest_steps(problem: Problem) -> Array:
-    """The longest step of each free number, shape (parameters,); inf for unbounded parameters."""
+    """The longest step of each unconstrained parameter, shape (parameters,); inf for unbounded
+    parameters.
+    """
     bounded = [t.lower is not None or t.upper is not None for t in problem.transforms]
     return np.where(bounded, MAX_FREE_STEP, np.inf)

@@ -51,10 +51,10 @@ def follow(problem: Problem, free: Array) -> tuple[Array, float, bool]:
 
     Args:
         problem: with a loss that has a kink.
-        free: free numbers, shape (parameters,).
+        free: unconstrained parameters, shape (parameters,).
 
     Returns:
-        The free numbers, the objective there, and whether no step leads lower.
+        The unconstrained parameters, the objective there, and whether no step leads lower.
     """
     best, loss = free, float(problem.losses(free[None])[0])
     scale = float(np.median(np.abs(problem.residuals(free[None])[0])))
@@ -102,7 +102,8 @@ def _best_step(
     Args:
         problem: the objective.
         residual: shape (rows,).
-        slopes: their derivatives by the free numbers, shape (rows, parameters).
+        slopes: their derivatives with respect to the unconstrained parameters, shape (rows,
+            parameters).
         box: in units of the median residual over the median slope of each parameter.
     """
     assert problem.objective.row.sides is not None

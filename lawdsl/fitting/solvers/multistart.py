@@ -54,7 +54,7 @@ PREDICTION_RTOL = 1e-12
 LOG_LAW_STARTS = 6
 # minima of a smooth loss from which that of a loss with a kink is sought
 FOLLOWED_MINIMA = 3
-# free numbers that differ by less are of one minimum
+# unconstrained parameters that differ by less are of one minimum
 SAME_POINT_ATOL = 1e-4
 # relative to the best objective: objectives that differ by less belong to the same minimum
 SAME_MINIMUM_RTOL = 1e-6
@@ -71,14 +71,14 @@ class Optimum:
 
     Attributes:
         theta: the parameters, shape (parameters,).
-        free: their free numbers, shape (parameters,).
+        free: their unconstrained values, shape (parameters,).
         loss: the objective there.
         agreement: how many starts there were, and how many reached this minimum.
         converged: whether it is a minimum.
         reason: why the search stopped.
         searched: the problem that the starts minimised: the fit itself, the fit on a sample of the
             rows, or without the bounds that depend on other parameters.
-        reached: the solution of each start, in the free numbers of `searched`.
+        reached: the solution of each start, in the unconstrained parameters of `searched`.
         outside: how many declared starts lie outside the law's domain.
     """
 

@@ -57,7 +57,7 @@ def newton(
 
     Args:
         problem: the objective with its data, or its projection.
-        starts: free numbers near minima, shape (starts, parameters).
+        starts: unconstrained parameters near minima, shape (starts, parameters).
         options: the options of the search; the tolerance is relative to the loss.
     """
     projected = with_objective(problem, options)
@@ -95,14 +95,14 @@ def newton_batch(
     Args:
         problem: the objective with its data, or its projection.
         free: starts near minima, shape (starts, parameters).
-        fixed: free numbers that are not changed, of the same shape.
+        fixed: unconstrained parameters that are not changed, of the same shape.
         rtol: relative to the loss: a start whose predicted decrease is smaller has converged.
         limit: the largest number of steps. Below the usual number the search ends there, and
             Huber's delta is not widened for starts that have not converged.
 
     Returns:
-        Free numbers, shape (starts, parameters); losses, whether each start ended in a minimum, and
-        its number of evaluations, each of shape (starts,).
+        Unconstrained parameters, shape (starts, parameters); losses, whether each start ended in a
+        minimum, and its number of evaluations, each of shape (starts,).
     """
     fixed = np.zeros(free.shape, dtype=bool) if fixed is None else fixed
     projected = as_projected(problem)
@@ -172,7 +172,7 @@ class _Newton:
         )
 
     def _begin_at(self, point: ProjectedPoint) -> None:
-        """Set the free numbers of all starts."""
+        """Set the unconstrained parameters of all starts."""
         self.free, self.losses = point.free, point.state.loss
         self.state, self.local_model = point.state, _local_model(point)
 
@@ -284,8 +284,8 @@ def newton_step(
     Args:
         model: the objective at the points.
         damping: shape (starts,).
-        longest_steps: the longest steps of each free number, shape (parameters,).
-        moving: which free numbers are not solved for, shape (parameters,).
+        longest_steps: the longest steps of each unconstrained parameter, shape (parameters,).
+        moving: which unconstrained parameters are not solved for, shape (parameters,).
 
     Returns:
         Steps, (starts, parameters), and predicted decreases of the uncut steps, shape (starts,).

@@ -31,7 +31,7 @@ class SolverOptions:
 
     Attributes:
         objective: the objective in place of the problem's own.
-        fixed: free numbers that are not changed, shape (starts, parameters).
+        fixed: unconstrained parameters that are not changed, shape (starts, parameters).
         tolerance: the relative decrease of the objective at which a search ends.
         evaluations: the largest number of evaluations of the model for each start.
         gradient: whether to compute the length of the gradient, which takes an evaluation.
@@ -52,11 +52,12 @@ class Solution:
     """The end of the search from one start.
 
     Attributes:
-        point: the free numbers reached, shape (parameters,).
+        point: the unconstrained parameters reached, shape (parameters,).
         loss: the objective there; inf where the law has no value, or the start was given up.
         converged: whether a minimum was reached.
         reason: why the search stopped.
-        gradient_norm: the length of the gradient by the free numbers; nan if not requested.
+        gradient_norm: the length of the gradient with respect to the unconstrained parameters; nan
+            if not requested.
         evaluations: how often the model was evaluated for this start, with derivatives.
     """
 
@@ -69,7 +70,7 @@ class Solution:
 
 
 Solver = Callable[[Problem | ProjectedProblem, Array, SolverOptions], Sequence[Solution]]
-"""A fit, or its projection to the parameters in which its law is not linear; starts as free numbers, shape (starts, parameters) -> a solution for each, in their order."""
+"""A fit, or its projection to the parameters in which its law is not linear; starts as unconstrained parameters, shape (starts, parameters) -> a solution for each, in their order."""
 
 
 def with_objective(problem: Problem | ProjectedProblem, options: SolverOptions) -> ProjectedProblem:
@@ -90,8 +91,8 @@ def gradient_norms(problem: Problem, points: Array, options: SolverOptions) -> A
 
     Args:
         problem: the objective to be minimised, with its data.
-        points: free numbers, shape (starts, parameters).
-        options: the options of the search; fixed free numbers count as 0.
+        points: unconstrained parameters, shape (starts, parameters).
+        options: the options of the search; fixed unconstrained parameters count as 0.
 
     Returns:
         Shape (starts,); nan if the options do not request it.

@@ -38,8 +38,8 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
         seed: the seed of the draws.
 
     Returns:
-        Free numbers, shape (up to count, parameters), in increasing order of the objective but for
-        the last quarter, which is drawn from all candidates.
+        Unconstrained parameters, shape (up to count, parameters), in increasing order of the
+        objective but for the last quarter, which is drawn from all candidates.
     """
     rng = np.random.default_rng(seed)
     problem = problem.sample(MAX_COMPARED_ROWS, seed)
@@ -52,7 +52,7 @@ def chosen_starts(law: PreparedLaw, problem: Problem, count: int, seed: int) -> 
         # so that draws are compared at their best linear parameters, as the search will see them
         theta, _ = least_squares_linear(problem, Evaluation(problem, theta, 0), theta)
     free = to_free(problem.transforms, theta)
-    # a solved parameter may be infinite: its start begins at the free number 0 instead
+    # a solved parameter may be infinite: its start begins at the unconstrained parameter 0 instead
     free[~np.isfinite(free)] = 0.0
     losses = problem.losses(free)
     order = np.argsort(losses, kind="stable")
@@ -102,8 +102,8 @@ def declared_starts(law: PreparedLaw, problem: Problem) -> tuple[Array, int]:
         problem: the objective to be minimised, with its data.
 
     Returns:
-        Free numbers, shape (starts, parameters), and how many declared starts were excluded because
-        they lie outside the law's domain.
+        Unconstrained parameters, shape (starts, parameters), and how many declared starts were
+        excluded because they lie outside the law's domain.
 
     Raises:
         LawdslError: the law declares no starts, or none inside its domain (F0106).
@@ -113,7 +113,7 @@ def declared_starts(law: PreparedLaw, problem: Problem) -> tuple[Array, int]:
 
 
 def given_start(law: PreparedLaw, problem: Problem, start: Mapping[str, float]) -> Array:
-    """The start given by the caller, as free numbers of shape (1, parameters).
+    """The start given by the caller, as unconstrained parameters of shape (1, parameters).
 
     Args:
         law: the law.

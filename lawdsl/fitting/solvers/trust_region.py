@@ -41,17 +41,17 @@ def trust_region(
 
     Args:
         problem: the objective with its data, or its projection.
-        starts: free numbers, shape (starts, parameters).
+        starts: unconstrained parameters, shape (starts, parameters).
         options: the options of the search.
 
     Raises:
-        ValueError: the options fix free numbers, or the problem has priors, which this solver does
-            not support.
+        ValueError: the options fix unconstrained parameters, or the problem has priors, which this
+            solver does not support.
     """
     if as_projected(problem).problem.penalty is not None:
         raise ValueError("a trust region has no term for priors")
     if options.fixed is not None:
-        raise ValueError("a trust region moves all free numbers")
+        raise ValueError("a trust region moves all unconstrained parameters")
     return [_from_one(with_objective(problem, options), start, options) for start in starts]
 
 

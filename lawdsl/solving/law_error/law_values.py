@@ -84,7 +84,8 @@ class FitCalls:
     @np.errstate(all="ignore")  # an extrapolated law may have no value
     def _fitted(self, columns: Array) -> tuple[Problem, Array, Array]:
         """The law at points of shape (variables, points), its values, which are nan where the rows
-        do not determine it, and the slopes of residuals by the parameters."""
+        do not determine it, and the slopes of residuals with respect to the parameters.
+        """
         target = np.ones(columns.shape[1])
         problem = self._compiled.problem(columns, target, self._objective, None)
         values = problem.predictions(self.theta[None])[0].copy()

@@ -93,7 +93,8 @@ class Margin:
         return np.where(np.isnan(result), -np.inf, result)
 
     def slopes(self, inputs: Inputs, true: Array) -> Array:
-        """Its derivatives by the errors of the laws on which it depends, shape (calls, points).
+        """Its derivatives with respect to the errors of the laws on which it depends, shape (calls,
+        points).
 
         Args:
             inputs: the unknowns and all other symbols, at the points.

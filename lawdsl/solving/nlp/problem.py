@@ -412,8 +412,8 @@ class Shortfall:
 class NlpSolution:
     """The best point that was found, and what is known of it.
 
-    With the multipliers m of the constraints c, the slopes of f + m·c by the unknowns vanish
-    between the bounds: one unit more of room changes the best value by -m.
+    With the multipliers m of the constraints c, the slopes of f + m·c with respect to the unknowns
+    vanish between the bounds: one unit more of room changes the best value by -m.
 
     Attributes:
         feasible: whether all conditions are met to `violation`; else x violates them least.

@@ -1,4 +1,5 @@
-"""A solution -> the derivatives of the optimum and of its value by the constants of the problem.
+"""A solution -> the derivatives of the optimum and of its value with respect to the constants of
+the problem.
 
 With L = f + m·c and the active constraints c, the derivatives by a constant s solve
 [L_xx c_x'; c_x 0] [dx/ds; dm/ds] = -[L_xs; c_s], and df*/ds = dL/ds (Fiacco (1983), Introduction to

@@ -36,7 +36,7 @@ class Root:
     """A root at the answer.
 
     Attributes:
-        by_parameters: its derivative by each fitted parameter, shape (parameters,).
+        by_parameters: its derivative with respect to each fitted parameter, shape (parameters,).
         by_symbol: its derivative by givens and settings; 0 by those that are missing.
         of_goal: whether the goal has a kink there.
     """
@@ -73,7 +73,9 @@ class AnswerDerivatives:
         return rates[0] if len(rates) == 1 else None if common is None else float(common[0])
 
     def by_parameters(self) -> Array | None:
-        """Its derivatives by the fitted parameters, shape (parameters,); None where it has none."""
+        """Its derivatives with respect to the fitted parameters, shape (parameters,); None where it
+        has none.
+        """
         return (
             _common_rates(np.array([root.by_parameters for root in self.roots]))
             if self.roots

@@ -54,7 +54,7 @@ class Kink:
 
     Attributes:
         owners: the numbers of the formulas that have the kink.
-        by_unknown: the derivative of the equation by the unknown.
+        by_unknown: the derivative of the equation with respect to the unknown.
         by_parameters: those by the fitted parameters, shape (parameters,).
         by_others: those by givens and settings, shape (others,).
     """

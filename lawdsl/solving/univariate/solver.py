@@ -405,7 +405,7 @@ class UnivariateSolver:
     def _goal_gradient(
         self, line_values: LineValues, derivatives: AnswerDerivatives
     ) -> Array | None:
-        """The derivatives of the goal by the fitted parameters, shape (parameters, 1).
+        """The derivatives of the goal with respect to the fitted parameters, shape (parameters, 1).
 
         At a kink the derivative follows the kink, where all branches agree; elsewhere the unknown
         is fixed. None where the goal has no derivative.
