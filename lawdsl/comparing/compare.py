@@ -91,7 +91,7 @@ def compare(
         cost: the cost of a row, for `largest`: a product or quotient of variables and columns,
             "6*N*D", the default where the laws have N and D.
         discrepancy: the error of the law per decade that the intervals of `largest` contain, 0.02
-            by default; 0 for laws taken as right, "learned" as in `Fit.predict_with_errors`.
+            by default; 0 for laws assumed to be correct, "learned" as in `Fit.predict_with_errors`.
         settings: values of settings, for the laws that have them.
         without: one bound to leave out, or several, of the laws that have them.
         fix: parameter -> value at which it is fixed, in the laws that have it.

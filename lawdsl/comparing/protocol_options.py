@@ -16,7 +16,7 @@ class ProtocolOptions:
         cost: formula of what a row costs, a product of variables, columns and numbers; None for
             a column `cost`, else 6*N*D.
         discrepancy: the error of the law per decade that intervals contain; None for the default, 0
-            for laws taken as right, "learned" for what the smaller runs themselves show.
+            for laws assumed to be correct, "learned" for what the smaller runs themselves show.
     """
 
     names: Sequence[str] | None = None

@@ -15,7 +15,7 @@ _homes: dict[str, str] = {}
 
 
 def register(homes: Mapping[str, str]) -> None:
-    """Say where the functions are that display results.
+    """Register where the functions are that display results.
 
     Args:
         homes: the name of a display -> module and function, `lawdsl.figures.draw:draw`.

@@ -15,7 +15,7 @@ def by_name(rows: Iterable[tuple[str, Row]]) -> dict[str, Row]:
         rows: name and row.
 
     Raises:
-        ValueError: two rows of one name, of which a dictionary would keep the last without a word.
+        ValueError: two rows of one name, of which a dictionary would keep the last silently.
     """
     table: dict[str, Row] = {}
     for name, row in rows:

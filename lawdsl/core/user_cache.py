@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def user_cache(kind: str) -> Path | None:
-    """Give the folder of a cache of the user: `$XDG_CACHE_HOME/lawdsl`, by default
+    """Return the folder of a cache of the user: `$XDG_CACHE_HOME/lawdsl`, by default
     `~/.cache/lawdsl`, and in it `kind`.
 
     It need not exist, and may not be writable: a cache must be dispensable.

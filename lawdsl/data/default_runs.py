@@ -43,7 +43,7 @@ def bind_laws_with_runs(
 ) -> list[Runs]:
     """Read the rows of fits of several laws, with the run of each row, which is the same for all.
 
-    Without columns that were asked for, the run is that of the first column of RUN_NAMES that no
+    Without columns that were requested, the run is that of the first column of RUN_NAMES that no
     law uses, if it has no empty cell, no model size of any law changes within its runs, and some
     run has several rows. Where all rows are of one run they count as independent, with a warning.
 
@@ -70,7 +70,7 @@ def bind_laws_with_runs(
 
 
 def requested_runs(run: Sequence[str]) -> tuple[str, ...]:
-    """The columns of runs that were asked for: none after NO_RUNS."""
+    """The columns of runs that were requested: none after NO_RUNS."""
     return () if tuple(run) == NO_RUNS else tuple(run)
 
 

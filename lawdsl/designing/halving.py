@@ -2,7 +2,7 @@
 
 The shares of a domain are cap, cap/2, cap/4, … on the grid, and 0: Ye et al. (2024),
 arXiv:2403.16952, Algorithm 2. As printed it never gives a share of 0, yet draws a quarter of the
-mixtures from those that have one; and it draws 41 where 40 are asked for. Here, as in the paper's
+mixtures from those that have one; and it draws 41 where 40 are requested. Here, as in the paper's
 released code, a share below the grid is 0, and N mixtures are drawn for N.
 """
 

@@ -28,10 +28,11 @@ class AssumedError:
     """The error of a law that intervals of its predictions have.
 
     Attributes:
-        discrepancy: standard deviation of log L per decade; 0 for a law that is taken as right.
+        discrepancy: standard deviation of log L per decade; 0 for a law that is assumed to be
+            correct.
         widening: the factor by which the rolled check widens it.
-        advised: the factor by which that check says that it should be widened; 1 where it passes, or
-            another error was asked for.
+        advised: the factor by which that check says that it should be widened; 1 where it passes,
+            or another error was requested.
     """
 
     discrepancy: float
@@ -45,7 +46,7 @@ class AssumedError:
         Args:
             fit: the fit.
             amplitude: standard deviation of log L per decade, before it is widened.
-            discrepancy: what was asked for, as `Fit.predict_with_errors` takes it.
+            discrepancy: what was requested, as `Fit.predict_with_errors` takes it.
         """
         if fit.extrapolation is None:
             return cls(amplitude)

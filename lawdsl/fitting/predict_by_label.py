@@ -35,11 +35,11 @@ Predicted = tuple[Array, tuple[Diagnostic, ...]]  # the values, and warnings abo
 
 @dataclass(frozen=True)
 class BandOptions:
-    """The intervals that are asked for.
+    """The intervals that are requested.
 
     Attributes:
         level: 0.95 for 95 % intervals.
-        discrepancy: the error of the law per decade; 0 for a law that is right; or "learned".
+        discrepancy: the error of the law per decade; 0 for a law without error; or "learned".
     """
 
     level: float

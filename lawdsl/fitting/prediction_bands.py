@@ -38,7 +38,7 @@ class ErrorParts:
 
     Attributes:
         noise: the noise of a row, and what the noise of the fitted rows leaves open, if the law is
-            right.
+            correct.
         run: of what the rows of a run have in common; 0 where each row is a run.
         law: of the error of the law.
     """

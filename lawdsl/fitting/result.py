@@ -202,7 +202,7 @@ class Fit(FitRecord, Presented, Exportable):
         Args:
             table: a path, a data frame, or a mapping of arrays, as `predict` takes it.
             level: 0.95 for 95 % intervals.
-            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right;
+            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one without error;
                 "learned" for 0.02, its error widened by what the rolled check says of this table.
                 By default 0.02; 0, with a warning (F0134), where the fit lacks what it needs.
             columns: variable -> column, where they differ from those fitted.

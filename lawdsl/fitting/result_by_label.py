@@ -187,7 +187,7 @@ class Fits(FitsRecord, Presented, Exportable):
         Args:
             table: a path, a data frame, or a mapping of arrays.
             level: 0.95 for 95 % intervals.
-            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one that is right;
+            discrepancy: 0.02 for a law that is wrong by 2 % per decade, 0 for one without error;
                 "learned" for 0.02, its error widened by the rolled check of each part. By default
                 0.02; 0, with a warning (F0134), where a part lacks what it needs.
             runs: a table of runs of further domains, from which the law's variables are measured.

@@ -75,7 +75,7 @@ class Optimality:
     """The first and second order conditions at the fit, in scaled parameters.
 
     Attributes:
-        gradient: the length of the gradient, relative to the objective: 0 but for rounding.
+        gradient: the length of the gradient, relative to the objective: 0 up to rounding.
         curvature: the smallest eigenvalue of the Hessian scaled to a unit diagonal: 1 where the
             parameters do not depend on each other, 0 along a direction without effect, negative
             where the fit is not a minimum. Parameters on a bound are left out.

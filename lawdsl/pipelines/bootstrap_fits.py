@@ -110,5 +110,5 @@ class _LevenbergMarquardt:
         self.damping[active] = np.where(is_better, np.maximum(damping / 5, 1e-12), damping * 4)
         self.going = active[~is_done & usable & (self.damping[active] <= MAX_DAMPING)]
         stuck = active[~is_done & (self.damping[active] > MAX_DAMPING)]
-        self.settled[stuck] = True  # no step decreases the objective: converged but for rounding
+        self.settled[stuck] = True  # no step decreases the objective: converged up to rounding
         return True

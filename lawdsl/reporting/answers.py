@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_ACTIVE_SHOWN = 4  # active constraints that are written out
 MAX_CHOICES_SHOWN = 8  # combinations of discrete unknowns that are shown
 MAX_NAMES_SHOWN = 20  # unknowns, constraints or givens that are shown
-MARGIN_ATOL = 1e-12  # a margin that is 0 but for rounding
+MARGIN_ATOL = 1e-12  # a margin that is 0 up to rounding
 MAX_GOAL_CHARACTERS = 30  # characters of a goal at the head of a table
 NO_ANSWER = {
     "infeasible": "no answer: the constraints cannot be kept together",
@@ -46,7 +46,7 @@ def show_needs(question: Question, out: Console, name: str = "") -> None:
     Args:
         question: the question.
         out: where it is printed.
-        name: the name or file by which the question was asked for; its own name if empty.
+        name: the name or file by which the question was requested; its own name if empty.
     """
     out.print(Text(printable_lines(question.text.text)), end="")
     out.print()

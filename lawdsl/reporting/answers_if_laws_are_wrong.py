@@ -100,7 +100,9 @@ def _widened(widening: Mapping[str, float]) -> str:
 
 
 def show_safe(answer: Answer, out: Console) -> None:
-    """The safe answer, what it costs, and how probable it is that the other keeps the constraints."""
+    """The safe answer, what it costs, and how probable it is that the other satisfies the
+    constraints.
+    """
     safe = answer.safe
     if safe is None:
         return

@@ -14,7 +14,7 @@ from lawdsl.solving.formulate.problem import FormulatedQuestion
 from lawdsl.solving.result import Answer, Compared
 from lawdsl.solving.uncertainty import FitUncertainty, interval
 
-FEASIBILITY_ATOL = 1e-9  # a constraint is kept within rounding
+FEASIBILITY_ATOL = 1e-9  # a constraint is satisfied within rounding
 
 
 def compare_choice(

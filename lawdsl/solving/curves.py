@@ -54,7 +54,7 @@ class Curve:
         goal: its values, shape (points,); nan where it has none.
         low: the lower end of its interval from the errors of the fits, nan where it is not known.
         high: the upper end.
-        allowed: whether every constraint and every domain is kept, equations left out.
+        allowed: whether every constraint and every domain is satisfied, equations left out.
         equations: those that the curve leaves, as text: it is on them at the answer only.
         constraints: those of the question that move along the unknown.
     """

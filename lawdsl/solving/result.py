@@ -186,7 +186,7 @@ class Response:
 
     @property
     def allowed(self) -> bool:
-        """Whether every constraint is kept."""
+        """Whether every constraint is satisfied."""
         return all(margin >= 0 for margin in self.margins.values())
 
 
@@ -257,14 +257,14 @@ class Answer(Presented):
         compared: other points beside the answer.
         choices: every combination of the discrete unknowns; empty where the question has none.
         alternatives: other choices of equal goal that were found; there may be more.
-        law_error: its intervals and regret with the error of the laws; None where the laws are taken
-            as right.
-        safe: the safe answer, where it was asked for.
+        law_error: its intervals and regret with the error of the laws; None where the laws are
+            assumed to be correct.
+        safe: the safe answer, where it was requested.
         without_bounds: the answer without bounds between parameters on which a fit lies; None where
             none does, or the fit keeps no rows.
         level: the level of the intervals.
         diagnostics: the warnings.
-        wrong, seed: the error of the laws, `5%` or `learned`, and the seed that were asked for.
+        wrong, seed: the error of the laws, `5%` or `learned`, and the seed that were requested.
         declared: the question as declared, for displays; it is in no file.
         curves_of: what computes `curves`; None where the answer was not made by a question.
         asked: the question with its fits, which can be asked for other values; None as before.
@@ -318,7 +318,7 @@ class Answer(Presented):
         return {u.name: u.value for u in self.unknowns}[name]
 
     def ends(self, name: str) -> Ends | None:
-        """Give the interval of an unknown.
+        """Return the interval of an unknown.
 
         Args:
             name: the name of the unknown.
@@ -377,7 +377,7 @@ class Answers(Presented):
     """Answers to one question for several values of its givens.
 
     Attributes:
-        answers: in the order in which they were asked for.
+        answers: in the order in which they were requested.
         varying: the names of the givens and settings that differ, without labels.
     """
 

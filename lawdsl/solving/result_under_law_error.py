@@ -32,10 +32,10 @@ class UnderLawError:
             unknowns, or an equation does not leave one: the rest is not known then.
         ends: name -> those of the interval of the best choice of a draw. An end is infinite where
             the best choice of some draws has no bound.
-        answered: the share of the draws in which some choice keeps the constraints; the intervals
-            of the best choice are of those.
+        answered: the share of the draws in which some choice satisfies the constraints; the
+            intervals of the best choice are of those.
         regret: how much worse in the goal than the best choice of a draw the answer is, in the mean
-            of the draws in which it keeps the constraints; None where these are too few.
+            of the draws in which it satisfies the constraints; None where these are too few.
         regret_high: what it exceeds in a share of 1 minus the level of these draws.
         missing: why there are no draws, or no regret of them; empty where there is.
     """
@@ -63,13 +63,13 @@ class SafeAnswer:
     none is better is not certified.
 
     Attributes:
-        level: the probability that was asked for, 0.95 for 95 %.
+        level: the probability that was requested, 0.95 for 95 %.
         discrepancy: the error of the laws per decade, 0.02 for 2 %, before it is widened.
         widening: use -> what its rolled check multiplies that by, 1 or more; empty where the error
             was not learned.
         status: answered, or infeasible: no choice is that safe.
         constraints: those with fitted laws, as they are written.
-        probability: at least so large is the probability that all of them hold; where no choice is
+        probability: a lower bound on the probability that all of them hold; where no choice is
             safe, the largest that any choice has.
         bound: whether that and `point_probability` are lower bounds, as in `UnderLawError`.
         point_probability: that at the answer of the fitted laws, `UnderLawError.kept`; None where
@@ -78,7 +78,7 @@ class SafeAnswer:
         goal: by the fitted laws; None where no choice is safe.
         cost: how much worse in the goal than the answer of the fitted laws.
         each: constraint -> the probability that it holds at these unknowns, or a lower bound.
-        evaluations: how many choices were looked at.
+        evaluations: how many choices were examined.
         searches: in how many local searches; 0 where they are those of a grid of one unknown.
         only: whether an equation leaves no other choice than this.
     """

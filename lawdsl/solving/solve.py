@@ -112,8 +112,9 @@ class Asked:
             proofs: whether to search for bounds of laws that keep an answer at an end, and prove
                 that they do, which may take a second.
             compare: further choices of the unknowns that are compared with the answer.
-            discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws that are right;
-                "learned" for 0.02, widened by the rolled check of each fit. By default 0.02 where the answer leaves the fitted rows, and for safe answers.
+            discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws without error;
+                "learned" for 0.02, widened by the rolled check of each fit. By default 0.02 where
+                the answer leaves the fitted rows, and for safe answers.
             safe: a probability, 0.95 for 95 %, with which the constraints that involve fitted laws
                 hold at a further answer, `Answer.safe`, under noise and the error of the laws.
             named: more values, N=1.8.

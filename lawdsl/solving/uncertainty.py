@@ -27,7 +27,7 @@ ZERO_WIDTH_RTOL = 1e-12  # relative: so narrow an interval is one of rounding
 
 
 def interval(value: float, half: float) -> Ends | None:
-    """Give the ends of an interval from its centre and half-width.
+    """Return the ends of an interval from its centre and half-width.
 
     Args:
         value: the centre.
@@ -87,7 +87,7 @@ class FitUncertainty:
         return cls(tuple(symbols), tuple(parts))
 
     def half_widths(self, gradients: Array, level: float) -> Array:
-        """Give half-widths of intervals of functions of the fitted parameters.
+        """Return half-widths of intervals of functions of the fitted parameters.
 
         half = t(dof) sqrt(V) with V = sum_i V_i and dof = V^2 / sum_i (V_i^2 / dof_i), where V_i =
         g' C_i g is the variance by fit i: Satterthwaite (1946), Welch (1947).

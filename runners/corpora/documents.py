@@ -131,7 +131,7 @@ def read_documents(
 
 
 def part_of(progress: Progress | None, before: int, total: int) -> Progress | None:
-    """Give the progress callback of one of several passes over files.
+    """Return the progress callback of one of several passes over files.
 
     Args:
         progress: the progress of all passes; None for none.

@@ -81,7 +81,7 @@ Schedule = Annotated[
 
 
 def steps(schedule: Schedule, total: int) -> tuple[int, ...]:
-    """Give the steps after which a run is evaluated.
+    """Return the steps after which a run is evaluated.
 
     Args:
         schedule: the schedule.

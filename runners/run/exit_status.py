@@ -142,7 +142,7 @@ def forget(folder: Path, keep: Iterable[int] = ()) -> None:
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
-    """Give the path of the checkpoint of a step: complete if it exists, see `checkpoints`.
+    """Return the path of the checkpoint of a step: complete if it exists, see `checkpoints`.
 
     Args:
         folder: the folder of the run.
@@ -155,7 +155,7 @@ def checkpoint_path(folder: Path, step: int) -> Path:
 
 
 def newest_checkpoint(folder: Path) -> int:
-    """Give the step of the newest checkpoint of a run; 0 where it has none.
+    """Return the step of the newest checkpoint of a run; 0 where it has none.
 
     Args:
         folder: the folder of the run.

@@ -25,7 +25,7 @@ from ..spec import canonical_json
 
 
 def array_task(environment: Mapping[str, str] = os.environ) -> str:
-    """Give the task of a Slurm job array that this process belongs to; empty outside of one.
+    """Return the task of a Slurm job array that this process belongs to; empty outside of one.
 
     Args:
         environment: its variables.

@@ -39,7 +39,7 @@ def check_schedule(training: Training) -> None:
 
 
 def learning_rate(training: Training, step: int) -> float:
-    """Give the learning rate of an update.
+    """Return the learning rate of an update.
 
     Every schedule rises linearly over the first `warmup` updates, lr (step + 1)/(warmup + 1), so
     that update number `warmup` is the first to have the full rate. Then
@@ -78,7 +78,7 @@ def _learning_rate_factor(training: Training, step: int) -> float:
 
 
 def phase(training: Training, step: int) -> Literal["stable", "decay", "end"]:
-    """Give the phase of the schedule in which a run is after some updates.
+    """Return the phase of the schedule in which a run is after some updates.
 
     Args:
         training: the schedule and its numbers.
@@ -95,7 +95,7 @@ def phase(training: Training, step: int) -> Literal["stable", "decay", "end"]:
 
 
 def schedule_areas(training: Training, step: int, decay: float = 0.999) -> tuple[float, float]:
-    """Give the forward area S1 and the annealing area S2 of the first `step` updates.
+    """Return the forward area S1 and the annealing area S2 of the first `step` updates.
 
     S1 = sum of lr_i, and S2 = sum over updates i of sum over k <= i of (lr_(k-1) - lr_k)
     decay^(i-k): a falling rate counts up, a warm-up counts down. The first update has no

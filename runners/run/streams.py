@@ -128,7 +128,7 @@ def rows_drawn(mix: Mixture, step: int) -> tuple[int, ...]:
 
 
 def rows_of_step(mix: Mixture, step: int) -> list[tuple[int, int]]:
-    """Give the rows of the update after `step` updates.
+    """Return the rows of the update after `step` updates.
 
     Args:
         mix: the mixture.
@@ -148,7 +148,7 @@ def rows_of_step(mix: Mixture, step: int) -> list[tuple[int, int]]:
 
 
 def windows(mix: Mixture, corpus: int, positions: Windows) -> Windows:
-    """Give the windows at some positions of a corpus's endless order.
+    """Return the windows at some positions of a corpus's endless order.
 
     Args:
         mix: the mixture.
@@ -170,7 +170,7 @@ def windows(mix: Mixture, corpus: int, positions: Windows) -> Windows:
 
 
 def epochs(mix: Mixture, step: int) -> dict[str, float]:
-    """Give the number of passes over each corpus after `step` steps, rows / windows.
+    """Return the number of passes over each corpus after `step` steps, rows / windows.
 
     Args:
         mix: the mixture.
@@ -186,7 +186,7 @@ def epochs(mix: Mixture, step: int) -> dict[str, float]:
 def batch(
     mix: Mixture, tokens: Sequence[NDArray[np.unsignedinteger]], sequence: int, step: int
 ) -> Windows:
-    """Give the rows of a step: each a window and the token that follows it.
+    """Return the rows of a step: each a window and the token that follows it.
 
     Args:
         mix: the mixture.

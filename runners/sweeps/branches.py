@@ -14,7 +14,7 @@ from .run_folders import read_state
 
 
 def stable_folder(folder: Path, order: RunOrder) -> Path | None:
-    """Give the folder of the stable run that a branch begins from.
+    """Return the folder of the stable run that a branch begins from.
 
     Args:
         folder: the folder of the branch.
@@ -45,7 +45,7 @@ def can_begin(folder: Path, order: RunOrder, unfinished: Set[Path]) -> bool:
 
 
 def first_step(folder: Path, order: RunOrder, final: bool) -> int:
-    """Give the step after which a run is trained, of which the earlier ones are its stable run's.
+    """Return the step after which a run is trained, of which the earlier ones are its stable run's.
 
     Args:
         folder: the folder of the run.

@@ -18,7 +18,7 @@ MARK_FILE = "lawdsl.json"  # in an exported folder: identifies the run of its mo
 
 
 def export_folder(sweep: Sweep, run: PlannedRun) -> Path | None:
-    """Give the folder to which the model of a run is exported.
+    """Return the folder to which the model of a run is exported.
 
     Args:
         sweep: the sweep.

@@ -187,7 +187,7 @@ class Columns(Record):
 
 
 class File(Record):
-    """The file; what `training` and `run` may hold is looked at for each model, with its own values."""
+    """The file; what `training` and `run` may hold is examined for each model, with its own values."""
 
     name: Name
     folder: str

@@ -22,7 +22,7 @@ Folders = Mapping[str, tuple[Path, ...]]
 
 
 def orders_of(sweep: Sweep, inputs: SweepInputs, machine: Machine | None = None) -> list[RunOrder]:
-    """Give the orders of the runs, in the order of the sweep's file.
+    """Return the orders of the runs, in the order of the sweep's file.
 
     Args:
         sweep: the sweep.
@@ -81,7 +81,7 @@ def _with_precision(sweep: Sweep, model: str, precision: str) -> Sweep:
 
 
 def folder_of(sweep: Sweep, order: RunOrder, existing: Folders | None = None) -> Path:
-    """Give the folder of a run: its label for people, and its identity.
+    """Return the folder of a run: its label for people, and its identity.
 
     A run that was begun under another label, as a branch or with its shares written otherwise, is
     the same run, and keeps its folder. Of several the one that is done counts, then that with this

@@ -123,7 +123,7 @@ def _passes(sweep: Sweep, model: str, machine: Machine | None) -> dict[str, Any]
 def describe(
     sources: Sequence[Source], passes: Sequence[Mapping[str, Any] | None] | None = None
 ) -> list[ModelFacts]:
-    """Give the facts of models, from a process that loads torch and ends.
+    """Return the facts of models, from a process that loads torch and ends.
 
     Args:
         sources: folders and configurations.

@@ -35,7 +35,7 @@ def answer(source: str | dict[str, Any], passes: Mapping[str, Any] | None) -> di
 def _memory(
     source: str | dict[str, Any], passes: Mapping[str, Any] | None, router_loss: float
 ) -> tuple[list[dict[str, Any]] | None, str]:
-    """The memory profiles that are asked for, without checkpointed activations first; else why not.
+    """The memory profiles that are requested, without checkpointed activations first; else why not.
 
     Args:
         router_loss: the router loss of the model's configuration, unless the passes state another

@@ -82,7 +82,7 @@ class LocalEngine:
         return len(working) < self.jobs
 
     def lock_holder(self, job: Job, holder: str) -> str:
-        """Give the process that has locked a run, after releasing the lock if the policy says so.
+        """Return the process that has locked a run, after releasing the lock if the policy says so.
 
         Args:
             job: the run.

@@ -82,7 +82,8 @@ def at_once(
     jobs: int | None = None,
     jobs_per_gpu: int = 1,
 ) -> int:
-    """Give the number of runs at once: on the CPU one for each set of cores that a run keeps busy.
+    """Return the number of runs at once: on the CPU one for each set of cores that a run keeps
+    busy.
 
     Args:
         machine: its cores and GPUs.

@@ -76,7 +76,7 @@ class PlannedRun:
         return self.order.run.training.batch * self.order.run.training.sequence
 
     def trained(self, tokens: int) -> int:
-        """Give the number of tokens that the run was trained on until a row.
+        """Return the number of tokens that the run was trained on until a row.
 
         Args:
             tokens: the tokens of the row, with those of its stable run.

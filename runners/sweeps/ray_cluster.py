@@ -124,7 +124,7 @@ def machine_of(nodes: Iterable[ClusterNode]) -> Machine:
 
 
 def needs_of(how: ExecutionConfig, machine: Machine, jobs_per_gpu: int = 1) -> Resources:
-    """Give the resources that a run needs of a node.
+    """Return the resources that a run needs of a node.
 
     Args:
         how: how the run is run.
@@ -148,7 +148,7 @@ def needs_of(how: ExecutionConfig, machine: Machine, jobs_per_gpu: int = 1) -> R
 
 
 def capacity(nodes: Iterable[ClusterNode], needs: Resources) -> int:
-    """Give the number of runs that the living nodes can execute at once.
+    """Return the number of runs that the living nodes can execute at once.
 
     Args:
         nodes: the nodes of the cluster.
@@ -163,7 +163,7 @@ def capacity(nodes: Iterable[ClusterNode], needs: Resources) -> int:
 def at_once(
     nodes: Sequence[ClusterNode], kinds: Iterable[Resources], jobs: int | None = None
 ) -> int:
-    """Give the number of runs at once.
+    """Return the number of runs at once.
 
     Args:
         nodes: the nodes of the cluster.
@@ -174,7 +174,7 @@ def at_once(
         The number, at least 1.
 
     Raises:
-        LawdslError: no node has what a run needs (R0114): it would wait for ever.
+        LawdslError: no node has what a run needs (R0114): it would wait indefinitely.
     """
     limits = {needs: capacity(nodes, needs) for needs in kinds}
     lacking = [needs for needs, times in limits.items() if not times]

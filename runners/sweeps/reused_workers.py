@@ -27,7 +27,7 @@ ROOM_SECONDS = 1.0  # the same while the scheduler waits to start another run in
 
 
 def process_key(order: RunOrder, gpus: Sequence[str]) -> Hashable:
-    """Give a value that is equal for two runs if one process can execute both.
+    """Return a value that is equal for two runs if one process can execute both.
 
     Args:
         order: the order of a run.

@@ -163,7 +163,7 @@ def append_to_log(folder: Path, text: str) -> None:
 
 
 def log_tail(folder: Path, lines: int = LOG_TAIL_LINES) -> list[str]:
-    """Give the last lines of a run's log.
+    """Return the last lines of a run's log.
 
     Args:
         folder: the folder of the run.

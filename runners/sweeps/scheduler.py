@@ -191,7 +191,7 @@ class Engine(Protocol):
         """
 
     def lock_holder(self, job: Job, holder: str) -> str:
-        """Give the process that has locked a run.
+        """Return the process that has locked a run.
 
         Args:
             job: the run.

@@ -52,7 +52,7 @@ class TrainingStage:
 def stages_of(
     training: Training, evaluation: Schedule, branching: Branching | None
 ) -> tuple[tuple[TrainingStage, ...], list[Diagnostic]]:
-    """Give the runs of each cell of a model, a stable run before its branches.
+    """Return the runs of each cell of a model, a stable run before its branches.
 
     Args:
         training: the settings of the model's runs.

@@ -107,7 +107,7 @@ def plain_of(source: Source) -> dict[str, Any]:
 
 
 def inside(folder: Path, name: str) -> Path | None:
-    """Give a file of a model's folder, if it is a regular file in it.
+    """Return a file of a model's folder, if it is a regular file in it.
 
     A link may lead to another place in the folder, or to where the cache of Hugging Face keeps what
     a folder of it (`models--…/snapshots/COMMIT`) links to (`models--…/blobs`).

@@ -31,7 +31,7 @@ _COUNTED: dict[str, MemoryProfile] = {}  # of this process, should the cache not
 
 
 def profiles_of(source: Source, settings: PassSettings) -> dict[bool, MemoryProfile]:
-    """Give the profiles of a model, from the cache where it was counted before.
+    """Return the profiles of a model, from the cache where it was counted before.
 
     Args:
         source: the model's folder, or its configuration as plain data.

@@ -90,7 +90,7 @@ class LanguageModelLoss(nn.Module):
 
 
 def inspect(source: Source) -> ModelFacts:
-    """Give the facts of a model, from its folder or its configuration as plain data.
+    """Return the facts of a model, from its folder or its configuration as plain data.
 
     Raises:
         LawdslError: no such folder (R0301), a configuration that transformers does not know or that

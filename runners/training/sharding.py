@@ -118,7 +118,7 @@ def settle(loss: nn.Module, tokens: Tensor, parallel: ParallelContext) -> None:
 
 
 def rows_of(tensor: DTensor, parallel: ParallelContext, rank: int) -> tuple[int, int]:
-    """Give the rows of a sharded tensor that a process has: FSDP2 deals out the first dimension.
+    """Return the rows of a sharded tensor that a process has: FSDP2 deals out the first dimension.
 
     Args:
         tensor: sharded over all processes.
@@ -170,7 +170,7 @@ def restore(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Tensors
 
 
 def saved_buffers(model: nn.Module, copy: bool = True) -> dict[str, Tensor]:
-    """Give the buffers that belong to the state of a model; others follow from its configuration.
+    """Return the buffers that belong to the state of a model; others follow from its configuration.
 
     Args:
         model: the model.

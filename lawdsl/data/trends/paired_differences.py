@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-LEVEL_RTOL = 1e-9  # relative difference of values that are equal but for rounding
+LEVEL_RTOL = 1e-9  # relative difference of values that are equal up to rounding
 LEVEL_ATOL = 1e-14  # relative to the largest value: rounding error of a 0: 1 - 0.7 - 0.3
 
 

@@ -192,7 +192,7 @@ def _variables(drawn: _Residuals) -> tuple[list[str], list[str]]:
     chosen = list(dict.fromkeys([*named, *varying]))[:MAX_VARIABLES]
     left_out = [name for name in varying if name not in chosen]
     order = [] if drawn.fitted.numbers is None else [ORDER]
-    # a fit on bounds may be constant but for rounding
+    # a fit on bounds may be constant up to rounding
     low, high = np.min(drawn.prediction), np.max(drawn.prediction)
     first = [FIT] if high - low > 1e-9 * abs(high) else []
     return [*first, *(name for name in names if name in chosen), *order], left_out

@@ -117,8 +117,8 @@ def collinear_pairs(law: PreparedLaw, problem: Problem) -> list[tuple[set[str], 
 def design_cause_texts(
     law: PreparedLaw, problem: Problem, involved: Sequence[str]
 ) -> tuple[str, ...]:
-    """Say why the rows may not determine some parameters: by the design of the variables that their
-    effects depend on.
+    """Explain why the rows may not determine some parameters: by the design of the variables that
+    their effects depend on.
 
     Args:
         law: the law.

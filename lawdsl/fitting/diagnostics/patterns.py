@@ -43,7 +43,7 @@ MEANS_RANK_PVALUE = 1e-3
 MAX_LEVELS = 16
 # residual degrees of freedom in each half: with fewer, their variances are not compared
 MIN_HALF_DOF = 5
-# least within-group sum of squares relative to that between groups: it may be 0 but for rounding
+# least within-group sum of squares relative to that between groups: it may be 0 up to rounding
 MIN_SQUARES_RATIO = 1e-30
 
 

@@ -121,7 +121,8 @@ def horizon_of(
     Args:
         surface: the fitted law and its rows.
         covariance: the covariance of its parameters.
-        model: the error of the law, conditioned on the rows; None for a law that is taken as right.
+        model: the error of the law, conditioned on the rows; None for a law that is assumed to be
+            correct.
     """
 
     def noise_errors(columns: Array) -> Array:

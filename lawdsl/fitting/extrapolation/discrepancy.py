@@ -273,8 +273,8 @@ class Discrepancy:
         return mean, joint
 
     def _kept(self, variance: Array) -> Array | float:
-        """The part of the mean by which the law is moved, shape (points,); all of it where the law is
-        right.
+        """The part of the mean by which the law is moved, shape (points,); all of it where the law
+        is correct.
 
         It is that of an error with standard deviation SHRINKAGE before the rows were seen. The mean
         is linear in the parameters, and the law is not: where they are hardly determined, a mean of
@@ -289,12 +289,14 @@ class Discrepancy:
         return SHRINKAGE**2 / (SHRINKAGE**2 + np.maximum(variance, 0.0))
 
     def _jointly_from_parameters(self, jacobian: Array) -> Array:
-        """The covariance that the noise of the rows leaves, if the law is right: (points, points)."""
+        """The covariance that the noise of the rows leaves, if the law is correct: (points,
+        points).
+        """
         changes = jacobian @ self.rows.directions
         return np.asarray(changes @ self._covariance_by_noise @ changes.T)
 
     def from_parameters(self, jacobian: Array) -> Array:
-        """The variance at points that the noise of the rows leaves, if the law is right.
+        """The variance at points that the noise of the rows leaves, if the law is correct.
 
         Args:
             jacobian: the Jacobian of the logarithm of the law there, shape (points, p).
@@ -407,7 +409,7 @@ def conditioned(rows: FittedRows, amplitude: float) -> Discrepancy:
 
     Args:
         rows: the fitted rows.
-        amplitude: standard deviation of log L per decade; 0 for a law that is right.
+        amplitude: standard deviation of log L per decade; 0 for a law without error.
     """
     discrepancy = Discrepancy(rows, amplitude, noise_levels(rows, amplitude))
     row_weights = np.ones(len(rows.residuals)) if rows.weights is None else rows.weights

@@ -3,7 +3,7 @@
 Along a path from the largest fitted run, the half-width h of the interval of the curve, in the
 logarithm, grows: h = t·sqrt(noise² + law²). The horizon within x is the largest multiple of the
 fitted size up to which h stays at most log(1 + x). It belongs to one error of the law, that of the
-intervals: of a law that is taken as right, h = t·noise.
+intervals: of a law that is assumed to be correct, h = t·noise.
 
 The path is the ray of the rows where all lie near one, D = k·N; else the compute-optimal one where the
 law has an optimal model size at each compute, C = 6·N·D; else that of the mean tokens per parameter.
@@ -75,8 +75,8 @@ class Horizon:
         unit: the unit of the size, `FLOP`; empty where the variables of the law state none.
         units: variable -> its unit in the law, for those that have one.
         ray: the ray on which all rows lie, and the path with them, `D = 20 N`; empty without one.
-        discrepancy: the error of the law per decade that it is about, 0.02 for 2 %; 0 for a law that
-            is taken as right.
+        discrepancy: the error of the law per decade that it is about, 0.02 for 2 %; 0 for a law
+            that is assumed to be correct.
         widening: the factor by which the rolled check widens that error.
     """
 
@@ -190,7 +190,8 @@ def law_error_text(discrepancy: float, widening: float) -> str:
     """An error of a law in words; empty for 2 % per decade, which is the usual one.
 
     Args:
-        discrepancy: standard deviation of log L per decade; 0 for a law that is taken as right.
+        discrepancy: standard deviation of log L per decade; 0 for a law that is assumed to be
+            correct.
         widening: the factor by which the rolled check widens it.
     """
     if not discrepancy:
@@ -239,7 +240,8 @@ def trust_horizon(
 
     Args:
         surface: the fitted law and its rows.
-        model: the error of the law, conditioned on the rows; None for a law that is taken as right.
+        model: the error of the law, conditioned on the rows; None for a law that is assumed to be
+            correct.
         quantile: half the width of an interval in standard deviations.
         noise_errors: columns, shape (variables, points) -> the standard deviations of log L, shape
             (points,), by the noise of the rows; infinite where the rows do not determine the law.

@@ -30,7 +30,8 @@ class LawError:
 
     Attributes:
         mean: by how much the prediction differs from the law.
-        parameters: standard deviation that the noise of the fitted rows leaves, if the law is right.
+        parameters: standard deviation that the noise of the fitted rows leaves, if the law is
+            correct.
         law: standard deviation that the discrepancy adds to it.
         levels: the noise of a row, and what the rows of a run have in common.
     """

@@ -419,7 +419,7 @@ def _bounded_least_squares(gram: Array, right_side: Array, bounded: Mask) -> Arr
         rise = (
             right_side[unfinished] - (gram[unfinished] @ solution[unfinished][:, :, None])[:, :, 0]
         )
-        # a rise below the ridge is its own effect and would exchange a parameter for ever
+        # a rise below the ridge is its own effect and would exchange a parameter indefinitely
         is_wrong = bounded & ((free & (solution[unfinished] < 0)) | (~free & (rise > RIDGE)))
         on_bound[unfinished] ^= is_wrong
         unfinished = unfinished[is_wrong.any(axis=1)]

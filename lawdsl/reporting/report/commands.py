@@ -170,7 +170,7 @@ def _law_error_options(answer: Answer) -> Iterator[str]:
     under = answer.law_error or answer.safe
     if answer.wrong:
         yield from ("--wrong", answer.wrong)
-    # a file of an earlier version does not say what was asked for
+    # a file of an earlier version does not say what was requested
     elif under is not None and (under.widening or under.discrepancy != DEFAULT_AMPLITUDE):
         wrong = LEARNED if under.widening else under.discrepancy
         yield from ("--wrong", percentage_or_learned(wrong))

@@ -105,7 +105,7 @@ class FitSource:
         )
 
     def constant(self, variable: str, labels: Sequence[str]) -> float | None:
-        """Give the value of a variable that is determined by the labels alone.
+        """Return the value of a variable that is determined by the labels alone.
 
         Args:
             variable: its name at labels: an indicator `[index = label]`, or a measured
@@ -310,7 +310,8 @@ def _check_domains(use: str, law: Law, values: Mapping[str, float]) -> list[str]
 def unit_factor(
     unit: tuple[tuple[str, int], ...] | None, quantity: Quantity, source: FitSource
 ) -> sp.Expr:
-    """Give the factor that converts a value from the unit of the question's law to that of the fit.
+    """Return the factor that converts a value from the unit of the question's law to that of the
+    fit.
 
     Args:
         unit: the unit of the question's law: pairs of a unit and its power; None where none is

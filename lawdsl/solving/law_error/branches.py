@@ -102,7 +102,7 @@ def _numbered(node: Node, first: int) -> Node:
 
 
 def probability(node: Node, each: Array) -> Array:
-    """At least so large is the probability of a constraint, shape (points,).
+    """A lower bound on the probability of a constraint, shape (points,).
 
     Args:
         node: the constraint.

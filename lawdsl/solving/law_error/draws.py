@@ -30,7 +30,7 @@ FINER_MARGIN = 0.5  # of that range, on both sides
 REGRET_RTOL = 1e-6  # of the goal: a smaller regret is that of the draws' resolution
 NEAR = 0.2  # of the distance of neighbours
 UNDETERMINED = "the fitted rows do not determine its laws where better choices may be"
-# of all draws: of fewer in which the answer keeps the constraints there is no regret
+# of all draws: of fewer in which the answer satisfies the constraints there is no regret
 MIN_KEPT = 0.25
 
 
@@ -39,7 +39,7 @@ class Best:
     """The best choice of each draw.
 
     Attributes:
-        point: the unknown, shape (draws,); nan where no choice keeps the constraints.
+        point: the unknown, shape (draws,); nan where no choice satisfies the constraints.
         goal: what is minimised, shape (draws,); inf there.
     """
 
@@ -84,7 +84,7 @@ def over_draws(choices: Choices, answer: Answer, at_answer: UnderLawError) -> Un
     return replace(
         at_answer,
         draws=DRAWS,
-        # that some choice keeps the constraints is no less probable than that this one does
+        # that some choice satisfies the constraints is no less probable than that this one does
         answered=max(float(np.mean(answered)), at_answer.kept or 0.0),
         ends=ends,
         missing="" if known or not is_open.any() else UNDETERMINED,

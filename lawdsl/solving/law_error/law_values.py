@@ -1,8 +1,8 @@
 """Fitted laws at values -> the distribution of their true values there.
 
 A true value is law(x; θ̂)·exp(e), and e has the joint distribution that predictions have: the noise
-of the fitted rows and the discrepancy, conditioned on these rows. Where the laws are taken as right,
-the noise alone, in the scale of the residuals of the fit.
+of the fitted rows and the discrepancy, conditioned on these rows. Where the laws are assumed to be
+correct, the noise alone, in the scale of the residuals of the fit.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class FitCalls:
         law: the law of its covariance.
         theta: its parameters, shape (parameters,).
         calls: the numbers of the calls among all.
-        model: the error of the law; None where the law is taken as right.
+        model: the error of the law; None where the law is assumed to be correct.
         of_logs: whether errors are those of logarithms.
     """
 
@@ -187,7 +187,7 @@ class LawValues:
 
         Args:
             formulated: the question, with symbols for its laws at values.
-            amplitude: standard deviation of log L per decade; 0 for laws that are right.
+            amplitude: standard deviation of log L per decade; 0 for laws without error.
             model_of: conditions the error of a law on the rows of its fit.
 
         Raises:

@@ -33,7 +33,7 @@ Slope = Callable[[Array, NDArray[np.intp]], Array]
 
 MAX_DEVIATIONS = 40.0  # standard deviations: further out the margin keeps its sign
 NODES = np.sinh(np.linspace(-1, 1, 129) * np.arcsinh(MAX_DEVIATIONS))
-"""Numbers of standard deviations at which the sign of a margin is looked at; finest near 0."""
+"""Numbers of standard deviations at which the sign of a margin is examined; finest near 0."""
 NORMAL_NODES = np.linspace(-8.0, 8.0, 33)
 """The same of a normal variable: beyond 8 there is nothing."""
 BISECTIONS = 45  # of a part between nodes
@@ -79,7 +79,7 @@ def of_several_laws(
     fits: tuple[int, ...],
     dofs: tuple[float, ...],
 ) -> Array:
-    """At least so large is the probability that a margin with several laws is not negative.
+    """A lower bound on the probability that a margin with several laws is not negative.
 
     It is that but for the error of the draws, which is subtracted at 99 %.
 
@@ -247,7 +247,7 @@ def _measure(
 
     Args:
         along: places, shape (…, lines), on lines with these numbers -> the margin.
-        nodes: places at which its sign is looked at, rising.
+        nodes: places at which its sign is examined, rising.
         count: how many lines.
         cdf: the distribution of the place.
         bisections: of the parts between nodes in which the sign changes.

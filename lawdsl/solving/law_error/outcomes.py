@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Inputs = Mapping[sp.Symbol, Array | float]
 """Symbol -> values at the points, or one value for all."""
 
-# a constraint without a fitted law is kept within rounding, relative to the sum of its terms
+# a constraint without a fitted law is satisfied within rounding, relative to the sum of its terms
 FEASIBILITY_RTOL = 1e-12
 EQUATION_RTOL = 1e-9  # the same of equations, which a search keeps
 MAX_REACH = 3.0  # decades beyond the fitted rows
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
-        """Whether all constraints are kept."""
+        """Whether all constraints are satisfied."""
         with np.errstate(invalid="ignore"):
             kept = np.all(self.margins >= 0, axis=0) & self.allowed & np.isfinite(self.goal)
         return np.asarray(kept)

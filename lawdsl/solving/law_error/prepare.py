@@ -210,8 +210,8 @@ class LawErrors:
             values: symbol -> value, of all symbols but the unknowns.
             level: the probability, 0.95 for 95 %.
             seed: the seed of the random starts for several unknowns.
-            discrepancy: standard deviation of log L per decade, or "learned"; 0 for laws that are
-                right.
+            discrepancy: standard deviation of log L per decade, or "learned"; 0 for laws without
+                error.
 
         Raises:
             LawdslError: no constraint has a fitted law (F0515), or the errors of the laws are not

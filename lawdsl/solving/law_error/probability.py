@@ -34,10 +34,10 @@ class Safety:
 
     Attributes:
         goal: what is minimised, by the fitted laws, shape (points,).
-        allowed: whether the constraints without a fitted law are kept, shape (points,).
-        each: at least so large is the probability of each constraint with one, shape (constraints,
+        allowed: whether the constraints without a fitted law are satisfied, shape (points,).
+        each: a lower bound on the probability of each constraint with one, shape (constraints,
             points).
-        probability: at least so large is the probability that all of them hold, shape (points,).
+        probability: a lower bound on the probability that all of them hold, shape (points,).
         others: the margins of the other constraints, relative to their terms, shape (constraints,
             points).
     """

@@ -79,7 +79,7 @@ def verified_answer(
         answer: the point answer.
         level: the probability, 0.95 for 95 %.
         chosen: name -> value of the choice; None where no choice has a probability.
-        evaluations, searches: how many choices were looked at, in how many local searches.
+        evaluations, searches: how many choices were examined, in how many local searches.
     """
     given = {u.name: u.value for u in answer.unknowns}
     at_point = safety(outcomes, outcomes.inputs_at(given), 1) if given else None

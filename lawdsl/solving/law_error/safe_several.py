@@ -134,7 +134,7 @@ class Searches:
         return safety(self.outcomes, self.variables.inputs(y), len(y))
 
     def minimised(self, rows: Rows, begin: Array, low: Array, high: Array) -> Array:
-        """Where a search ends, shape (variables,); it need not keep the constraints.
+        """Where a search ends, shape (variables,); it need not satisfy the constraints.
 
         Args:
             rows: the goal, the other constraints of the question, and further inequalities.
@@ -253,8 +253,10 @@ def safe_answer_of_several(
 def _safe_choice(
     searches: Searches, starts: Array, z: Array, level: float
 ) -> tuple[Array | None, int]:
-    """The best choice whose constraints hold at errors z standard deviations from the mean, else the
-    most probable one, and how many searches there were; None where none keeps the other constraints."""
+    """The best choice whose constraints hold at errors z standard deviations from the mean, else
+    the most probable one, and how many searches there were; None where none satisfies the other
+    constraints.
+    """
     rows, ends = searches.tightened(z), []
     for begin in starts:
         ends.append(searches.minimised(rows, begin, *searches.variables.box))
@@ -275,8 +277,9 @@ def _safe_choice(
 
 
 def _most_probable(searches: Searches, starts: Array) -> tuple[Array | None, int]:
-    """The most probable choice, and by how many searches it was found; None where none keeps the
-    other constraints."""
+    """The most probable choice, and by how many searches it was found; None where none satisfies
+    the other constraints.
+    """
     low, high = searches.variables.box
     widest = np.append(low, -MAX_DEVIATIONS), np.append(high, MAX_DEVIATIONS)
     ends = [
@@ -302,7 +305,7 @@ def _agree(searches: Searches, ends: Sequence[Array], level: float) -> bool:
 
 def _best(searches: Searches, ends: Array, level: float | None) -> Array | None:
     """The best safe choice where searches have ended; without a level the most probable one. None
-    where none keeps the constraints.
+    where none satisfies the constraints.
 
     Args:
         searches: which ended there.
@@ -317,7 +320,7 @@ def _best(searches: Searches, ends: Array, level: float | None) -> Array | None:
 
 
 def _usable(searches: Searches, ends: Array, level: float) -> tuple[NDArray[np.bool_], Safety]:
-    """Which choices keep all other constraints, and those with laws with a probability."""
+    """Which choices satisfy all other constraints, and those with laws with a probability."""
     at = searches.safety(ends)
     usable = at.allowed & (at.probability > 0) & (at.probability >= level)
     reach = searches.outcomes.within_reach(

@@ -66,7 +66,7 @@ class SearchResult:
         return {s.unknown.name: s.value(variable_values[s.variable]) for s in self.scales}
 
     def per_goal(self, goal: float) -> float:
-        """Give d(goal)/d(objective): the goal itself where its logarithm was minimised, else 1."""
+        """Return d(goal)/d(objective): the goal itself where its logarithm was minimised, else 1."""
         return goal if self.question.product else 1.0
 
     def names(self, of: Sequence[str]) -> list[str]:

@@ -26,7 +26,7 @@ KINKS = (sp.Max, sp.Min, sp.Abs)
 BRANCH = "branch"  # prefix of the names of the new constraints
 # In units that suit the point: branches whose difference is at most this meet.
 TIE = 1e-6
-# Relative to the sum of the weights of all branches: a smaller weight is 0 but for rounding.
+# Relative to the sum of the weights of all branches: a smaller weight is 0 up to rounding.
 WEIGHT_RTOL = 1e-6
 # Relative to the unit of the objective plus its value: the error of a search at a kink.
 KINK_VALUE_RTOL = 1e-6

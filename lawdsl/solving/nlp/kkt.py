@@ -69,7 +69,7 @@ class KktPoint:
 
 
 def violations(problem: NlpProblem, x: Array) -> Array:
-    """Give the violation of each constraint relative to its size.
+    """Return the violation of each constraint relative to its size.
 
     Args:
         problem: the problem in units that suit the point.
@@ -99,7 +99,7 @@ def relative_violations(violation: Array, size: Array) -> Array:
 
 
 def violation_amounts(problem: NlpProblem, values: Array) -> Array:
-    """Give the violation of each constraint: max(c_k, 0), or |c_k| of an equality.
+    """Return the violation of each constraint: max(c_k, 0), or |c_k| of an equality.
 
     Args:
         problem: the problem.
@@ -112,7 +112,7 @@ def violation_amounts(problem: NlpProblem, values: Array) -> Array:
 
 
 def constraint_sizes(problem: NlpProblem, x: Array) -> Array:
-    """Give the sizes of the constraints at a point: violations and rounding are relative to them.
+    """Return the sizes of the constraints at a point: violations and rounding are relative to them.
 
     The size is max(sum_i |t_ki|, sum_j |dc_k/dx_j| |x_j|): the sum of the absolute terms of a
     constraint, or its first-order change as the unknowns double, whichever is larger. Another unit
@@ -131,7 +131,7 @@ def constraint_sizes(problem: NlpProblem, x: Array) -> Array:
 
 
 def first_order_changes(problem: NlpProblem, x: Array) -> Array:
-    """Give the first-order change of each constraint as the unknowns double.
+    """Return the first-order change of each constraint as the unknowns double.
 
     The change is sum_j |dc_k/dx_j| max(|x_j|, MIN_RELATIVE_UNKNOWN); the second term is the
     accuracy of searches, which stands in for an unknown at or near 0.
@@ -149,7 +149,7 @@ def first_order_changes(problem: NlpProblem, x: Array) -> Array:
 
 
 def at_bounds(problem: NlpProblem, x: Array) -> tuple[Mask, Mask]:
-    """Say which unknowns are at a bound, within AT_BOUND_RTOL of their range.
+    """Determine which unknowns are at a bound, within AT_BOUND_RTOL of their range.
 
     Args:
         problem: the problem.
@@ -234,7 +234,7 @@ def _fit_multipliers(
 def active_set(
     problem: NlpProblem, at_point: KktPoint
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the active constraints and the free unknowns of a point.
+    """Return the active constraints and the free unknowns of a point.
 
     Args:
         problem: the problem.

@@ -111,7 +111,7 @@ def _unbounded_solution(problem: NlpProblem, path: UnboundedPath) -> NlpSolution
 
 
 def determined_unknowns(problem: NlpProblem) -> dict[sp.Symbol, float]:
-    """Give the unknowns whose bounds coincide under all affine conditions, with their values.
+    """Return the unknowns whose bounds coincide under all affine conditions, with their values.
 
     One unknown remains in any case.
     """
@@ -203,7 +203,7 @@ def best_feasible(
 
 @np.errstate(all="ignore")
 def refined(problem: NlpProblem, x: Array) -> NlpSolution | None:
-    """Give the local optimum to which one search from a point leads.
+    """Return the local optimum to which one search from a point leads.
 
     Args:
         problem: the problem in the units of its expressions.

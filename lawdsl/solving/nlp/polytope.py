@@ -208,7 +208,7 @@ class Polytope:
         return np.asarray(np.max(ends, axis=0, initial=0.0, where=np.isfinite(ends)))
 
     def corners(self, count: int, rng: np.random.Generator) -> list[Array]:
-        """Give vertices that minimise linear objectives with normally distributed coefficients.
+        """Return vertices that minimise linear objectives with normally distributed coefficients.
 
         Args:
             count: the number of directions.

@@ -76,7 +76,7 @@ class NlpProblem:
         return replace(self, units=units, original=unscaled)
 
     def goal_scale(self, x: Array, lengths: Array) -> float:
-        """Give the variation of the objective near a point, in the units of the expressions.
+        """Return the variation of the objective near a point, in the units of the expressions.
 
         Near means within a length of each unknown, but at most max(|x|, 1): an unknown that is
         searched by its logarithm may have a length of many magnitudes.
@@ -361,7 +361,7 @@ def _compile_slopes(
 
 
 def box_midpoint(low: Array, high: Array) -> Array:
-    """Give a point inside a box, near its finite bounds where it is unbounded.
+    """Return a point inside a box, near its finite bounds where it is unbounded.
 
     Args:
         low: lower bounds, shape (n,), which may be -inf.
@@ -440,8 +440,8 @@ class NlpSolution:
             Where nothing is feasible, that of the violation, relative to it.
         unit: by how much the objective varies near x: what small differences are compared with.
         start_lengths: the lengths of the unknowns where the search started, shape (n,); None for 1.
-        unbounded_path: feasible points along which the objective falls for ever; None where none
-            were seen.
+        unbounded_path: feasible points along which the objective falls indefinitely; None where
+            none were seen.
         proved_infeasible: where nothing is feasible, whether that is certain.
         conflict: where nothing is feasible, names of the conditions that exclude each other.
         shortfalls: of those of them that could give way alone.

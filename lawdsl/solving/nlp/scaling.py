@@ -23,7 +23,7 @@ NEAR_BOUND_SHARE = 1e-5
 # unknown is that distance.
 NEAR_END_SHARE = 1e-3
 # Relative to the distance between the bounds: within this distance of a bound, an unknown is at the
-# bound but for rounding.
+# bound up to rounding.
 AT_END_SHARE = 1e-10
 # Far inside the exponents of float64, so that products with numbers near 1 stay finite.
 SMALLEST_UNIT, LARGEST_UNIT = 2.0**-900, 2.0**900
@@ -58,7 +58,7 @@ def power_of_two(size: Array) -> Array:
 
 
 def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | None) -> Array:
-    """Give the change of each unknown that counts as a large one at a point.
+    """Return the change of each unknown that counts as a large one at a point.
 
     An unknown that extends over decades changes by factors, so its length is its value; one between
     two bounds has the length of their distance, unless it is very near to one of them; any other
@@ -87,7 +87,7 @@ def lengths_at(x: Array, low: Array, high: Array, decades: Mask, usual: Array | 
 
 
 def distance_from_bounds(x: Array, low: Array, high: Array) -> Array:
-    """Give the distance of unknowns from the nearest finite bound, or from 0 without one.
+    """Return the distance of unknowns from the nearest finite bound, or from 0 without one.
 
     Args:
         x: the unknowns, shape (n,).
@@ -105,8 +105,8 @@ def variation(slopes: Array, ahead: Array, behind: Array, lengths: Array) -> Arr
 
     Args:
         slopes: the slopes at a point, shape (functions, n).
-        ahead, behind: their slopes by unknown i at STEP lengths of it to either side, shape
-            (functions, n).
+        ahead, behind: their slopes with respect to unknown i at STEP lengths of it to either side,
+            shape (functions, n).
         lengths: the lengths of the unknowns, shape (n,).
 
     Returns:

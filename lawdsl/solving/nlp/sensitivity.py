@@ -1,7 +1,7 @@
 """A solution -> the derivatives of the optimum and of its value with respect to the constants of
 the problem.
 
-With L = f + m·c and the active constraints c, the derivatives by a constant s solve
+With L = f + m·c and the active constraints c, the derivatives with respect to a constant s solve
 [L_xx c_x'; c_x 0] [dx/ds; dm/ds] = -[L_xs; c_s], and df*/ds = dL/ds (Fiacco (1983), Introduction to
 Sensitivity and Stability Analysis in Nonlinear Programming, chapter 3).
 """
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 def sensitivities(
     problem: NlpProblem, solution: NlpSolution, symbols: Sequence[sp.Symbol]
 ) -> dict[sp.Symbol, tuple[Array, float]]:
-    """Differentiate a solution by constants of its problem.
+    """Differentiate a solution with respect to constants of its problem.
 
     The derivative of the value is that of the Lagrangian (the envelope theorem). That of x follows
     from the optimality conditions with the active set fixed: unknowns at a bound do not move. Where

@@ -364,7 +364,9 @@ class NlpSolver:
         }
 
     def _parameter_slopes(self, slopes: Slopes) -> Array:
-        """The derivatives of the unknowns by fitted parameters, shape (parameters, unknowns)."""
+        """The derivatives of the unknowns with respect to fitted parameters, shape (parameters,
+        unknowns).
+        """
         none = np.zeros(len(self.unknowns))
         gradients = np.array([slopes[s][0] if s in slopes else none for s in self.noise.symbols])
         return gradients.reshape(len(self.noise.symbols), len(self.unknowns))

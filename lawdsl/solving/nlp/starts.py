@@ -84,7 +84,7 @@ def point_cloud(problem: NlpProblem, seed: int, size: int = CLOUD_SIZE) -> Point
 
 
 def largest_violations(problem: NlpProblem, values: Array) -> Array:
-    """Give the largest violation at each point, relative to the median size of each constraint.
+    """Return the largest violation at each point, relative to the median size of each constraint.
 
     Args:
         problem: the problem.

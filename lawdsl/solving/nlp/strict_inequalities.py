@@ -46,7 +46,7 @@ class StrictInequalities:
 def met_with_equality(
     problem: NlpProblem, strict: StrictInequalities, x: Array
 ) -> StrictInequalities:
-    """Give the strict inequalities that hold with equality at a feasible point, to STRICT_RTOL.
+    """Return the strict inequalities that hold with equality at a feasible point, to STRICT_RTOL.
 
     Args:
         problem: the problem in the units of its expressions.

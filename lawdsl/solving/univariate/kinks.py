@@ -55,8 +55,8 @@ class Kink:
     Attributes:
         owners: the numbers of the formulas that have the kink.
         by_unknown: the derivative of the equation with respect to the unknown.
-        by_parameters: those by the fitted parameters, shape (parameters,).
-        by_others: those by givens and settings, shape (others,).
+        by_parameters: those with respect to the fitted parameters, shape (parameters,).
+        by_others: those with respect to givens and settings, shape (others,).
     """
 
     owners: frozenset[int]
@@ -107,7 +107,7 @@ class Kinks:
         self._slopes = Slopes(compile_tape(self._opened, [*functions.inputs, *symbols]))
 
     def near(self, x: float, values: Mapping[sp.Symbol, float], tolerance: float) -> list[Kink]:
-        """Give the kinks at a point, to first order.
+        """Return the kinks at a point, to first order.
 
         Args:
             x: the point.

@@ -29,7 +29,7 @@ def relaxations(
     values: Mapping[sp.Symbol, float],
     domain: UnknownRange,
 ) -> list[Relaxation]:
-    """Give for each constraint the smallest relaxation that makes it feasible with the others.
+    """Return for each constraint the smallest relaxation that makes it feasible with the others.
 
     For margin k it is min -margin_k(x) subject to margin_j(x) >= 0 for all j != k.
 
