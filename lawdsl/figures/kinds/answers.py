@@ -1,4 +1,4 @@
-"""`answer` of several answers to one question: the unknowns and the goal against a given."""
+"""`answer` of several answers to one question: the unknowns and the goal against a varied given."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from lawdsl.solving.result_under_law_error import Ends
 
 MAX_PANELS = 4
 WIDTH, HEIGHT = 430, 180
-MAX_BANDS = 3  # of more groups, intervals are bars beside each other
-BESIDE, MARGIN = 0.009, 0.03  # of the axis
+MAX_BANDS = 3  # with more groups, intervals are bars side by side
+BESIDE, MARGIN = 0.009, 0.03  # relative to the axis
 LABEL_SEPARATOR = ", "
 
 Row = dict[str, Any]
@@ -32,12 +32,12 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
     """Draw the unknowns and the goal against the given that varies.
 
     Args:
-        answers: to one question.
-        x: the given of the horizontal axis; by default the one with the most values. Others, and
-            labels, are groups.
+        answers: several answers to one question.
+        x: the given of the horizontal axis; by default the one with the most values. Other varied
+            givens, and labels, become groups.
 
     Raises:
-        LawdslError: a name that does not vary (G0104); no answer at all (G0111).
+        LawdslError: a name that does not vary (G0104); none of the questions has an answer (G0111).
     """
     if not answers.varying:
         return answer_figure(answers.answers[0])
@@ -53,7 +53,7 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
         message = f"no answer to {first.question} has a value: {first.status}"
         help = "give values of the givens for which there is an answer"
         raise LawdslError(Diagnostic("G0111", message, help=help))
-    rows, notes = _drawn(rows)
+    rows, notes = _limited_rows(rows)
     quantities = list(dict.fromkeys(row["quantity"] for row in rows))
     nothing = [a.given(horizontal) for a in answers.answers if not a.unknowns]
     of_given = _unit(answers.answers[0], horizontal)
@@ -74,7 +74,7 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
     columns = {horizontal: columns.pop("x"), **columns}
     chart: Any = panels[0]
     if len(panels) > 1:
-        # groups of one panel may be those of another, or not: the goal has no labels
+        # the groups may differ between panels: the goal has no labels
         chart = alt.vconcat(*panels, spacing=20)
         if (
             len(
@@ -91,7 +91,7 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
 
 
 def _unit(answer: Answer, name: str) -> str:
-    """The unit of a given, or of the goal as it is written; empty where it is not known."""
+    """The unit of a given, or of the goal, as text; empty where it is not known."""
     return unit_of_name(answer.declared, name) if answer.declared is not None else ""
 
 
@@ -140,8 +140,10 @@ def _row(
     }
 
 
-def _drawn(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
-    """The rows of as many quantities and groups as are told apart, and what was left out."""
+def _limited_rows(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """The rows of the quantities and groups that are drawn, limited in number, and notes on what
+    was left out.
+    """
     notes = []
     quantities = list(dict.fromkeys(row["quantity"] for row in rows))
     groups = list(dict.fromkeys(row["group"] for row in rows))
@@ -152,20 +154,22 @@ def _drawn(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
         kept = np.linspace(0, len(groups) - 1, theme.MAX_GROUPS).round().astype(int)
         groups = [groups[i] for i in kept]
     names = set(quantities[:MAX_PANELS])
-    # the goal has no labels: its group is drawn beside those of the unknowns
+    # the goal has no labels: its group is drawn with the colour of those of the unknowns
     return [row for row in rows if row["quantity"] in names and row["group"] in groups], notes
 
 
 @dataclass(frozen=True)
 class _Given:
-    """The given of the horizontal axis: its title, all values, and those without an answer."""
+    """The given of the horizontal axis: its title, all its values, and the values without an
+    answer.
+    """
 
     title: str
     values: Sequence[float]
     nothing: Sequence[float]
 
     def axis(self, field: str) -> Any:
-        """The horizontal channel of a column, alike in all panels."""
+        """The horizontal channel of a column, the same in all panels."""
         low, high = min(self.values), max(self.values)
         room = MARGIN * (high - low)
         return theme.axis(field, self.title, self.values, ends=(low - room, high + room))
@@ -175,14 +179,14 @@ def _panel(rows: Sequence[Row], given: _Given) -> Any:
     """One quantity against the given."""
     table = {name: [row[name] for row in rows] for name in rows[0]}
     groups = list(dict.fromkeys(table["group"]))
-    y = _vertical(table)
+    y = _vertical_channel(table)
     x = given.axis("x")
     encoding: dict[str, Any] = {"color": alt.value(theme.BLUE)}
     marks = dict(encoding)
     if len(groups) > 1:
         encoding = {"color": theme.color("group", "", groups)}
         marks = {**encoding, "shape": theme.shape("group", "", groups)}
-    table["beside"] = _beside(table["x"], table["group"], given.values)
+    table["beside"] = _shifted_positions(table["x"], table["group"], given.values)
     beside = given.axis("beside")
     drawn = chart_of(table)
     layers: list[Any] = []
@@ -215,9 +219,10 @@ def _panel(rows: Sequence[Row], given: _Given) -> Any:
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
-def _vertical(table: Mapping[str, Sequence[Any]]) -> Callable[[str], alt.Y]:
-    """The vertical channel of a column, on an axis on which all answers and their intervals from
-    noise are seen, and those with the error of the laws as far as they do not flatten the rest."""
+def _vertical_channel(table: Mapping[str, Sequence[Any]]) -> Callable[[str], alt.Y]:
+    """The vertical channel of a column. Its axis covers all answers and their noise intervals;
+    intervals with the error of the laws are cut off where they would flatten the other values.
+    """
     wide = ("low, laws wrong", "high, laws wrong")
     values, rest = (
         np.array([v for name in names for v in table[name] if v is not None], dtype=np.float64)
@@ -234,8 +239,10 @@ def _vertical(table: Mapping[str, Sequence[Any]]) -> Callable[[str], alt.Y]:
     return lambda field: theme.ranged_y(field, title, low, high, logarithmic=logarithmic)
 
 
-def _beside(at: Sequence[float], group: Sequence[str], values: Sequence[float]) -> list[float]:
-    """The values of the given, those of each group a little beside the others."""
+def _shifted_positions(
+    at: Sequence[float], group: Sequence[str], values: Sequence[float]
+) -> list[float]:
+    """The values of the given, slightly shifted for each group so that marks do not overlap."""
     groups = list(dict.fromkeys(group))
     places = [groups.index(name) - (len(groups) - 1) / 2 for name in group]
     low, high = min(values), max(values)
@@ -246,7 +253,7 @@ def _beside(at: Sequence[float], group: Sequence[str], values: Sequence[float]) 
 
 
 def _title(rows: Sequence[Row], question: str, horizontal: str) -> str:
-    """How far the first unknown goes while the given does."""
+    """The range of the first unknown over the range of the given."""
     quantity, group = rows[0]["quantity"], rows[0]["group"]
     chosen = [row for row in rows if (row["quantity"], row["group"]) == (quantity, group)]
     first = min(chosen, key=lambda row: row["x"])
@@ -264,7 +271,7 @@ def _title(rows: Sequence[Row], question: str, horizontal: str) -> str:
 
 
 def _legend(rows: Sequence[Row], nothing: Sequence[float], answers: Answers) -> str:
-    """What the marks are."""
+    """The meaning of the marks."""
     level = f"{100 * answers.answers[0].level:g} %"
     parts = ["points: the answers"]
     groups = {

@@ -1,4 +1,6 @@
-"""`extrapolation`: the prediction of a fit from its data to well beyond them, and how far to trust it."""
+"""`extrapolation`: the predictions of a fit from its data to well beyond them, with the trust
+horizon.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +32,23 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 
 POINTS = 200
-MAX_TESTED = 20_000  # held-out runs whose predictions are computed: a second each 100,000
+# held-out runs whose predictions are computed, which takes a second per 100,000
+MAX_TESTED = 20_000
 OF_CURVE = ("law", "prediction", "noise_low", "noise_high", "low", "high", "zero", "text")
 OF_RUNS = ("measured", "moved", "off", "fitted")
-LEAST_DECADES = 1.0  # beyond the largest fitted run
-BEYOND_REACH = 2.5  # times the last reach that is known
-TOP, BOTTOM = 260, 140  # heights of the panels
+LEAST_DECADES = 1.0  # least range beyond the largest fitted run
+BEYOND_REACH = 2.5  # times the largest reach that is known
+TOP, BOTTOM = 260, 140  # heights of the panels, px
 
 
 @dataclass(frozen=True)
 class _ComputePath:
-    """What is drawn along the path.
+    """The quantities drawn along the path.
 
     Attributes:
-        fit, law, horizon: of the figure.
+        fit, law, horizon: the fit, its law and its trust horizon.
         surface: the fitted law and its rows.
-        model: the error of the law that the horizon is about.
+        model: the error of the law under which the horizon was computed.
         quantile: half the width of an interval in standard deviations.
         sizes: decimal logarithms of the sizes of runs, shape (points,).
     """
@@ -69,7 +72,7 @@ class _ComputePath:
         return self.horizon.unit or ("FLOP" if self.horizon.is_compute else "")
 
     def size_axis(self, values: Array, *, labels: bool) -> Any:
-        """The axis of sizes, logarithmic; powers of ten for compute, as papers have it."""
+        """The axis of sizes: logarithmic, with powers of ten for compute, as is usual in papers."""
         name = self.size
         if self.horizon.is_compute and self.horizon.size != name:
             name = f"{name} = {self.horizon.size}"
@@ -87,7 +90,7 @@ class _ComputePath:
         )
 
     def columns(self, sizes: Array) -> Array:
-        """The variables at sizes, shape (variables, sizes)."""
+        """The variables at given sizes, shape (variables, sizes)."""
         return path_of(self.horizon, self.surface, sizes)[0]
 
     def law_at(self, columns: Array) -> Array:
@@ -96,7 +99,7 @@ class _ComputePath:
         return values.copy()
 
     def predicted(self, columns: Array) -> dict[str, Array]:
-        """The prediction at points, with its interval and the part of that by noise alone."""
+        """The predictions at points, with their intervals and the part of these due to noise alone."""
         with np.errstate(all="ignore"):  # an extrapolated law may have no value
             law = self.law_at(columns)
             error = self.model.at(self.surface.at(columns), self.surface.theta)
@@ -118,17 +121,17 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
 
     Args:
         fit: the fit.
-        data: the table that was fitted, for all its rows, and the larger runs that the conditions of
-            the fit have held out; by default the rows that the fit keeps.
-        times: up to which multiple of the largest fitted size; by default 2.5 times the horizon
-            within 5 %, and 10 at least.
+        data: the fitted table, to draw all its rows and the larger runs that the conditions of the
+            fit exclude; by default the rows that the fit stores.
+        times: the multiple of the largest fitted size at which the figure ends; by default 2.5
+            times the horizon within 5 %, but at least 10.
 
     Raises:
         LawdslError: a fit without a trust horizon (G0106), a multiple of 1 or less (G0104), a name
-            of the law that a column of the figure has (G0107).
+            of the law that is also a column of the figure (G0107).
     """
     path = _path(fit, times)
-    # a variable that is the size of a run has its own column
+    # a variable that is itself the size of a run has its own column
     size_column = {path.size} - {path.horizon.size}
     refuse_own_columns("extrapolation", path.surface.names, (*size_column, *OF_CURVE, *OF_RUNS))
     data = None if data is None else read_table(data)
@@ -141,16 +144,16 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
     curve = _curve(path)
     rows = rows.thinned()
     points = _points(path, [] if rows.other else [rows], [some.thinned() for some in held_out])
-    notes = [*rows.notes, *filter(None, [_where(path)])]
+    notes = [*rows.notes, *filter(None, [_path_text(path)])]
     if data is None and fit.data.where:
         notes.append("larger runs that the fit left out need the table: lawdsl plot --data TABLE")
     what = f"row of {rows.other}" if rows.other else "larger run"
-    missed = _missed(path, held_out, what)
+    missed = _missed_text(path, held_out, what)
     title = f"{path.law.name}: {_reach_text(path.horizon)}{missed}"
     description = (
         f"{path.law.output} predicted against {path.size} from {theme.short(10 ** path.sizes[0])} to "
         f"{theme.short(10 ** path.sizes[-1])}, with {len(rows.target):,} measured runs. "
-        f"Predictions are {path.horizon.text}.{_capital(missed)}"
+        f"Predictions are {path.horizon.text}.{_capitalized(missed)}"
     )
     chart = _chart(path, curve, points)
     legend = (
@@ -170,7 +173,7 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
 
 
 def _number(text: float | str) -> float:
-    """An option as a number, also of a command line; nan for a text that is none."""
+    """An option as a number, which may be text from a command line; nan for other text."""
     try:
         return float(text)
     except ValueError:
@@ -178,7 +181,7 @@ def _number(text: float | str) -> float:
 
 
 def _path(fit: Fit, times: float | None) -> _ComputePath:
-    """The path of a fit's trust horizon, from its smallest row to well beyond its largest."""
+    """The path of a fit's trust horizon, from the smallest row to well beyond the largest."""
     if times is not None and not _number(times) > 1:
         message = f"`{times}` times the largest fitted run is not beyond it"
         raise LawdslError(Diagnostic("G0104", message, help="give a number above 1: times=100"))
@@ -200,7 +203,7 @@ def _path(fit: Fit, times: float | None) -> _ComputePath:
 
 
 def _decades(horizon: Horizon) -> float:
-    """How many decades beyond the largest run are drawn."""
+    """The number of decades drawn beyond the largest run."""
     known = [reach.times for reach in horizon.path if 0 < reach.times < np.inf]
     decades = np.log10(BEYOND_REACH * max(known)) if known else 0.0
     if any(reach.times == np.inf for reach in horizon.path):
@@ -209,7 +212,7 @@ def _decades(horizon: Horizon) -> float:
 
 
 def _no_horizon(fit: Fit) -> Diagnostic:
-    """The refusal of a fit without a trust horizon."""
+    """The error for a fit without a trust horizon."""
     if fit.rows is None:
         missing = missing_rows_diagnostic(fit)
         return Diagnostic("G0106", missing.message, help=missing.help)
@@ -229,11 +232,13 @@ def _curve(path: _ComputePath) -> dict[str, list[Any]]:
 def _points(
     path: _ComputePath, of_fit: Sequence[MeasuredRows], held_out: Sequence[MeasuredRows]
 ) -> dict[str, list[Any]]:
-    """The tidy table of the measured runs, moved to the path by the prediction."""
+    """The tidy table of the measured runs, adjusted to the path by the prediction (partial
+    residuals).
+    """
     parts = []
     for some, fitted in [*((rows, True) for rows in of_fit), *((rows, False) for rows in held_out)]:
         sizes = path.surface.size.log10(some.names, some.columns)
-        # a run tests the prediction at its own point
+        # a run tests the prediction at the run's own point
         ratio = some.target / path.predicted(some.columns)["prediction"]
         parts.append(
             {
@@ -248,8 +253,8 @@ def _points(
     return {name: [x for part in parts for x in part[name].tolist()] for name in parts[0]}
 
 
-def _missed(path: _ComputePath, held_out: Sequence[MeasuredRows], what: str) -> str:
-    """By how much the held-out runs missed their predictions, as text; empty without any."""
+def _missed_text(path: _ComputePath, held_out: Sequence[MeasuredRows], what: str) -> str:
+    """The median error of the predictions of the held-out runs, as text; empty without any."""
     if not held_out:
         return ""
     columns = np.concatenate([rows.columns for rows in held_out], axis=1)
@@ -263,13 +268,15 @@ def _missed(path: _ComputePath, held_out: Sequence[MeasuredRows], what: str) -> 
     return f"; {runs} missed by {100 * off:.2g} % in the median{some}"
 
 
-def _capital(missed: str) -> str:
+def _capitalized(missed: str) -> str:
     text = missed.removeprefix("; ")
     return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
 def _reach_text(horizon: Horizon) -> str:
-    """Up to where predictions are within 2 %, or 5 % where they are nowhere within 2 %."""
+    """The size up to which predictions are within 2 %, or within 5 % where they are nowhere within
+    2 %.
+    """
     what = "compute" if horizon.is_compute else horizon.size
     for reach in horizon.path[1:]:
         if reach.times == np.inf:
@@ -284,8 +291,8 @@ def _reach_text(horizon: Horizon) -> str:
     return f"not within 5 % even at the largest {what}"
 
 
-def _where(path: _ComputePath) -> str:
-    """Where the curve runs, and the measured runs are drawn."""
+def _path_text(path: _ComputePath) -> str:
+    """The path of the curve, to which the measured runs are adjusted."""
     if len(path.surface.names) == 1:
         return ""
     held = [name for name in path.surface.names if name not in path.surface.size.variables]
@@ -296,7 +303,7 @@ def _where(path: _ComputePath) -> str:
 
 
 def _chart(path: _ComputePath, curve: dict[str, Any], points: dict[str, Any]) -> Any:
-    """The prediction above, and the same relative to it below."""
+    """The predictions, and below them the same relative to the prediction."""
     above, x = (path.size_axis(curve[path.size], labels=labels) for labels in (False, True))
     output = path.law.output
     every = [*curve["low"], *curve["high"], *points["moved"]]
@@ -316,8 +323,8 @@ def _chart(path: _ComputePath, curve: dict[str, Any], points: dict[str, Any]) ->
         *_runs(path, points, above, y("moved")),
         *_rules(path, above, labels=True),
     ).properties(width=theme.WIDTH, height=TOP)
-    relative = _relative(curve)
-    limit = _limit(path, points)
+    relative = _relative_to_prediction(curve)
+    limit = _relative_limit(path, points)
 
     def below(field: str) -> Any:
         scale = alt.Scale(domain=[-limit, limit], nice=False)
@@ -338,7 +345,7 @@ def _chart(path: _ComputePath, curve: dict[str, Any], points: dict[str, Any]) ->
     return alt.vconcat(top, bottom, spacing=12)
 
 
-def _relative(curve: dict[str, Any]) -> dict[str, Any]:
+def _relative_to_prediction(curve: dict[str, Any]) -> dict[str, Any]:
     """The bands and the law, in percent of the prediction."""
     middle = np.array(curve["prediction"])
     names = ("law", "noise_low", "noise_high", "low", "high")
@@ -348,14 +355,14 @@ def _relative(curve: dict[str, Any]) -> dict[str, Any]:
     return {first: curve[first], "zero": np.zeros(len(middle)), **table}
 
 
-def _limit(path: _ComputePath, points: dict[str, Any]) -> float:
-    """Where the axis in percent ends: beyond the last tolerance and most points."""
+def _relative_limit(path: _ComputePath, points: dict[str, Any]) -> float:
+    """The end of the axis in percent: it covers the last tolerance and most points."""
     off = np.abs(np.array(points["off"], dtype=np.float64))
     return float(max(6.0, 1.15 * np.nanquantile(off, 0.98)))
 
 
 def _bands(table: dict[str, Any], x: Any, y: Callable[[str], Any]) -> list[Any]:
-    """The interval, and the part of it that noise alone gives."""
+    """The interval, and the part of it due to noise alone."""
     drawn = chart_of(table)
     return [
         drawn.mark_area(color=theme.SKY, opacity=opacity, clip=True).encode(
@@ -366,7 +373,7 @@ def _bands(table: dict[str, Any], x: Any, y: Callable[[str], Any]) -> list[Any]:
 
 
 def _runs(path: _ComputePath, points: dict[str, Any], x: Any, y: Any) -> list[Any]:
-    """The measured runs; larger ones that were not fitted as diamonds."""
+    """The measured runs; larger ones that were not fitted are diamonds."""
     tooltip = [
         alt.Tooltip(f"{theme.escaped(name)}:Q", title=name, format=".5~g")
         for name in (path.size, *path.surface.names, "measured", "off")
@@ -385,7 +392,7 @@ def _runs(path: _ComputePath, points: dict[str, Any], x: Any, y: Any) -> list[An
 
 
 def _rules(path: _ComputePath, x: Any, *, labels: bool) -> list[Any]:
-    """The largest fitted run, and how far predictions are within 1, 2 and 5 %."""
+    """The largest fitted run, and the sizes up to which predictions are within 1, 2 and 5 %."""
     horizon = path.horizon
     at, text = [], []
     for reach in horizon.path:
