@@ -286,9 +286,9 @@ def _write_tables(
 
     written = []
     if output:
-        from lawdsl.reporting.answer_tables import by_label, rows_by_label, rows_of
+        from lawdsl.reporting.answer_tables import is_by_label, rows_by_label, rows_of
 
-        labelled = by_label(question)
+        labelled = is_by_label(question)
         rows = rows_by_label(question, answers, varying) if labelled else rows_of(answers, varying)
         write_rows(Path(output), *rows)
         written.append(output)
