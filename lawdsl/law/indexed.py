@@ -42,7 +42,7 @@ class IndexedAlgebra(Generic[LawOfFormulas]):
     """The algebra of a law with index sets, in which each index serves as its own label.
 
     Attributes:
-        law: the law without index sets; the rest of a sum, without the term of its index, is a
+        law: the law without index sets; the remainder of a sum, without the term of its index, is a
             variable.
         rests: name of such a variable -> the sum to which it belongs.
         sums: symbol -> the sum that it represents; derivatives of sums are added as they arise.
@@ -62,7 +62,7 @@ class IndexedAlgebra(Generic[LawOfFormulas]):
 
     def with_whole_sums(self, expression: sp.Expr) -> sp.Expr:
         """The expression with each rest of a sum written as the whole sum minus the named terms."""
-        for _ in self.rest_values:  # what is summed may have sums in it
+        for _ in self.rest_values:  # the summand may itself contain sums
             if not expression.free_symbols & self.rest_values.keys():
                 break
             expression = expression.xreplace(self.rest_values)
