@@ -103,7 +103,7 @@ def fit(
 
     Returns:
         The fit, or the fits of all labels of a law with index sets. A fit that is not trusted
-        raises a `NotTrustedWarning`.
+        issues a `NotTrustedWarning`.
 
     Raises:
         LawdslError: a law or table that cannot be used.
