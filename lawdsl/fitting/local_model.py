@@ -1,4 +1,4 @@
-"""The objective near some points, to second order."""
+"""A second-order model of the objective near some points."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LocalModel:
-    """The objective near some points: its value, gradient and second derivatives there.
+    """The objective near some points: its values, gradients and second derivatives.
 
     Attributes:
-        loss: shape (starts,); inf where the law has no value.
-        gradient: by the unconstrained parameters, shape (starts, parameters).
-        hessian: shape (starts, parameters, parameters); exact, or that of Gauss-Newton.
+        loss: the objective, shape (starts,); inf where the law has no value.
+        gradient: its gradient with respect to the unconstrained parameters, shape (starts,
+            parameters).
+        hessian: its Hessian, shape (starts, parameters, parameters); exact, or the Gauss-Newton
+            approximation.
     """
 
     loss: Array

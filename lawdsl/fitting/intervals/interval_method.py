@@ -112,8 +112,8 @@ class IntervalMethod:
     """A method of intervals, which its module defines under the name METHOD.
 
     Attributes:
-        ends: the function that computes the intervals, or the diagnostic that explains why there
-            are none.
+        ends: the function that computes the intervals, or returns a diagnostic that explains why
+            there are none.
         min_excess_units: the number of rows or runs required beyond the number of parameters.
         on_bounds: whether parameters on a bound have intervals.
         repeats_choice: whether the method repeats the choice of a parameter before the fit.

@@ -1,4 +1,4 @@
-"""Law + a point -> the part of its formula that has no value there, whatever the parameters."""
+"""Law + a point -> the part of its formula that is undefined there, whatever the parameters."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ def undefined_term(law: Law, point: Mapping[str, float]) -> str:
         point: variable -> value.
 
     Returns:
-        Its text, `log(x)` for x = -1; empty where every such part has a value.
+        Its text, `log(x)` for x = -1; empty if every such part has a value.
     """
     values = {law.symbols[name]: sp.Float(value) for name, value in point.items()}
-    # arguments come before what is made of them: a tower of exponentials ends at its first overflow
+    # arguments before the expressions that contain them: a tower of exponentials stops at its first
+    # overflow
     for part in sp.postorder_traversal(law.expression):
         if part.args and part.free_symbols and part.free_symbols <= values.keys():
             try:
