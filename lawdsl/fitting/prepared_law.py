@@ -98,8 +98,9 @@ class PreparedLaw:
             (starts, parameters), and the number of declared starts outside the domain.
         placed: the function that returns parameters at given values, the others inside their
             domains, shape (parameters,); None if a value is outside its domain.
-        linear: the positions of the parameters in which the law is jointly linear.
-        coefficients: the positions of the parameters of any sign in which the law, or its
+        linear: the function that returns the positions of the parameters in which the law is jointly
+            linear.
+        coefficients: the function that returns the positions of the parameters of any sign in which the law, or its
             logarithm, is jointly linear.
         has_logarithm: whether it is a product of powers and exponentials, all of them positive.
         symbols_of_slope: the function from the name of a parameter to the names in the derivative

@@ -1,4 +1,4 @@
-"""Problem + nearby parameters -> least-squares parameters, for other or changed rows."""
+"""Problem + nearby parameters -> least-squares parameters, for other or modified rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lawdsl.fitting.transforms import to_free, to_parameters
 
 Array = NDArray[np.float64]
 
-MAX_REFIT_EVALUATIONS = 200  # of the law, for one fit
-# in place of residuals and slopes without a value
+MAX_REFIT_EVALUATIONS = 200  # evaluations of the law for one fit
+# value that replaces undefined residuals and slopes
 NO_VALUE_RESIDUAL = 1e100
 
 
@@ -54,7 +54,7 @@ def refit(problem: Problem, theta: Array) -> tuple[Array, float]:
 
 
 def least_squares_near(problem: Problem, theta: Array) -> float:
-    """The least weighted sum of squares near some parameters.
+    """The minimum of the weighted sum of squares near some parameters.
 
     Args:
         problem: the objective with its data; its residuals are used, not its loss.

@@ -1,9 +1,9 @@
 """Unconstrained parameters u -> parameters theta inside their domains, with first and second
 derivatives.
 
-A fit moves unbounded numbers u; each domain determines the map: theta = u without bounds, C = C0 +
-exp(u) for C > C0, x = b - exp(u) for x < b, x = a + (b - a)/(1 + exp(-u)) for a < x < b. So every
-bound, including those that depend on other parameters, is satisfied at every step.
+A fit searches over unconstrained parameters u; each domain determines the map: theta = u without
+bounds, C = C0 + exp(u) for C > C0, x = b - exp(u) for x < b, x = a + (b - a)/(1 + exp(-u)) for a <
+x < b. So every bound, including those that depend on other parameters, is satisfied at every step.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Contraction = Callable[[Array], Array]
 # unconstrained parameters are clipped to ± this where they are exponents: exp stays finite and
 # above 0
 MAX_EXPONENT = 300.0
-# relative to the bound: least distance of a start from it, small beside any step
+# smallest distance of a start from a bound, relative to the bound; small compared with any step
 START_DISTANCE_RTOL = 1e-8
-# relative to the value of a formula: exceeds its rounding error
+# relative to the value of a formula: larger than its rounding error
 FORMULA_RTOL = 1e-13
-MIN_BOUND_DISTANCE = 1e-130  # of a start from its bound, where the bound is 0
+MIN_BOUND_DISTANCE = 1e-130  # smallest distance of a start from a bound at 0
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Limit:
     number: float
     formula: Model | None = None
     closed: bool = False  # whether the parameter may equal it
-    positive: bool = False  # whether a formula is known to be above 0
+    positive: bool = False  # whether a formula is known to be positive
 
     def at(self, theta: Array) -> Array:
         """Evaluate it at parameters of shape (starts, parameters): shape (starts,)."""
@@ -49,8 +49,8 @@ class Limit:
     def inside(self, value: Array, towards: float) -> Array:
         """The permitted value of a parameter that is nearest to the limit.
 
-        Values of a formula are rounded, so the parameter stays further from them: claims that rest
-        on the bound are decided in exact arithmetic.
+        Values of a formula are rounded, so the parameter keeps a larger distance from them: claims
+        that depend on the bound are decided in exact arithmetic.
 
         Args:
             value: the value of the limit, shape (starts,).
@@ -81,14 +81,14 @@ class Transform:
 
 
 def _has_limit_only_at_zero(transform: Transform) -> bool:
-    """Whether it has no limit except a lower one at 0."""
+    """Whether the parameter has no limit except a lower one at 0."""
     if transform.upper is not None or transform.coupled:
         return False
     return transform.lower is None or transform.lower.number == 0.0
 
 
 class Transforms(tuple[Transform, ...]):
-    """One transform per parameter; those with one numeric limit are computed as one array."""
+    """One transform per parameter; those with one numeric limit are evaluated as one array."""
 
     def __init__(self, each: Iterable[Transform]) -> None:
         with_one_limit = {i: t for i, t in enumerate(self) if not t.coupled and None in t.sides}
@@ -104,7 +104,7 @@ class Transforms(tuple[Transform, ...]):
         self.all_lower = bool(np.all(self.sign > 0))
         self.where = slice(None) if len(self.one_sided) == len(self) else self.one_sided
         self.bounded = np.sort(np.r_[self.one_sided, np.array(self.others, dtype=int)])
-        # asked at every step of every search, so computed once
+        # used at every step of every search, so computed once
         self.from_zero = np.array([_has_limit_only_at_zero(t) for t in self], dtype=np.bool_)
 
     def plain(self, chosen: list[int]) -> bool:
@@ -119,7 +119,8 @@ class Transforms(tuple[Transform, ...]):
         Args:
             derivatives: the derivatives of all parameters; overwritten.
             theta: the parameters with the new values, shape (starts, parameters).
-            chosen: positions of these parameters; none has two limits, or one with a formula.
+            chosen: the positions of these parameters; none of them has two limits, or a limit with
+                a formula.
         """
         for i in chosen:
             end = self[i].lower or self[i].upper
@@ -130,7 +131,7 @@ class Transforms(tuple[Transform, ...]):
 
 
 def without_coupled_limits(transforms: Transforms) -> Transforms | None:
-    """Remove the limits that depend on other parameters; None where there are none.
+    """Remove the limits that depend on other parameters; None if there are none.
 
     A minimum of the relaxed problem that satisfies these limits is a minimum of the problem itself.
     """
@@ -148,7 +149,7 @@ def without_coupled_limits(transforms: Transforms) -> Transforms | None:
 
 
 def within_limits(transforms: Transforms, theta: Array) -> bool:
-    """Whether parameters of shape (parameters,) lie inside all limits."""
+    """Whether parameters of shape (parameters,) are inside all limits."""
     distances = bound_distances(
         transforms, {t.name: x for t, x in zip(transforms, theta, strict=True)}
     )
@@ -161,7 +162,7 @@ def to_parameters(transforms: Transforms, free: Array) -> Array:
         return _one_sided(transforms, free)[0]
     with np.errstate(all="ignore"):
         theta, _ = _one_sided(transforms, free)
-        # in the order of the parameters: a limit depends only on parameters before its own
+        # in the order of the parameters: a limit depends only on earlier parameters
         for i in transforms.others:
             low, high = _limit_values(transforms[i], theta)
             theta[:, i] = _parameter_value(transforms[i], low, high, free[:, i])
@@ -174,9 +175,9 @@ def _one_sided(transforms: Transforms, free: Array) -> tuple[Array, Array]:
     """
     where, sign = transforms.where, transforms.sign
     grown = np.exp(np.minimum(np.maximum(free[:, where], -MAX_EXPONENT), MAX_EXPONENT))
-    # all limits are lower ones, the usual case: neither signs nor a choice between ends
+    # all limits are lower ones, the usual case: neither signs nor a choice of sides is required
     if transforms.all_lower:
-        # limit + exp(u) rounds to the limit itself for small exp(u); a strict bound excludes that
+        # limit + exp(u) rounds to the limit itself for small exp(u), which a strict bound excludes
         bounded = np.maximum(transforms.limit + grown, transforms.extreme)
     else:
         grown = sign * grown
@@ -196,8 +197,8 @@ class TransformDerivatives:
     """The derivatives of parameters with respect to the unconstrained ones.
 
     Attributes:
-        slopes: shape (starts, parameters, parameters), or (starts, parameters) where each parameter
-            depends on its own number alone.
+        slopes: the Jacobian, shape (starts, parameters, parameters), or its diagonal, shape
+            (starts, parameters), if each parameter depends only on its own unconstrained value.
         contract: maps factors by parameter, shape (starts, parameters), to the sum over parameters
             of factor times second derivatives, which has the shape of the slopes.
     """
@@ -367,7 +368,7 @@ def _contract(
 ) -> Array:
     factors = factors.copy()
     total = np.zeros_like(slopes)
-    # in reverse: each passes its factor on to the parameters in its limits
+    # in reverse order: each passes its factor on to the parameters in its limits
     for second_derivatives in reversed(seconds):
         i = second_derivatives.number
         factor = factors[:, i].copy()
@@ -449,8 +450,9 @@ def bound_distances(
 def _parameter_value(
     transform: Transform, low: Array | None, high: Array | None, u: Array
 ) -> Array:
-    """The parameter at u. Where rounding would put it on a limit that is not permitted, it is the
-    neighbouring number."""
+    """The parameter at u. If rounding would put it on an excluded limit, it is the neighbouring
+    float.
+    """
     if low is None and high is None:
         return u
     u = np.clip(u, -MAX_EXPONENT, MAX_EXPONENT)
@@ -474,8 +476,8 @@ def _limit_values(transform: Transform, theta: Array) -> tuple[Array | None, Arr
 
 
 def _limit_slopes(limit: Limit, theta: Array, slopes: Array, second: bool) -> _LimitSlopes:
-    """A limit and its derivatives with respect to the unconstrained parameters, through the
-    parameters before it.
+    """A limit and its derivatives with respect to the unconstrained parameters, by the chain rule
+    through earlier parameters.
     """
     if limit.formula is None:
         return _LimitSlopes(limit.at(theta), np.zeros_like(theta))

@@ -1,10 +1,10 @@
-"""Problem -> ProjectedProblem: a fit in the parameters in which its law is not linear.
+"""Problem -> ProjectedProblem: a fit reduced to the parameters in which its law is nonlinear.
 
 The others are functions of them: the linear parameters that minimise the objective for given
 nonlinear ones (variable projection; Golub and Pereyra (1973), SIAM Journal on Numerical Analysis
 10). A solver moves the nonlinear parameters u of F(u) = min over s of Σ w_i·rho(r_i(u, s)). Its
-points have all unconstrained parameters: those of the linear parameters are the ones solved for,
-near which the next solution begins.
+points contain all unconstrained parameters: those of the linear parameters are the solved ones,
+from which the next solution starts.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ Mask = NDArray[np.bool_]
 # relative to the norm of the measurements: an unconstrained parameter whose slope is smaller
 # belongs to a parameter on its bound
 MIN_COLUMN_RTOL = 1e-12
-MAX_INNER_SEARCHES = 20  # for the linear parameters of one point, each of some Newton steps
+MAX_INNER_SEARCHES = 20  # Newton searches for the linear parameters of one point
 
 
 @dataclass(frozen=True)
 class ProjectedProblem:
-    """A fit in which a solver moves some parameters, and the others minimise the objective.
+    """A fit in which a solver moves some parameters, and the others minimise the objective for
+    these.
 
     Attributes:
         problem: the objective to be minimised, with its data.
@@ -55,7 +56,7 @@ class ProjectedProblem:
 
     @cached_property
     def moving(self) -> Mask:
-        """Which parameters a solver moves, shape (parameters,)."""
+        """The mask of the parameters that a solver moves, shape (parameters,)."""
         return ~np.isin(np.arange(self.problem.parameters), self.linear)
 
     def of_starts(self, chosen: NDArray[Any]) -> ProjectedProblem:
@@ -63,12 +64,12 @@ class ProjectedProblem:
         return replace(self, problem=self.problem.of_starts(chosen))
 
     def recover(self, moving: Array, near: Array) -> Array:
-        """All unconstrained parameters, with those of the linear parameters solved for.
+        """All unconstrained parameters, after solving for the linear ones.
 
         Args:
             moving: the unconstrained parameters that a solver moves, shape (moving,).
-            near: all unconstrained parameters, shape (parameters,), where the solve for the linear
-                ones begins.
+            near: all unconstrained parameters, shape (parameters,), at which the solution for the
+                linear ones starts.
 
         Returns:
             Shape (parameters,).
@@ -92,9 +93,9 @@ class ProjectedProblem:
         """Derivatives of the residuals with respect to the moving unconstrained parameters, shape
         (rows, moving).
 
-        The columns of the moving parameters after projection off those of the linear ones, in the
-        inner product of the curvatures of the loss: Kaufman's (1975, BIT 15) approximation, without
-        the part that vanishes with the residuals.
+        These are the columns of the moving parameters after projection onto the complement of those
+        of the linear ones, in the inner product weighted by the curvatures of the loss: Kaufman's
+        approximation (1975, BIT 15), which omits the part that vanishes with the residuals.
 
         Args:
             moving: the unconstrained parameters that a solver moves, shape (moving,).
@@ -138,7 +139,8 @@ class ProjectedProblem:
         if linear:
             theta, on_bound[:, linear] = least_squares_linear(problem, evaluation, theta, weights)
             free = to_free(problem.transforms, theta)
-            if problem.transforms.others:  # bounds of others may have moved with the linear ones
+            # bounds of other parameters may have moved with the linear ones
+            if problem.transforms.others:
                 theta, derivatives = parameters_and_derivatives(
                     problem.transforms, free, second=False
                 )
@@ -171,7 +173,8 @@ class ProjectedProblem:
         Args:
             free: unconstrained parameters, shape (starts, parameters), near which the minimum is
                 searched for.
-            fixed: which unconstrained parameters are not changed, of the same shape; None for none.
+            fixed: the mask of unconstrained parameters that are not changed, of the same shape;
+                None for none.
             objective: the objective that is minimised.
             decrease_atol: a smaller predicted decrease ends the search, shape (starts,).
             decrease_rtol: relative to the objective: a smaller predicted decrease ends the search.
@@ -197,7 +200,7 @@ class ProjectedProblem:
             decrease_rtol,
             previous,
         )
-        # solved parameters may lie on a bound up to rounding; starts keep a distance
+        # solved parameters may be on a bound up to rounding; starts keep a distance
         solved_free = to_free(problem.transforms, theta, inside=1e-16)
         free = solved_free if fixed is None else np.where(fixed, free, solved_free)
         excluded = fixed
@@ -243,8 +246,8 @@ class ProjectedPoint:
         derivatives: the derivatives of the parameters with respect to the unconstrained parameters.
         evaluation: the model there.
         state: residuals and losses.
-        excluded: unconstrained parameters that a step leaves out, fixed or on a bound, shape
-            (starts, parameters); None for none.
+        excluded: the mask of unconstrained parameters excluded from a step, since they are fixed or
+            on a bound, shape (starts, parameters); None for none.
         exact: whether second derivatives are exact.
     """
 
@@ -258,14 +261,14 @@ class ProjectedPoint:
     exact: bool
 
     def local_model(self) -> LocalModel:
-        """The objective near the points, by all unconstrained parameters."""
+        """A second-order model of the objective near the points, in all unconstrained parameters."""
         return self.problem.local_model_at(
             self.evaluation, self.theta, self.derivatives, self.state, self.exact
         )
 
 
 def project(problem: Problem) -> ProjectedProblem:
-    """Reduce a fit to the parameters in which its law is not linear.
+    """Reduce a fit to the parameters in which its law is nonlinear.
 
     Args:
         problem: the objective to be minimised, with its data.
@@ -274,5 +277,7 @@ def project(problem: Problem) -> ProjectedProblem:
 
 
 def as_projected(problem: Problem | ProjectedProblem) -> ProjectedProblem:
-    """Return what a solver searches: of a problem that is not projected, all parameters."""
+    """Return the projected problem that a solver searches; for an unprojected problem, that with
+    all parameters moving.
+    """
     return problem if isinstance(problem, ProjectedProblem) else ProjectedProblem(problem, ())
