@@ -100,9 +100,10 @@ class PreparedLaw:
             domains, shape (parameters,); None if a value is outside its domain.
         linear: the function that returns the positions of the parameters in which the law is jointly
             linear.
-        coefficients: the function that returns the positions of the parameters of any sign in which the law, or its
-            logarithm, is jointly linear.
-        has_logarithm: whether it is a product of powers and exponentials, all of them positive.
+        coefficients: the function that returns the positions of the parameters of any sign in which
+            the law, or its logarithm, is jointly linear.
+        has_logarithm: the function that returns whether the law is a product of powers and
+            exponentials, all of them positive.
         symbols_of_slope: the function from the name of a parameter to the names in the derivative
             with respect to it.
         symbols_of_merged_slope: the same, once powers of one base are merged.

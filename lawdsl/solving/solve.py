@@ -367,7 +367,7 @@ def choose_solver(
         The solver.
     """
     # certified solvers first: that of several coupled unknowns relies on local searches
-    if problem.single is not None:
+    if problem.only_unknown is not None:
         return UnivariateSolver(formulated, problem)
     parts = separate(problem)
     return NlpSolver(formulated, problem) if parts is None else SeparableSolver(formulated, parts)

@@ -108,8 +108,8 @@ class LawErrors:
         fitted = {s for source in self.formulated.sources for s in source.symbols.values()}
         for condition in problem.conditions:
             if condition.equality and not condition.margin.free_symbols & fitted:
-                assert problem.single is not None
-                root = unique_root(condition.margin, problem.single.symbol)
+                assert problem.only_unknown is not None
+                root = unique_root(condition.margin, problem.only_unknown.symbol)
                 if root is not None:
                     return root[0]
         return None

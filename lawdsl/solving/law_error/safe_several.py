@@ -20,7 +20,7 @@ import scipy.optimize
 from numpy.typing import NDArray
 
 from lawdsl.core.distributions import student_quantile
-from lawdsl.solving.law_error.branches import combined, conjuncts
+from lawdsl.solving.law_error.branches import combined_margin, conjuncts
 from lawdsl.solving.law_error.margin_probability import MAX_DEVIATIONS
 from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.probability import Safety, safety, worst_directions
@@ -100,7 +100,7 @@ class Searches:
             true = at.with_errors(at.means - z[k] * directions[k])
             margins[k] = margin.values(inputs, true[list(margin.calls)])
         margins /= np.sqrt(np.where(variances > 0, variances, 1))
-        needed = [combined(node, margins) for node in conjuncts(outcomes.nodes)]
+        needed = [combined_margin(node, margins) for node in conjuncts(outcomes.nodes)]
         return fitted.goal, fitted.others, np.array(needed)
 
     def failing(self, y: Array) -> Array:

@@ -68,8 +68,8 @@ class UnivariateSolver:
     """
 
     def __init__(self, formulated: FormulatedQuestion, problem: ReducedProblem) -> None:
-        assert problem.single is not None
-        self.formulated, self.problem, self.unknown = formulated, problem, problem.single
+        assert problem.only_unknown is not None
+        self.formulated, self.problem, self.unknown = formulated, problem, problem.only_unknown
         x = self.x = self.unknown.symbol
         self.goal = UnivariateExpression(flatten_powers(problem.goal), x)
         self.conditions = [c for c in problem.conditions if x in c.margin.free_symbols]
