@@ -44,7 +44,7 @@ def fix_files(names: Iterable[str]) -> list[dict[str, Any]]:
         if not result.fixed:
             continue
         write(path, result.text.text)
-        changed.append({"file": str(path), "with_fixes": [d.to_json() for d in result.fixed]})
+        changed.append({"file": str(path), "fixed": [d.to_json() for d in result.fixed]})
     return changed
 
 
@@ -68,6 +68,6 @@ def print_fixes(changed: Iterable[dict[str, Any]]) -> None:
         changed: the result of `fix_files`.
     """
     for file in changed:
-        for message in file["with_fixes"]:
+        for message in file["fixed"]:
             line, column = message["start"]
-            print_message(f"with_fixes {file['file']}:{line}:{column}: {message['help']}")
+            print_message(f"fixed {file['file']}:{line}:{column}: {message['help']}")

@@ -69,7 +69,7 @@ class PriorRows:
 
 @dataclass(frozen=True)
 class FittedRows:
-    """The fitted rows that a discrepancy is condition_on_rows on, linearised at the fit.
+    """The fitted rows that a discrepancy is conditioned on, linearised at the fit.
 
     Attributes:
         z: coordinates, shape (rows, axes).
@@ -152,7 +152,7 @@ class NoiseLevels:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """A discrepancy condition_on_rows on the rows of a fit.
+    """A discrepancy conditioned on the rows of a fit.
 
     Attributes:
         rows: the fitted rows.

@@ -28,7 +28,7 @@ FINER_POINTS = 101  # points of the grid around the best choices
 FINER_QUANTILES = (
     0.02,
     0.98,
-)  # interval_of_draws of the best choices between which the finer grid lies
+)  # quantiles of the best choices between which the finer grid lies
 FINER_MARGIN = 0.5  # of that range, added on both sides
 REGRET_RTOL = 1e-6  # relative to the goal: a smaller regret is below the resolution of the draws
 NEAR = 0.2  # of the distance between neighbours

@@ -123,8 +123,8 @@ class Searches:
 
         def rows(y: Array) -> Array:
             at = self.safety(y)
-            violation_rows = np.sum(1 - at.each, axis=0)
-            spare = math.log(1 - level) - np.log(violation_rows + RARE)
+            failing = np.sum(1 - at.each, axis=0)
+            spare = math.log(1 - level) - np.log(failing + RARE)
             return np.array([at.goal, *at.others, spare, *self.reach(y)])
 
         return rows
@@ -232,12 +232,12 @@ def safe_answer_of_several(
     # slightly above the level, so that rounding does not fall below it
     least = level + ROUNDING * (1 - level)
     # for a margin with several laws the worst errors are known only to first order
-    violation_rows = np.array([FIRST_ORDER if len(m.calls) > 1 else 1.0 for m in outcomes.margins])
-    violation_rows *= (1 - least) / len(violation_rows)
+    failing = np.array([FIRST_ORDER if len(m.calls) > 1 else 1.0 for m in outcomes.margins])
+    failing *= (1 - least) / len(failing)
     z = np.array(
         [
             student_quantile(1 - part, outcomes.laws.dof_of(margin.expression))
-            for part, margin in zip(violation_rows, outcomes.margins, strict=True)
+            for part, margin in zip(failing, outcomes.margins, strict=True)
         ]
     )
     chosen, count = _safe_choice(searches, starts, z, level)

@@ -156,7 +156,7 @@ def _scipy_constraints(
     """The constraints that are not bounds, in SciPy's form."""
     is_constraint = np.ones(len(problem.constraints), dtype=bool)
     # constraints with one coefficient are included in the tightened bounds
-    is_constraint[problem.polytope.rows[~problem.polytope.several]] = False
+    is_constraint[problem.polytope.rows[~problem.polytope.proper_rows]] = False
     constraints = []
     for kind, sign, rows in (("eq", 1, problem.equality), ("ineq", -1, ~problem.equality)):
         number = np.flatnonzero(rows & is_constraint)
