@@ -26,7 +26,7 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 from ..corpora.atomic_folders import new_folders, writing
 from ..corpora.corpus import Corpus, open_corpus
-from ..corpora.deduplication import Made
+from ..corpora.deduplication import DistinctDocument
 from ..corpora.tokenizer import Tokenizer
 from ..corpora.writer import Writer
 from .samples import SampleSet
@@ -249,7 +249,9 @@ def write_set(
             for begin in range(0, len(selected), WRITTEN_DOCUMENTS):
                 batch = selected[begin : begin + WRITTEN_DOCUMENTS]
                 # the low half of a key is random in all that are drawn, the high one is small
-                documents = [Made(s.text, int(s.key[16:], 16), s.paragraphs) for s in batch]
+                documents = [
+                    DistinctDocument(s.text, int(s.key[16:], 16), s.paragraphs) for s in batch
+                ]
                 writer.add(documents, None)
             writer.finish(None)
             if scores.exists():
