@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Line = tuple[int, int]  # bytes without rows, and bytes a row
+Line = tuple[int, int]  # constant bytes, and bytes per row
 
 WEIGHT = GRADIENT = 4  # bytes per parameter: float32
 MOMENTS = 8  # bytes per parameter: the two moments of AdamW

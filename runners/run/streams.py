@@ -37,7 +37,7 @@ class Mixture:
         keys: the hash of seed and fingerprint of each corpus; runs with the same keys but other
             shares or models use the windows of a corpus in the same order, so that the difference
             of two runs has less noise than either.
-        batch: rows a step.
+        batch: rows per step.
     """
 
     names: tuple[str, ...]
@@ -60,7 +60,7 @@ def mixture(
         shares: corpus -> share of the rows; they sum to 1.
         windows: corpus -> number of windows.
         fingerprints: corpus -> fingerprint.
-        batch: rows a step.
+        batch: rows per step.
         seed: the seed of the order of the windows.
 
     Returns:
@@ -152,7 +152,8 @@ def windows(mix: Mixture, corpus: int, positions: Windows) -> Windows:
     """Return the windows at some positions of a corpus's endless order.
 
     Args:
-        mix: the mixture. corpus: the number of the corpus.
+        mix: the mixture.
+        corpus: the number of the corpus.
         positions: the positions in the order of the corpus, shape (rows,); each pass has as many as
             windows.
 

@@ -166,7 +166,7 @@ class NodesEngine:
     """The engine of node 0: runs one after another, each on its requested number of nodes.
 
     Attributes:
-        local: what starts processes here.
+        local: the engine that starts processes on this node.
         address: the address of this node for the others.
         others: number of a node -> the connection to it.
     """
@@ -403,7 +403,7 @@ def follow(node: NodeAddress, local: LocalEngine, stop: StopRequest) -> None:
 
     Args:
         node: this node.
-        local: what starts processes here.
+        local: the engine that starts processes on this node.
         stop: signals; the first is handled by node 0, which also receives it from schedulers; a
             second one kills the processes of this node.
 
