@@ -104,7 +104,7 @@ def reference(model: Any, tokens: Tensor) -> tuple[float, Tensor]:
         tokens: shape (rows, T + 1).
 
     Returns:
-        The loss in nats a token, and all gradients as one vector of float64.
+        The loss in nats per token, and all gradients as one vector of float64.
     """
     exact = copy.deepcopy(model).double()
     exact.set_attn_implementation("eager")
@@ -127,7 +127,7 @@ def loss_and_gradient(
         compiled: whether by torch.compile.
 
     Returns:
-        The loss in nats a token, and all gradients as one vector of float64 on the CPU.
+        The loss in nats per token, and all gradients as one vector of float64 on the CPU.
     """
     model.to(device).train()
     loss = models.LanguageModelLoss(model)

@@ -129,7 +129,7 @@ class StepLog:
             self._written = time.monotonic()
 
     def validation(self, step: int, losses: Scalars) -> None:
-        """Log the losses on the validation sets, in nats a token."""
+        """Log the losses on the validation sets, in nats per token."""
         self.flush()
         self._write(step, {f"validation/{name}": loss for name, loss in losses.items()})
         self._each(lambda sink: sink.flush())

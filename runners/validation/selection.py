@@ -45,7 +45,7 @@ def select(losses: NDArray[np.float64], worst: Fraction, keep: int) -> Selection
     broken in favour of the first.
 
     Args:
-        losses: mean loss of each sample under each model, (models, samples), in nats a token;
+        losses: mean loss of each sample under each model, (models, samples), in nats per token;
             without models nothing is dropped.
         worst: the fraction of the samples considered a model's worst, in [0, 1); rounded down to a
             number of samples.
