@@ -18,8 +18,8 @@ from lawdsl.comparing.rival_laws import (
     UNFITTED,
     UNTRUSTED,
     _failure,
-    _row_arguments,
     _no_rival_text,
+    _row_arguments,
     rival_laws,
     with_rival_laws,
 )

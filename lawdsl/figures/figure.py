@@ -16,6 +16,7 @@ import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import PageEncoder, write_bytes
+from lawdsl.core.output_files import writing
 
 if TYPE_CHECKING:
     import altair as alt
@@ -51,14 +52,20 @@ class Figure:
         chart: the Altair chart of that table, with title and theme.
         description: the alternative text, for readers who do not see the figure.
         notes: which data were thinned, binned or left out.
+        warnings: F0110 if the fit should not be trusted; also stated in the figure.
     """
 
     kind: str
     title: str
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]] = field(repr=False)
     chart: alt.TopLevelMixin = field(repr=False)
     description: str = field(repr=False)
     notes: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        """The title, and what was thinned, binned or left out."""
+        return "\n".join([self.title, *self.notes])
 
     def save(self, path: str | Path) -> Path:
         """Write the figure in the format of the file's name.
@@ -71,11 +78,12 @@ class Figure:
             The path.
 
         Raises:
-            LawdslError: another suffix (G0105).
-            OSError: the file cannot be written.
+            LawdslError: another suffix (G0105), or a file that cannot be written (L0313).
         """
         path = Path(path)
-        write_bytes(path, self.encoded(figure_format(path)))
+        content = self.encoded(figure_format(path))
+        with writing(path):
+            write_bytes(path, content)
         return path
 
     def encoded(self, format: Format) -> bytes:
