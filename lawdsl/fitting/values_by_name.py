@@ -1,4 +1,4 @@
-"""Values by the names of variables -> columns of a table, and results of their common shape."""
+"""Values by names of variables -> columns of a table, and results in their common shape."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ValuesByName:
         return cls(columns, shape)
 
     def shaped(self, values: Array) -> Any:
-        """Results in the shape of the values: a float where all of these are scalars.
+        """Results in the shape of the values: a float if all values are scalars.
 
         Args:
             values: shape (points,).
@@ -61,12 +61,12 @@ class ValuesByName:
 
 
 def check_names(law: str, given: Iterable[str], names: Sequence[str]) -> None:
-    """Refuse values of names that a law does not have.
+    """Raise an error for values of names that a law does not have.
 
     Args:
         law: the name of the law.
-        given: the names that were given values.
-        names: those that the law has.
+        given: the names for which values are given.
+        names: the names that the law has.
 
     Raises:
         LawdslError: D0116.

@@ -23,7 +23,7 @@ from lawdsl.reporting.documents.numbers import is_number
 from lawdsl.reporting.terminal import cell_text
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~&]|(?<=^\d)[.)]|(?<=^\d\d)[.)]|^[-+=])")
-"""Characters that Markdown would read as its own: anywhere, or at the start of a line."""
+"""Characters with a meaning in Markdown: anywhere, or at the start of a line."""
 
 
 def markdown_of(blocks: Iterable[Block]) -> str:
@@ -36,12 +36,12 @@ def markdown_of(blocks: Iterable[Block]) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text of any origin with a backslash before what Markdown would read as its own."""
+    """Text of any origin with a backslash before characters that have a meaning in Markdown."""
     return SPECIAL.sub(r"\\\1", text)
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """Text escaped for Markdown, on one line."""
     return escaped(" ".join(text.split()))
 
 
@@ -54,7 +54,7 @@ def _paragraph(block: Paragraph) -> str:
 
 
 def _lines(block: Lines) -> str:
-    # an indented line belongs to the one above: an item of a list
+    # an indented line belongs to the one above: it becomes a list item
     items = ("* " if line.startswith(" ") else "" for line in block.lines)
     pairs = list(zip(items, block.lines, strict=True))
     text = ""
@@ -87,7 +87,7 @@ def _formula(block: Formula) -> str:
 
 
 def _code(block: Code) -> str:
-    # a fence longer than any within
+    # a fence longer than any in the text
     longest = max(map(len, re.findall("`+", block.text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{block.text}\n{fence}"
@@ -107,7 +107,7 @@ def _details(block: Details) -> str:
 
 
 def _picture(block: Picture) -> str:
-    # the file lies beside the document
+    # the file is saved beside the document
     notes = "".join(f"\n\n{_plain(note)}" for note in block.notes)
     return f"![{_plain(block.description)}](<{quote(block.name)}>)\n\n{_plain(block.title)}{notes}"
 

@@ -1,4 +1,4 @@
-"""Results -> the commands that make them again, versions and digests."""
+"""Results -> the commands that reproduce them, versions and digests."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ PACKAGES = ("lawdsl", "numpy", "scipy", "sympy", "altair", "vl-convert-python")
 
 
 def made_by(entries: Sequence[Entry], output: str) -> Iterator[Block]:
-    """How a report was made.
+    """How to reproduce a report.
 
     Args:
-        entries: its results.
-        output: the name of its file.
+        entries: the results of the report.
+        output: the name of the file of the report.
     """
     fits = [entry for entry in entries if entry.is_fit]
     answers = [entry for entry in entries if isinstance(entry.result, Answer)]
@@ -69,12 +69,12 @@ def _version(package: str) -> str:
 
 
 def file_of(entry: Entry) -> str:
-    """The file of a result, or the one that commands write it to."""
+    """The file of a result, or the file to which commands write it."""
     return entry.file or f"{entry.name.replace(' ', '_')}.json"
 
 
 def fit_command(entry: Entry) -> str:
-    """The command that makes a fit again.
+    """The command that reproduces a fit.
 
     Args:
         entry: a fit.
@@ -103,7 +103,9 @@ def fit_command(entry: Entry) -> str:
 
 
 def law_of(entry: Entry) -> str:
-    """The law of a fit as a command names it: that of a file has the name that its file may have."""
+    """The law of a fit as a command names it: for the law of a user's file, the presumable name of
+    that file.
+    """
     law = entry.result.law
     return law.name if is_shipped(law) else f"{law.name}.law"
 
@@ -137,12 +139,12 @@ def _interval_options(part: Fit) -> Iterator[tuple[str, str]]:
 
 
 def solve_command(entry: Entry, fits: Sequence[Entry]) -> str:
-    """The command that answers a question again.
+    """The command that reproduces the answer to a question.
 
     Args:
         entry: the answer.
-        fits: those of the report, one of which is taken where its law is that of a use, and where
-            they give the values of the answer.
+        fits: the fits of the report; a fit is used if its law is that of a use and it reproduces
+            the values of the answer.
     """
     answer: Answer = entry.result
     known = entry.fits or {}
@@ -159,18 +161,20 @@ def solve_command(entry: Entry, fits: Sequence[Entry]) -> str:
 
 
 def _fit_asked(answer: Answer, use: str, law: str, fits: Sequence[Entry]) -> Entry | None:
-    """The fit of a report that an answer rests on: the one it was asked about, or the one named so."""
+    """The fit of a report that an answer depends on: the fit that the question was answered with,
+    or the one with that name.
+    """
     asked = answer.asked.fits.get(use) if isinstance(answer.asked, Asked) else None
     same = [fit for fit in fits if fit.result is asked]
     return same[0] if same else fit_of_use(use, law, fits)
 
 
 def _law_error_options(answer: Answer) -> Iterator[str]:
-    """The options for the error of the laws, `--wrong`, and the safe answer and draws under it."""
+    """The options for the error of the laws, `--wrong`, and for the safe answer and the draws."""
     under = answer.law_error or answer.safe
     if answer.wrong:
         yield from ("--wrong", answer.wrong)
-    # a file of an earlier version does not say what was asked for
+    # a file of an earlier version does not say what was requested
     elif under is not None and (under.widening or under.discrepancy != DEFAULT_AMPLITUDE):
         wrong = LEARNED if under.widening else under.discrepancy
         yield from ("--wrong", percentage_or_learned(wrong))

@@ -15,7 +15,13 @@ from lawdsl.reporting.report.commands import made_by
 from lawdsl.reporting.report.entries import Entry, rests_on_others, with_fits, with_question
 from lawdsl.reporting.report.explorer import Explorer, explorer_of
 from lawdsl.reporting.report.of_answer import answer_blocks, answer_glance
-from lawdsl.reporting.report.of_fit import USES, data_blocks, distrust_blocks, fit_blocks, glance
+from lawdsl.reporting.report.of_fit import (
+    USES,
+    data_blocks,
+    distrust_blocks,
+    fit_blocks,
+    fit_glance,
+)
 from lawdsl.reporting.report.of_law import law_blocks, source_note
 from lawdsl.reporting.report.pictures import pictures
 from lawdsl.reporting.report.question_explorer import QuestionExplorer, question_explorer_of
@@ -34,13 +40,13 @@ MAX_GIVEN = 8  # givens that a summary names
 def report_of(
     entries: Sequence[Entry], output: str, *, sliders: bool = True, progress: Progress | None = None
 ) -> Report:
-    """The report of results.
+    """Assemble the report of some results.
 
     Args:
         entries: fits, answers to questions about them, and other results; at least one.
         output: the name of its file.
-        sliders: whether the reader can evaluate laws and move answers.
-        progress: told how many answers for sliders are computed.
+        sliders: whether the report has sliders for laws and answers.
+        progress: called with the number of answers for sliders computed, and the total.
 
     Raises:
         LawdslError: a fit whose law was altered, or an answer whose question cannot be read again.
@@ -73,22 +79,24 @@ def _title(fits: Sequence[Entry], answers: Sequence[Entry], others: Sequence[Ent
 
 
 def _summary(fits: Sequence[Entry], answers: Sequence[Entry]) -> Iterator[Block]:
-    """What was asked, and what came out, before all else."""
+    """The summary at the top of the report: the questions and the results."""
     for entry in answers:
-        yield Paragraph(f"Asked: {_asked(entry.result)}.")
+        yield Paragraph(f"Asked: {_question_text(entry.result)}.")
         if rests_on_others(entry.result):
             yield Paragraph(f"{entry.name} {OTHER_FITS}", is_strong=True)
     if answers:
         yield from answer_glance(answers)
     if fits:
-        yield from glance(fits)
+        yield from fit_glance(fits)
     for entry in fits:
         if entry.result.verdict != "trusted":
-            yield Paragraph(f"{entry.name}: {_doubt(entry)}. See what to distrust.", is_strong=True)
+            yield Paragraph(
+                f"{entry.name}: {_verdict_note(entry)}. See what to distrust.", is_strong=True
+            )
 
 
-def _asked(answer: Answer) -> str:
-    """A question with what was given."""
+def _question_text(answer: Answer) -> str:
+    """A question with its given values."""
     units = answer.declared.units if answer.declared else {}
     given = [
         f"{name} = {number_text(value)}{f' {print_unit(unit)}' if unit else ''}"
@@ -99,8 +107,8 @@ def _asked(answer: Answer) -> str:
     return f"{answer.title}, at {abridged(given, MAX_GIVEN)}" if given else answer.title
 
 
-def _doubt(entry: Entry) -> str:
-    """The verdict on a fit that is not trusted without doubt, and for what it is."""
+def _verdict_note(entry: Entry) -> str:
+    """The verdict on a fit that is not fully trusted, with the use that it concerns."""
     result = entry.result
     uses = [USES[use] for use in NEEDS if result.verdict_for(use) != "trusted"]
     about = f" about {conjunction(uses)}" if uses else ""

@@ -1,4 +1,4 @@
-"""Files of results -> the entries of a report: a name, a record, and the file that it is from."""
+"""Files of results -> the entries of a report: a name, a record, and its file."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from lawdsl.solving.result import ANSWER_SCHEMA, Answer
 from lawdsl.solving.solve import Asked
 
 SAME = 1e-6
-"""Relative: values of an answer and of the same question asked again, which differ by rounding."""
+"""Relative tolerance within which an answer equals that of the same question solved again."""
 
 MAX_ASSIGNMENTS = 24
-"""Ways in which the fits of a report are tried as those of an answer."""
+"""Number of assignments of the fits of a report to the uses of an answer that are tried."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Entry:
     """A result in a report.
 
     Attributes:
-        name: what the report calls it.
-        result: a fit, fits or an answer; any other record that has a document.
-        file: where it was read from; empty where it was not.
-        fits: use -> file, for an answer whose fits are known.
+        name: its name in the report.
+        result: a fit, fits, an answer, or any other record that has a document.
+        file: the file it was read from; empty if it was not read from a file.
+        fits: use -> file of its fit, for an answer whose fits are known.
     """
 
     name: str
@@ -56,15 +56,15 @@ class Entry:
 
     @property
     def parts(self) -> tuple[Fit, ...]:
-        """The fits of the labels; the fit itself where there are none."""
+        """The fits of the labels; the fit itself if there are no labels."""
         return self.result.parts if isinstance(self.result, Fits) else (self.result,)
 
 
 def read_entries(paths: Iterable[str]) -> list[Entry]:
-    """Read the files of a report, one that is named twice once.
+    """Read the files of a report, each file once.
 
     Args:
-        paths: files of fits, and answers as `lawdsl solve … --json` prints them.
+        paths: files of fits, and of answers as printed by `lawdsl solve … --json`.
 
     Raises:
         LawdslError: a file that is neither (F0108, G0122).
@@ -74,7 +74,9 @@ def read_entries(paths: Iterable[str]) -> list[Entry]:
 
 
 def entries_of(results: Iterable[Any]) -> list[Entry]:
-    """Name results that are in no file, each once: fits by their laws, answers by their questions."""
+    """Name results that were not read from files, each once: fits by their laws, answers by their
+    questions.
+    """
     entries: list[Entry] = []
     for result in {id(result): result for result in results}.values():
         if isinstance(result, (Fit, Fits)):
@@ -96,7 +98,7 @@ def _read(path: str) -> Entry:
     try:
         content = read_json(Path(path))
     except (OSError, ValueError):
-        return Entry(name, load_fit(path), path)  # which says what is wrong
+        return Entry(name, load_fit(path), path)  # raises an error that describes the problem
     if not isinstance(content, Mapping) or "schema" not in content:
         return Entry(name, load_fit(path), path)
     if content.get("command") == "solve":
@@ -107,7 +109,7 @@ def _read(path: str) -> Entry:
 
 
 def _answer(content: Any, path: str) -> Answer:
-    """The answer in plain data, with its question."""
+    """The answer rebuilt from plain data, with its question."""
     if isinstance(content, list):
         message = f"the file has {len(content)} answers"
         help = "ask with one value for each given, and report that answer"
@@ -126,11 +128,11 @@ def _answer(content: Any, path: str) -> Answer:
 
 
 def with_question(answer: Answer, path: str = "") -> Answer:
-    """An answer with its question as declared, which displays need.
+    """The answer with its question as declared, which displays require.
 
     Args:
         answer: the answer.
-        path: of its file, for the error.
+        path: the path of its file, for the error.
 
     Raises:
         LawdslError: its question is not one that ships (G0122).
@@ -147,14 +149,14 @@ def with_question(answer: Answer, path: str = "") -> Answer:
 
 
 def with_fits(entry: Entry, fits: Sequence[Entry]) -> Entry:
-    """An answer with its question and fits, and with the curves that figures draw, where its fits
-    are in the report.
+    """The answer with its question, its fits and the curves that figures draw, if its fits are in
+    the report.
 
-    The question is asked again; where that gives other values, these are other fits.
+    The question is solved again; if the values differ, the fits are not those of the answer.
 
     Args:
         entry: an answer with its question.
-        fits: those of the report.
+        fits: the fits of the report.
     """
     answer: Answer = entry.result
     if answer.asked is not None or answer.declared is None or not answer.ok:
@@ -172,13 +174,14 @@ def with_fits(entry: Entry, fits: Sequence[Entry]) -> Entry:
 
 
 def rests_on_others(answer: Answer) -> bool:
-    """Whether the fits of a report do not give the values of an answer, after `with_fits`."""
+    """Whether the fits of the report do not reproduce an answer, after `with_fits`."""
     return answer.ok and answer.declared is not None and answer.asked is None
 
 
 def _assignments(answer: Answer, fits: Sequence[Entry]) -> Iterator[dict[str, Entry]]:
-    """Fits of a report for the uses of a question: those of the same name first; each fit for one use,
-    while there are enough."""
+    """Assign fits of a report to the uses of a question: fits of the same name first, and each fit
+    to one use as long as there are enough.
+    """
     named = {
         use: fit
         for use, law in answer.fits.items()
@@ -193,17 +196,17 @@ def _assignments(answer: Answer, fits: Sequence[Entry]) -> Iterator[dict[str, En
             yield named | {use: fit for (use, _), fit in pairs}
     alone = {use: fit_of_use(use, law, fits) for use, law in answer.fits.items()}
     found = {use: fit for use, fit in alone.items() if fit is not None}
-    if len(left) < len(open_uses) and len(found) == len(alone):  # one fit for several uses
+    if len(left) < len(open_uses) and len(found) == len(alone):  # one fit serves several uses
         yield found
 
 
 def fit_of_use(use: str, law: str, fits: Sequence[Entry]) -> Entry | None:
-    """The fit of a report that a question uses: the one of that name, or the only one of that law.
+    """The fit of a report that a question uses: the fit of that name, or the only fit of that law.
 
     Args:
         use: the name in the question.
-        law: that of the law.
-        fits: those of the report.
+        law: the name of the law that the question declares.
+        fits: the fits of the report.
     """
     named = [fit for fit in fits if fit.name == use and fit.result.law.name == law]
     alike = named or [fit for fit in fits if fit.result.law.name == law]

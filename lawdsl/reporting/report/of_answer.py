@@ -1,4 +1,4 @@
-"""Answers -> what a report says of them."""
+"""Answers -> their part of a report."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lawdsl.reporting.terminal import number_text
 from lawdsl.solving.result import Answer
 
 MAX_ROWS = 10
-"""Rows of a table of an answer that is not folded."""
+"""Largest number of rows of a table of an answer that is not collapsed."""
 
 
 def answer_blocks(entry: Entry) -> Iterator[Block]:
-    """An answer: the unknowns, why, and how it moves.
+    """An answer: the unknowns, the reason, and the sensitivities.
 
     Args:
         entry: an answer.
@@ -28,7 +28,8 @@ def answer_blocks(entry: Entry) -> Iterator[Block]:
     answer: Answer = entry.result
     yield Heading(f"{answer.question}: {answer.title}", 3)
     assert answer.declared is not None
-    first, *blocks = recorded(show_answer, answer.declared, answer)  # the first is the heading
+    # the first block is the heading
+    first, *blocks = recorded(show_answer, answer.declared, answer)
     captions = iter(["The answer"])
     drawn = list(pictures(answer, entry.name))
     for block in blocks:
@@ -41,14 +42,14 @@ def answer_blocks(entry: Entry) -> Iterator[Block]:
             caption = "The goal along the unknowns"
             yield Details(caption, [replace(block, caption=caption)])
         else:
-            yield replace(block, headers=_named(block.headers), caption=next(captions, ""))
+            yield replace(block, headers=_with_headers(block.headers), caption=next(captions, ""))
     yield from drawn
     if answer.diagnostics:
         yield Findings(answer.diagnostics)
 
 
-def _named(headers: Sequence[str]) -> list[str]:
-    """Headings of columns that need none on a terminal."""
+def _with_headers(headers: Sequence[str]) -> list[str]:
+    """Headers for columns that have none on a terminal."""
     first, *rest = ("" if header.strip() == "" else header for header in headers)
     if first or not rest or rest[0]:
         return [first, *rest]
@@ -57,7 +58,7 @@ def _named(headers: Sequence[str]) -> list[str]:
 
 
 def answer_glance(entries: Sequence[Entry]) -> Iterator[Block]:
-    """The answers of a report in one table.
+    """All answers of a report in one table.
 
     Args:
         entries: answers.
@@ -72,14 +73,14 @@ def answer_glance(entries: Sequence[Entry]) -> Iterator[Block]:
         for unknown in answer.unknowns[:MAX_ROWS]:
             value, ends = number_text(unknown.value), ends_text(unknown.ends)
             wide = rounded_ends(under.ends.get(unknown.name)) if under else ""
-            # unknowns of a family have one description
+            # the unknowns of one family share a description
             name = f"{unknown.name}, {unknown.doc}" if unknown.doc else unknown.name
             rows.append([answer.title, name, value, ends, wide, unknown.unit])
     level = f"{100 * min(levels):g} % interval" if len(levels) == 1 else "interval"
     errors = {law_error_heading(entry.result.law_error) for entry in entries} - {""}
     error = errors.pop() if len(errors) == 1 else "with the error of the laws"
     headers = ["question", "answer", "value", level, error, "unit"]
-    # the title of the page is the question, where there is one
+    # the title of the page is the question if there is only one
     shown = [k for k in range(len(headers)) if (k or len(entries) > 1) and any(r[k] for r in rows)]
     cells = [[row[k] for k in shown] for row in rows]
     caption = "The answers"
