@@ -91,8 +91,8 @@ def solve(
 
     The answer is optimal for the fitted laws. If a constraint is active there, the true laws
     violate it in about half of all cases: --safe adds a choice that satisfies the constraints with
-    a given probability. If the answer lies outside the fitted rows, a second interval and the regret
-    include the error of the laws, 2 % per decade (--wrong).
+    a given probability. If the answer lies outside the fitted rows, or with --safe, a second interval
+    and the regret include the error of the laws, 2 % per decade (--wrong).
     """
     from lawdsl.language import library
     from lawdsl.solving.result import Answers

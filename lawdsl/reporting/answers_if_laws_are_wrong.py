@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from lawdsl.solving.result_under_law_error import Ends, SafeAnswer, UnderLawError
 
 
+IMPROBABLE = 0.05  # the probability of an answer below which the reason is given
+
+
 def law_error_heading(wrong: UnderLawError | None) -> str:
     """The heading of intervals that include the error of the laws; empty without it."""
     if wrong is None:
@@ -49,6 +52,7 @@ def show_law_error(answer: Answer, out: Console) -> None:
             f"under {under} {what} at the answer "
             f"{_with_probability(wrong.kept, wrong.each, bound=wrong.bound)}"
         )
+        lines += _reason_if_improbable(wrong)
     elif wrong.widening:
         lines.append(under)
     parts = []
@@ -68,6 +72,23 @@ def show_law_error(answer: Answer, out: Console) -> None:
         lines.append(f"in {wrong.draws} draws of the true laws {'; '.join(parts)}")
     for line in lines:
         out.print(Text(line), soft_wrap=True)
+
+
+def _reason_if_improbable(wrong: UnderLawError) -> Iterator[str]:
+    """Why an answer by the fitted laws probably violates its constraint.
+
+    Noise alone leaves at least one half: the answer satisfies the constraint by the fitted law, whose
+    errors are symmetric. Less comes from the expected error of the law, which follows from the
+    residuals. Of several losses the probability is only a lower bound, and no reason is known.
+    """
+    if wrong.kept is None or wrong.kept >= IMPROBABLE or wrong.bound:
+        return
+    places = [f"{name} at {rounded_ends(ends)}" for name, ends in wrong.ends.items()]
+    placed = f": with its estimated error, the law places the best {conjunction(places)}"
+    yield (
+        "  so little because the residuals of the fit already show where the law is wrong"
+        + (placed if places else "")
+    )
 
 
 def missing_text(wrong: UnderLawError) -> str:

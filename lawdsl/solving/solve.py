@@ -118,7 +118,7 @@ class Asked:
             compare: further choices of the unknowns to compare with the answer.
             discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws without error;
                 "learned" for 0.02, widened by the rolled check of each fit. By default 0.02 where
-                the answer leaves the fitted rows, and for safe answers.
+                the answer leaves the fitted rows, and where a safe answer is requested.
             safe: the probability, 0.95 for 95 %, with which the constraints that involve fitted
                 laws must hold for an additional answer, `Answer.safe`, under noise and the error of
                 the laws.
@@ -140,6 +140,9 @@ class Asked:
             check_safe(safe)
         inputs = {**(values or {}), **named}
         values_of_all = symbol_values(self.formulated, inputs)
+        asked = "" if discrepancy is None else percentage_or_learned(discrepancy)
+        # an answer and its safe answer are compared under the same error of the laws
+        assumed = DEFAULT_AMPLITUDE if discrepancy is None and safe is not None else discrepancy
         if self._discrete is not None:
             best = self._discrete.answer(
                 inputs,
@@ -147,30 +150,29 @@ class Asked:
                 proofs=proofs,
                 level=level,
                 seed=seed,
-                discrepancy=discrepancy,
+                discrepancy=assumed,
                 safe=safe,
             )
             points = [
                 compare_choice(self.formulated, best, point, values_of_all) for point in compare
             ]
-            best = replace(best, compared=tuple(points))
+            best = replace(best, compared=tuple(points), wrong=asked)
             return self._with_curves_of(best, complete_problem(self.formulated), values_of_all)
         solver, answer = self._solved(values_of_all, level, seed, proofs)
         points = [
             compare_choice(self.formulated, answer, point, values_of_all) for point in compare
         ]
-        asked = "" if discrepancy is None else percentage_or_learned(discrepancy)
         answer = replace(answer, compared=tuple(points), wrong=asked, seed=seed)
         problem = solver.problem if isinstance(solver, UnivariateSolver) else None
         several = self._has_several_parts(values_of_all)
-        answer = self._law_errors.under_law_error(answer, problem, values_of_all, seed, discrepancy)
+        answer = self._law_errors.under_law_error(answer, problem, values_of_all, seed, assumed)
         if several:
             answer = of_one_choice(answer, "the answer is the best of several parts")
         if safe is not None and several:
             raise without_safe_answer(self.question.name)
         if safe is not None:
-            wrong = DEFAULT_AMPLITUDE if discrepancy is None else discrepancy
-            at = self._law_errors.safe(answer, problem, values_of_all, safe, seed, wrong)
+            assert assumed is not None
+            at = self._law_errors.safe(answer, problem, values_of_all, safe, seed, assumed)
             answer = replace(answer, safe=at)
         missing = self._law_errors.warnings(answer, discrepancy)
         departures = self._law_errors.departures(answer, values_of_all, discrepancy)
