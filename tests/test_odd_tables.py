@@ -11,7 +11,7 @@ import pytest
 from planted import law_of
 
 import lawdsl
-from lawdsl.core.diagnostics import Diagnostic
+from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.data.read import read_table
 from lawdsl.data.rounding import steps
 
@@ -130,6 +130,55 @@ def test_a_column_without_a_unit_that_makes_no_sense_in_the_laws(
     told = diagnostics_by_code(table)["D0123"]
 
     assert name in told.message and f"`{name} [{unit}]`" in (told.help or "")
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "binding"),
+    [
+        ("log10_tokens", np.log10, "D=10^log10_tokens"),
+        ("tokens_log10", np.log10, "D=10^tokens_log10"),
+        ("log2_D", np.log2, "D=2^log2_D"),
+        ("ln_D", np.log, "D=exp(ln_D)"),
+        ("logD", np.log, "D=exp(logD)"),  # by the magnitudes: 10^23 tokens are not usual
+    ],
+)
+def test_a_column_of_logarithms_is_not_taken_for_another_unit(
+    column: str, values: Callable[[np.ndarray], np.ndarray], binding: str
+):
+    table = runs()
+    table[column] = values(table.pop("D"))
+    (told,) = [d for d in lawdsl.fit(LAW, table, D=column).diagnostics if d.code == "D0123"]
+    assert told.help == f'is the column a logarithm? bind "{binding}"'
+
+
+def test_magnitudes_of_logarithms_alone_leave_both_possible():
+    table = runs()
+    table["x"] = np.log10(table.pop("D"))
+    (told,) = [d for d in lawdsl.fit(LAW, table, D="x").diagnostics if d.code == "D0123"]
+    assert "is the column in another unit" in (told.help or "")
+    assert (told.help or "").endswith('; or is the column a logarithm? bind "D=10^x"')
+
+
+@pytest.mark.parametrize(
+    ("unit", "meant"),
+    [("M", "Mparam"), ("B", "Gparam"), ("millions", "Mparam"), ("M params", "Mparam")],
+)
+def test_a_prefix_alone_is_no_unit_and_the_variable_tells_which(unit: str, meant: str):
+    table = runs()
+    table["size"] = table.pop("N") / 1e6
+    with pytest.raises(LawdslError) as error:
+        lawdsl.fit(LAW, table, N=f"size [{unit}]")
+    (told,) = error.value.diagnostics
+    assert told.code == "D0112" and told.message == f"column size: `{unit}` is not a unit"
+    assert (told.help or "").startswith(
+        f"did you mean `{meant}`? bind it: 'N=size [{meant}]'; units"
+    )
+
+    table[f"size [{unit}]"] = table.pop("size")
+    with pytest.raises(LawdslError) as error:
+        lawdsl.fit(LAW, table, N="size")
+    (told,) = error.value.diagnostics
+    assert "write it into the header, `size [" + meant + "]`" in (told.help or "")
 
 
 def test_raw_counts_for_a_law_in_billions():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.units import parse_unit, size_and_dimension
-from lawdsl.data.columns import no_column
+from lawdsl.data.columns import UnitFactors, no_column, unknown_unit
 from lawdsl.data.quality_checks import duplicates, other_units, two_scales
 from lawdsl.data.rounding import steps
 from lawdsl.data.row_filter import ORDER_RELATIONS, parse_condition
@@ -215,7 +215,8 @@ def _bound_columns(
     for name, column in bound.items():
         if column not in table.columns:
             kind = "output" if name == law.output else "variable"
-            problems.append(no_column(table, column, f"the {kind} `{name}`", name))
+            factors = _unit_factors(law, name)
+            problems.append(no_column(table, column, f"the {kind} `{name}`", name, factors))
     if problems:
         raise LawdslError(problems)
     return bound
@@ -268,11 +269,9 @@ def _values(
     good = np.ones(len(table), dtype=bool)
     quantities = {q.name: q for q in law.variables}
     for name, column in bound.items():
-        unit = law.declarations.output.unit
-        factors = unit.factors if unit else None
-        factors = quantities[name].unit if name in quantities else factors
         try:
-            numbers = table.numbers(column) * conversion(table, name, column, factors)
+            factor = conversion(table, name, column, _unit_factors(law, name))
+            numbers = table.numbers(column) * factor
         except LawdslError as error:
             problems += error.diagnostics
             continue
@@ -297,6 +296,14 @@ def _values(
             fine &= passed
         good &= fine
     return values, problems, good
+
+
+def _unit_factors(law: Law, name: str) -> UnitFactors | None:
+    """The unit of a variable or of the output as (unit name, power) pairs; None without a unit."""
+    if name in {q.name for q in law.variables}:
+        return next(q.unit for q in law.variables if q.name == name)
+    unit = law.declarations.output.unit
+    return unit.factors if unit else None
 
 
 def _attainable(law: Law, numbers: Array) -> Mask:
@@ -377,9 +384,7 @@ def conversion(
     try:
         size, dimension = size_and_dimension(parse_unit(header))
     except (KeyError, ValueError):
-        help = "units are made of param, token, FLOP, nat, bit, step, byte; prefixes k M G T P E"
-        message = f"column {column}: `{header}` is not a unit"
-        raise LawdslError(Diagnostic("D0112", message, place=header_place, help=help)) from None
+        raise LawdslError(unknown_unit(table, name, column, header, factors)) from None
     if factors is None:
         message = f"column {column} is in {header}, but the law gives `{name}` no unit"
         help = f"declare it in the law: `unit {header}`"

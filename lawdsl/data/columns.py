@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.units import is_unit
+from lawdsl.core.units import UNITS_OF_COLUMNS, is_unit, meant_unit, size_and_dimension
 from lawdsl.data.arrow_arrays import to_arrow
 from lawdsl.data.table import Table
 from lawdsl.language.keywords import nearest
+
+UnitFactors = tuple[tuple[str, int], ...]
 
 
 def names_and_units(headers: Sequence[str], location: str) -> list[tuple[str, str]]:
@@ -117,19 +119,24 @@ def _has_text(values: Sequence[Any]) -> bool:
     return bool(kinds & {str, bytes}) and kinds <= {str, bytes, int, float, bool, type(None)}
 
 
-def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
-    """The message about a missing column; D0104.
+def no_column(
+    table: Table, column: str, what: str, name: str, factors: UnitFactors | None = None
+) -> Diagnostic:
+    """The message about a missing column, D0104, or about an unknown unit of one, D0112.
 
     Args:
         table: the table.
         column: the column.
         what: what it is needed for.
         name: the name under which it is bound.
+        factors: the unit of the variable as (unit name, power) pairs; None without a unit.
     """
     message = f"unknown column `{column}` for {what}"
     if not table.columns:
         return Diagnostic("D0104", f"no values of {what}", place=table.name, help=f"give {name}=…")
     own, unit = _header(column)
+    if own in table.columns and unit and not table.units.get(own):
+        return unknown_unit(table, name, own, unit, factors)
     if own in table.columns and unit:
         help = f"the column is `{own}`; the unit in its header is read: {_binding(name, own)}"
         return Diagnostic("D0104", message, place=table.name, help=help)
@@ -140,6 +147,33 @@ def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
     listed = ", ".join(table.columns) or "none"
     help = f"{meant}the columns are {listed}; bind one: {_binding(name, alike or 'COLUMN')}"
     return Diagnostic("D0104", message, place=table.name, help=help)
+
+
+def unknown_unit(
+    table: Table, name: str, column: str, unit: str, factors: UnitFactors | None
+) -> Diagnostic:
+    """The message about a unit of a column that is not known; D0112.
+
+    Args:
+        table: the table.
+        name: the variable or output that is bound to the column.
+        column: the column, without the unit.
+        unit: the unknown unit.
+        factors: the unit of the variable as (unit name, power) pairs; None without a unit.
+    """
+    meant = meant_unit(unit, size_and_dimension(factors)[1]) if factors else None
+    help = UNITS_OF_COLUMNS
+    if meant is not None:
+        written = f"{column} [{meant}]"
+        in_header = bool(table.units.get(column))
+        next_step = (
+            f"write it into the header, `{written}`"
+            if in_header
+            else f"bind it: {_binding(name, written)}"
+        )
+        help = f"did you mean `{meant}`? {next_step}; {help}"
+    message = f"column {column}: `{unit}` is not a unit"
+    return Diagnostic("D0112", message, place=f"{table.name} column {column}", help=help)
 
 
 def _binding(name: str, column: str) -> str:

@@ -7,6 +7,8 @@ Statistical Association 84).
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,11 +21,14 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.distributions import poisson_sf
 from lawdsl.core.units import PREFIXES, Dimension, size_and_dimension
 from lawdsl.data.arrow_arrays import to_arrow, to_numpy
+from lawdsl.data.drafts.column_names import logarithm_of_name
 from lawdsl.data.rounding import SINGLE_RTOL, in_single_precision
 from lawdsl.data.table import Table, bad_rows
 from lawdsl.law.law import Law, unit_text
 
 Array = NDArray[np.float64]
+
+COLUMN_IN_FORMULA = re.compile(r"[A-Za-z]\w*", re.ASCII)  # a name that a formula can contain
 
 MAX_COPIES_NAMED = 3  # copied rows that are named
 
@@ -251,6 +256,31 @@ def other_units(
             f"is the column in another unit{meant} write it into the header, `{written}`, "
             f'or bind the column with it: "{q.name}={written}"'
         )
+        power = _power_of_logarithm(bound[q.name], low / size, high / size, usual)
+        if power is not None:
+            binding = f"{q.name}={power}" if unit == base else f"{q.name}={power} [{base}]"
+            logarithm = f'is the column a logarithm? bind "{binding}"'
+            # the name tells; the magnitudes alone leave both possible
+            help = logarithm if logarithm_of_name(bound[q.name]) else f"{help}; or {logarithm}"
         column_place = f"{table.name} column {bound[q.name]}"
         diagnostics.append(Diagnostic("D0123", message, "warning", place=column_place, help=help))
     return diagnostics
+
+
+def _power_of_logarithm(
+    column: str, low: float, high: float, usual: PlausibleMagnitudes
+) -> str | None:
+    """The formula of a column whose logarithm a column seems to be: `10^log10_N`; None if its name
+    says nothing of a logarithm and its values, as decimal logarithms, are not usual either.
+    """
+    named = logarithm_of_name(column)
+    if not COLUMN_IN_FORMULA.fullmatch(column):
+        return None
+    bases = {"10": math.log(10), "e": 1.0, "2": math.log(2)}
+    tried = {named: bases[named]} if named in bases else bases if named else {"10": bases["10"]}
+    for base, factor in tried.items():
+        if math.log(usual.from_) <= low * factor and high * factor <= math.log(usual.to):
+            return f"exp({column})" if base == "e" else f"{base}^{column}"
+    if not named:
+        return None
+    return f"exp({column})" if named == "e" else f"{named.replace('?', '10')}^{column}"

@@ -203,7 +203,8 @@ TABLES: dict[str, Message] = {
         "millions or billions. Write its unit into the header, `N [Mparam]`, or behind the column where "
         'it is bound, `"N=size [Mparam]"`, and it is converted; the '
         "parameters of the fit and later predictions are then in the law's unit. A header "
-        "that says the unit is believed.",
+        "that says the unit is believed. A column of logarithms is bound with a formula, "
+        "`N=10^log10_N`.",
         (HEAD + ROWS.replace("1e8,", "100,").replace("1e9,", "1000,").replace("1e10,", "10000,"),),
         GOOD,
     ),

@@ -76,6 +76,15 @@ PERCENT = frozenset(("pct", "percent", "percentage"))
 _WORD = re.compile(r"log10|log2|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
+def logarithm_of_name(name: str) -> str:
+    """The base of the logarithm that a name states with any of its words, as in
+    `NamedQuantity.logarithm`: `log10_tokens` and `tokens (log10)`.
+    """
+    words = [word.lower() for word in _WORD.findall(name)]
+    found = [LOGARITHMS[word] or "?" for word in words if word in LOGARITHMS]
+    return found[0] if found else ""
+
+
 @dataclass(frozen=True)
 class NamedQuantity:
     """The meaning of the name of a column.
