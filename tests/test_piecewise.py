@@ -210,6 +210,33 @@ def test_claims_are_decided_part_by_part(parts: tuple[str, str], claim: str, ver
     assert verdict_of(FALLS.format(*parts), claim).verdict == verdict
 
 
+def test_a_derivative_over_a_border_is_answered_with_the_trend():
+    text = FALLS.format("A + r", "A + r + 1")
+    for claim, trend in (
+        ("∂L/∂r > 0", "increasing"),
+        ("0 < ∂L/∂r", "increasing"),
+        ("∂L/∂r < 2", None),
+    ):
+        blame = "∂L/∂r may have no value where r = 0.5"
+        blame += f": write `require L {trend} in r`" if trend else ""
+        assert verdict_of(text, claim).blame == blame
+    assert verdict_of(FALLS.format("-r", "-2*r"), "∂L/∂r < 0").blame == (
+        "∂L/∂r may have no value where r = 0.5: write `require L decreasing in r`"
+    )
+
+
+def test_a_proof_has_a_line_for_each_part_with_its_own_facts():
+    proof = verdict_of(FALLS.format("A*r", "B*r - B"), "L increasing in r").proof
+    assert proof == (
+        "where r > 0.5: ∂L/∂r = A, because A > 0",
+        "where r <= 0.5: ∂L/∂r = B, because B > 0",
+        "where r = 0.5: L does not jump down as r rises",
+    )
+    parts = " else ".join(f"if r > 0.{9 - n} then A*r" for n in range(3))
+    text = f"law a\nvariable r in [0, 1]\nparameter A > 0\nL = {parts} else A*r"
+    assert verdict_of(text, "L increasing in r").proof[-1] == "and 3 more lines"
+
+
 def test_a_refuted_trend_names_two_points():
     found = verdict_of(FALLS.format("A + r", "A + 0.1 + r"), "L increasing in r")
 

@@ -74,7 +74,10 @@ def _step(piece: Piece, condition: Condition, trend: Trend) -> str:
     allowed = _allowed_jump(piece, condition, trend)
     if not _jump(piece, condition, trend).within(allowed):
         raise BorderNotKnown(f"whether {print_formula(trend.formula)} jumps where {where}")
-    word = "jumps no other way" if allowed != Sign.ZERO else "is continuous"
+    other = "up" if trend.sense < 0 else "down"
+    word = f"does not jump {other} as {trend.name} rises"
+    if allowed == Sign.ZERO:
+        word = "is continuous"
     return f"where {where}: {print_formula(trend.formula)} {word}"
 
 

@@ -6,7 +6,6 @@ claim has no value there, as at a kink; a trend needs that the law does not jump
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -16,7 +15,7 @@ import sympy as sp
 from lawdsl.core.time_limit import OutOfTime, time_limit
 from lawdsl.language import tree
 from lawdsl.language.pieces import Condition, depends_on
-from lawdsl.language.printer import print_formula
+from lawdsl.language.printer import print_formula, print_named
 from lawdsl.language.symbols import Claim
 from lawdsl.law.law import Law
 from lawdsl.law.text import text
@@ -115,7 +114,8 @@ def _on_each(
         verdicts.append((piece, verdict))
     if open_borders:
         name = _quantity_text(pieces[0].claim.claim)
-        return undecided(f"{name} may have no value where {sides_text(open_borders[0])}")
+        reason = f"{name} may have no value where {sides_text(open_borders[0])}"
+        return undecided(reason + _trend_instead(pieces[0].claim))
     return _joined(verdicts)
 
 
@@ -132,25 +132,30 @@ def _joined(verdicts: Sequence[tuple[Piece, Verdict]]) -> Verdict:
             return undecided(f"{where}there is equality at {verdict.face}")
         elif verdict.verdict != "proved":
             return undecided(f"{where}{verdict.blame or 'it fails'}")
-    lines, because = [], dict[str, None]()
-    for piece, verdict in verdicts:
-        where = f"where {piece.text}: " if piece.settled else ""
-        steps = [step for step in verdict.proof if not step.startswith(BECAUSE)]
-        lines += [where + steps[0]] if steps else []
-        for step in verdict.proof:
-            if step.startswith(BECAUSE):
-                because |= dict.fromkeys(_facts(step.removeprefix(BECAUSE)))
-    last = (BECAUSE + ", ".join(because),) if because else ()
+    proof = _shortened(line for pair in verdicts for line in _proof_lines(*pair))
     methods = [v.method for _, v in verdicts]
     method = max(methods, key=lambda m: METHODS.index(m) if m in METHODS else 0)
-    proof = (*lines[: MAX_PROOF_LINES - len(last)], *last)
     word = "inside" if faces else "proved"
     return Verdict("", word, proof=proof, method=method, face=" or ".join(faces) or None)
 
 
-def _facts(text: str) -> list[str]:
-    """The facts of a last line of a proof; `r in [0, 1]` is one."""
-    return re.split(r", (?![^\[(]*[\])])", text)
+def _proof_lines(piece: Piece, verdict: Verdict) -> tuple[str, ...]:
+    """The proof on one part: a line with its conditions, its first step and the facts that it uses."""
+    if not piece.settled:
+        return verdict.proof
+    steps = [step for step in verdict.proof if not step.startswith(BECAUSE)]
+    facts = [step for step in verdict.proof if step.startswith(BECAUSE)]
+    line = ", ".join((*steps[:1], *facts))
+    return (f"where {piece.text}: {line}",) if line else ()
+
+
+def _shortened(lines: Iterable[str]) -> tuple[str, ...]:
+    """A proof of at most `MAX_PROOF_LINES` lines; the last one says how many are left out."""
+    found = tuple(lines)
+    kept = MAX_PROOF_LINES - 1
+    if len(found) <= MAX_PROOF_LINES:
+        return found
+    return (*found[:kept], f"and {len(found) - kept} more lines")
 
 
 def _are_of_domain(piece: Piece, face: str) -> bool:
@@ -199,6 +204,21 @@ def _quantity_text(stated: tree.Claim) -> str:
         if isinstance(node, tree.Derivative):
             return print_formula(node)
     return "its derivative"
+
+
+def _trend_instead(claim: Claim) -> str:
+    """The advice to state a trend in place of the sign of a derivative, which has no value at a border;
+    empty where the claim is no sign of a first derivative."""
+    match claim.claim:
+        case tree.ComparisonNode(tree.Derivative(of, (name,)), relation, tree.Number("0")):
+            word = {"<": "decreasing", ">": "increasing"}.get(relation)
+        case tree.ComparisonNode(tree.Number("0"), relation, tree.Derivative(of, (name,))):
+            word = {"<": "increasing", ">": "decreasing"}.get(relation)
+        case _:
+            word = None
+    if word is None:
+        return ""
+    return f": write `require {print_named(of)} {word} in {print_named(name)}`"
 
 
 def _verified(piece: Piece, verdict: Verdict, borders: Sequence[Condition]) -> Verdict | None:
@@ -324,5 +344,5 @@ def _trend(
         return undecided(str(unknown))
     if steps is None:
         return undecided(f"it may jump where {sides_text(borders[0])}")
-    proof = (*joined.proof[:-1], *steps, *joined.proof[-1:])[-MAX_PROOF_LINES:]
-    return replace(joined, proof=proof)
+    lines = [line for pair in verdicts for line in _proof_lines(*pair)]
+    return replace(joined, proof=_shortened((*lines, *steps)))
