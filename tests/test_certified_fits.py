@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from test_cli import document
 from test_cli import lawdsl as run
 
 import lawdsl
+from lawdsl.reporting.terminal import show_fit
 
 # the loss rises with r near r = 1, which a claim of the law forbids
 TRUTH = {"E": 1.2, "A": 0.5, "alpha": 0.35, "B": 0.9, "beta": 0.4, "eta": 1.5}
@@ -46,6 +48,15 @@ def test_a_claim_that_fails_is_named_with_a_point_and_what_to_do(free: lawdsl.Fi
     assert (
         "--enforce: it keeps C > B*eta*(epsilon + 1)^(gamma + 1)/(gamma*D_min^beta)" in warning.help
     )
+
+
+def test_a_refuted_claim_is_printed_with_its_point(
+    free: lawdsl.Fit, capsys: pytest.CaptureFixture[str]
+):
+    (refuted,) = [claim for claim in free.claims if claim.verdict == "refuted"]
+    show_fit(free, Console(width=200))
+    point = ", ".join(f"{name} = {value}" for name, value in refuted.witness)
+    assert f"refuted: {refuted.claim}\n  at {point}: {refuted.value}\n" in capsys.readouterr().out
 
 
 def test_an_enforced_fit_keeps_the_claim_by_construction(

@@ -77,6 +77,8 @@ def test_a_long_formula_is_broken_before_its_parts():
         ("L = if r > 0.1 than A else B*C", "L0201", "unexpected `than`"),
         ("L = A + if r > 0.1 then B else C", "L0203", "in brackets"),
         ("L = A*B if r > 0.1 else C", "L0203", "before the formulas"),
+        ("L = 1 + (A*B if r/D > 0.1 else C )*2", "L0203", "`if r/D > 0.1 then A*B else C`"),
+        ("L = A if r > 0.1 else max(B, C)  unit nat", "L0203", "then A else max(B, C)`"),
         ("L = A*B*C*r\nparameter E > (if A > 1 then 2 else 3)", "L0308", "cannot be piecewise"),
         ("let m = if A > 1 then 2 else 3\nparameter E > m\nL = A*B*C*r*E", "L0308", "and `m` is"),
         ("L = A*B*C*r\ntie A = if B > 1 then B else C", "L0308", "a tie cannot be piecewise"),
@@ -88,7 +90,7 @@ def test_mistakes_have_messages_of_their_own(line: str, code: str, message: str)
         declared(Text("pieces.law", LAW + line + "\n"), Path())
     except LawdslError as error:
         assert code in [d.code for d in error.diagnostics]
-        assert any(message in d.message for d in error.diagnostics), error
+        assert any(message in f"{d.message} {d.help}" for d in error.diagnostics), error
     else:
         assert not code
 

@@ -367,6 +367,28 @@ def test_wrong_input_says_what_to_do(arguments: tuple, code: str, help: str, run
     assert help in (found.help or "")
 
 
+def test_a_fit_that_lacks_what_is_chosen_is_refused(run, tmp_path: Path):
+    """Else the answer would be an end of the range, whatever was measured."""
+    text = """question size "The smallest model"
+uses loss : dcpt.l3
+choose N in [0.1, 100] unit Gparam
+minimize N
+subject to loss(N, D = 10, r = {}) <= 3
+"""
+    path = tmp_path / "size.law"
+    path.write_text(text.format("0.5"), encoding="utf-8")
+    with pytest.raises(LawdslError) as caught:
+        run(str(path), "loss=c4.json")
+    (found,) = caught.value.diagnostics
+    assert found.code == "F0501" and found.message == (
+        "`loss` is a fit of dcpt.share, which has no N: it predicts the same for every N"
+    )
+    # one that depends on the choice in another way is only warned of
+    path.write_text(text.format("N/100"), encoding="utf-8")
+    codes = {d["code"] for d in answer(run, str(path), "loss=c4.json")["diagnostics"]}
+    assert "F0507" in codes
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [((*WRONG_LINES[0][0],), 2), ((*WRONG_INPUT[4][0],), 3), (("least.law", "loss=c4.json"), 3)],

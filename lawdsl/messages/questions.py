@@ -80,7 +80,8 @@ ANSWERS: dict[str, Message] = {
         "fits that do not fit the question",
         "A question is answered by a fit for each name behind its `uses`, `general=fit.json`, or by "
         "all parameters of that law as numbers, `general.E=1.7`. A fit may be of another law that "
-        "has the same variables in units of the same kinds; fits of laws with index sets have the same labels.",
+        "has the same variables in units of the same kinds, if it depends on what is chosen; fits of laws "
+        "with index sets have the same labels.",
     ),
     "F0502": Message(
         "a value that is missing, unknown or no number",

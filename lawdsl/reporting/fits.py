@@ -23,6 +23,7 @@ from lawdsl.fitting.findings_by_label import (
 from lawdsl.language.printer import with_subscripts
 from lawdsl.reporting.terminal import (
     STYLES,
+    failure_text,
     interval_heading,
     interval_text,
     number_text,
@@ -240,10 +241,16 @@ def _show_claims(parts: Sequence[Fit], out: Console) -> None:
         line = f"certified on the whole domain: {certified} of {len(claims)} claims"
         out.print(Text(line, style=STYLES["certified"]), soft_wrap=True)
     others: dict[tuple[str, str], list[str]] = {}
+    points: dict[tuple[str, str], list[str]] = {}
     for part, claim in claims:
         if claim.verdict != "certified":
             key = claim.verdict, generalise_labels(claim.claim, part)
             others.setdefault(key, []).append(label_of(part))
+            if claim.verdict == "refuted":
+                points.setdefault(key, []).append(failure_text(claim))
     for (verdict, text), labels in others.items():
         label_text = f" for {', '.join(labels)}" if any(labels) else ""
         out.print(Text(f"{verdict}: {text}{label_text}", style=STYLES[verdict]), soft_wrap=True)
+        if (verdict, text) in points:
+            of_first = f"{labels[0]}, " if len(labels) > 1 else ""
+            out.print(Text(f"  {of_first}{points[verdict, text][0]}"), soft_wrap=True)

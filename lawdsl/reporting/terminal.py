@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits
     from lawdsl.fitting.result_parts import (
+        Certificate,
         FittedData,
         FittedLaw,
         FittedPrior,
@@ -193,15 +194,7 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
     if verdict.face is not None:
         out.print(Text(f"{indent}equality only at {shortened_proof(verdict.face)}"), soft_wrap=True)
     if verdict.verdict == "refuted":
-        witness = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
-        out.print(
-            Text(
-                indent
-                + (f"at {witness}: " if witness else "")
-                + shortened_proof(verdict.value or "")
-            ),
-            soft_wrap=True,
-        )
+        out.print(Text(indent + failure_text(verdict)), soft_wrap=True)
         if verdict.never:
             out.print(Text(indent + "never: the opposite is proved", style="dim"))
     elif verdict.blame is not None:
@@ -209,6 +202,12 @@ def show_verdict(verdict: Verdict, out: Console, *, width: int = 0, proofs: bool
     elif proofs:
         for step in verdict.proof[:5]:
             out.print(Text(indent + shortened_proof(step), style="dim"), soft_wrap=True)
+
+
+def failure_text(verdict: Verdict | Certificate) -> str:
+    """The point at which a refuted claim fails, and the value there."""
+    witness = ", ".join(f"{name} = {value}" for name, value in verdict.witness)
+    return (f"at {witness}: " if witness else "") + shortened_proof(verdict.value or "")
 
 
 def show_check(check: Check, out: Console, *, proofs: bool = True) -> None:
@@ -435,6 +434,8 @@ def _show_claims(fit: Fit, out: Console) -> None:
         if claim.verdict != "certified":
             line = f"{claim.verdict}: {claim.claim}"
             out.print(Text(line, style=STYLES[claim.verdict]), soft_wrap=True)
+            if claim.verdict == "refuted":
+                out.print(Text(f"  {failure_text(claim)}"), soft_wrap=True)
 
 
 def show_rows(headers: Sequence[str], rows: Iterable[Sequence[Any]], out: Console) -> None:

@@ -14,6 +14,7 @@ from itertools import product
 import sympy as sp
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
+from lawdsl.core.enumerations import disjunction
 from lawdsl.language import size_limits, tree
 from lawdsl.language.constants import value as number
 from lawdsl.language.instances.grounding import Grounding
@@ -104,6 +105,7 @@ class _Formulation:
                 c for declared in self.question.constraints for c in self._conditions(declared)
             ]
             constraints += self._simplexes()
+            self._check_choices()
             return FormulatedQuestion(
                 self.question,
                 self.labels,
@@ -122,6 +124,30 @@ class _Formulation:
                 tuple(self.law_inputs),
                 tuple(self.law_calls),
             )
+
+    def _check_choices(self) -> None:
+        """Raise an error for a fit whose law lacks every variable through which the question makes it
+        depend on a choice: whatever is chosen, it predicts the same.
+
+        Raises:
+            LawdslError: F0501.
+        """
+        names_of_unknowns = [s.name for s in self.question.of_kind("unknown")]
+        chosen = {unknown.symbol for unknown in self._unknowns()}
+        for source in self.sources:
+            inputs = [each for each in self.law_inputs if each.source.use == source.use]
+            if source.rests or any(each.expression.free_symbols & chosen for each in inputs):
+                continue
+            names = {q.name.partition("[")[0] for q in source.law.variables}
+            arguments = [
+                argument
+                for value in self.question.values.values()
+                if value.use == source.use
+                for argument in value.arguments
+            ]
+            lacking = [n for n, a in arguments if n not in names and self._uses_unknown(a)]
+            if lacking:
+                raise _no_effect_error(source, list(dict.fromkeys(lacking)), names_of_unknowns)
 
     def _elements_with_labels(self, symbol: Symbol) -> Iterator[tuple[str, dict[str, str]]]:
         """The elements of a name as text, each with the labels of its indices."""
@@ -386,6 +412,17 @@ def _as_declarations(question: Question) -> Declarations:
         question.text,
         question.indices,
     )
+
+
+def _no_effect_error(
+    source: FitSource, lacking: Sequence[str], unknowns: Sequence[str]
+) -> LawdslError:
+    message = (
+        f"`{source.use}` is a fit of {source.law.name}, which has no {disjunction(lacking)}: it predicts"
+        f" the same for every {disjunction(unknowns)}"
+    )
+    help = "fit a law that has it, or write a question of your own"
+    return LawdslError(Diagnostic("F0501", message, help=help))
 
 
 def _missing_value_error(source: FitSource, name: str) -> LawdslError:
