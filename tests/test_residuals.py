@@ -17,10 +17,12 @@ import lawdsl
 from lawdsl import fitting
 from lawdsl.fitting.diagnostics.outliers import find_outliers, smaller_cluster
 from lawdsl.fitting.diagnostics.patterns import (
+    LineCorrelation,
     find_line_correlation,
     find_pattern,
     find_unequal_variance,
 )
+from lawdsl.fitting.diagnostics.residual_findings import _dependence_finding
 from lawdsl.fitting.diagnostics.residuals import (
     FALSE_ALARM_RATE,
     ResidualView,
@@ -218,6 +220,19 @@ def test_noise_that_goes_with_a_run_is_no_pattern_of_the_law():
     (found,) = fit.diagnostics
 
     assert found.code == "F0119" and "rows that differ in D alone are correlated" in found.message
+
+
+def test_models_of_different_size_are_not_called_checkpoints_of_one_run():
+    rows = np.arange(4)
+    names = ("N", "D", "the predicted L")
+    view = ResidualView(names, np.ones((3, 4)), np.ones(4), np.zeros((4, 0)), rows, True)
+    along = [LineCorrelation(axis, 5, 0.5, 2.0, 1e-9) for axis in (0, 1)]
+    of_sizes, of_tokens = (_dependence_finding(view, line, {"N"}) for line in along)
+
+    assert "rows that differ in N alone" in of_sizes.message
+    assert of_sizes.notes == ("the law lacks something in D",)
+    assert of_sizes.help == "compare with another law"
+    assert "checkpoints" in of_tokens.notes[0] and "count runs" in (of_tokens.help or "")
 
 
 def test_an_exact_fit_has_no_residuals_to_speak_of():

@@ -13,6 +13,7 @@ from commands import run
 
 import lawdsl
 from lawdsl.comparing.rival_laws import (
+    EXCLUDED,
     OPTIONS,
     PATTERN_TOO,
     UNFITTED,
@@ -118,11 +119,22 @@ def test_laws_that_refuse_an_option_are_not_said_to_leave_a_pattern():
         _failure(lawdsl.load("chinchilla"), {"N": [1e9], "D": [1e10], "L": [2.0]}, options)
         == UNFITTED
     )
-    failures = {"a": OPTIONS, "b": PATTERN_TOO, "c": PATTERN_TOO, "d": UNFITTED, "e": UNTRUSTED}
+    failures = {
+        "a": OPTIONS,
+        "b": PATTERN_TOO,
+        "c": PATTERN_TOO,
+        "d": EXCLUDED,
+        "e": UNTRUSTED,
+        "f": UNFITTED,
+    }
     assert _no_rival_text(failures, options) == (
         "b and c leave a pattern, too; a does not take --delta; e has no fit that can be trusted; "
-        "d cannot be fitted"
+        "d excludes some of these rows from its domain"
     )
+    assert _no_rival_text({"f": UNFITTED}, options) == ""
+    law = lawdsl.load("dcpt.l1")
+    runs = {"N": [1.0] * 9, "D": np.geomspace(1e-4, 1e-3, 9), "r": [0.5] * 9, "L": [3.0] * 9}
+    assert _failure(law, runs, FitOptions()) == EXCLUDED
 
 
 @pytest.mark.parametrize("rows", [0, 5])

@@ -27,7 +27,9 @@ MAX_RIVALS = 6
 STARTS = 8
 
 
-PATTERN_TOO, OPTIONS, UNTRUSTED, UNFITTED = range(4)
+OUTSIDE = "D0108"  # the code of rows outside the domain of a law
+
+PATTERN_TOO, OPTIONS, UNTRUSTED, EXCLUDED, UNFITTED = range(5)
 """Reasons why a law is not suggested."""
 
 
@@ -78,7 +80,8 @@ def with_rival_laws(
         if options.weights is not None:
             help += ", which takes no weights"
     else:
-        help = f"fit a smaller range: {_no_rival_text(failures, options)}"
+        reasons = _no_rival_text(failures, options)
+        help = "fit a smaller range" + (f": {reasons}" if reasons else "")
     return replace(fit, diagnostics=tuple(_with_help(d, help) for d in fit.diagnostics))
 
 
@@ -135,14 +138,15 @@ def _objective_arguments(fit: Fit, options: FitOptions, *, same: bool) -> Iterat
 
 
 def _no_rival_text(failures: Mapping[str, int | None], options: FitOptions) -> str:
-    """The reasons why no law is suggested, each law once."""
+    """The reasons why no law is suggested, each law at most once; empty where none is known."""
     specified = [n for n in ("objective", "delta", "quantile") if getattr(options, n) is not None]
     flags = conjunction([f"--{name}" for name in specified]) if specified else ""
     texts = {
         PATTERN_TOO: ("leaves a pattern, too", "leave a pattern, too"),
         OPTIONS: (f"does not take {flags}", f"do not take {flags}"),
         UNTRUSTED: ("has no fit that can be trusted", "have no fits that can be trusted"),
-        UNFITTED: ("cannot be fitted",) * 2,
+        EXCLUDED: ("excludes some of these rows from its domain",)
+        + ("exclude some of these rows from their domains",),
     }
     parts = []
     for reason, (one, several) in texts.items():
@@ -170,8 +174,8 @@ def _failure(rival: Law, table: Any, options: FitOptions) -> int | None:
     )
     try:
         fit = fit_with(rival, table, few)
-    except LawdslError:
-        return UNFITTED
+    except LawdslError as error:
+        return EXCLUDED if any(d.code == OUTSIDE for d in error.diagnostics) else UNFITTED
     assert isinstance(fit, Fit)
     if any(d.code == PATTERN for d in fit.diagnostics):
         return PATTERN_TOO

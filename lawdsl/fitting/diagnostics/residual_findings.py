@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.enumerations import abridged
+from lawdsl.core.units import size_and_dimension
 from lawdsl.data.binding import Runs
 from lawdsl.fitting.diagnostics.outliers import Outliers
 from lawdsl.fitting.diagnostics.patterns import (
@@ -64,11 +67,20 @@ def residual_findings(
     if structure.cluster is not None:
         findings.append(_cluster_finding(*structure.cluster, runs))
     findings += _rounding_findings(problem, structure.view, runs)
-    return [*findings, *_order_findings(structure, problem)]
+    sizes = {q.name for q in law.variables if q.unit and _is_model_size(q.unit)}
+    return [*findings, *_order_findings(structure, problem, sizes)]
 
 
-def _order_findings(structure: ResidualStructure, problem: Problem) -> list[Diagnostic]:
-    """Findings about patterns and dependence in the residuals without outliers."""
+def _is_model_size(unit: Sequence[tuple[str, int]]) -> bool:
+    return size_and_dimension(unit)[1] == (("param", 1),)
+
+
+def _order_findings(
+    structure: ResidualStructure, problem: Problem, sizes: Collection[str]
+) -> list[Diagnostic]:
+    """Findings about patterns and dependence in the residuals without outliers; `sizes` are the
+    variables that are sizes of models.
+    """
     order, remaining = structure.order, structure.order.remaining
     strong = STRONG_PATTERN_SHARE * problem.output_deviation
     findings = [_pattern_finding(structure.view, p, strong) for p in order.patterns]
@@ -77,7 +89,7 @@ def _order_findings(structure: ResidualStructure, problem: Problem) -> list[Diag
     if order.variance is not None:
         findings.append(_variance_finding(remaining, order.variance, problem.objective.loss))
     if order.dependence is not None:
-        findings.append(_dependence_finding(remaining, order.dependence))
+        findings.append(_dependence_finding(remaining, order.dependence, sizes))
     return findings
 
 
@@ -247,7 +259,9 @@ def _misfit_finding(view: ResidualView, correlated: LineCorrelation, strong: flo
     return Diagnostic("F0116", message, _severity(size, strong), help=help)
 
 
-def _dependence_finding(view: ResidualView, correlated: LineCorrelation) -> Diagnostic:
+def _dependence_finding(
+    view: ResidualView, correlated: LineCorrelation, sizes: Collection[str]
+) -> Diagnostic:
     name = view.names[correlated.axis]
     others = [n for n in view.names[:-1] if n != name]
     which = f"rows that differ in {name} alone" if others else f"neighbours in {name}"
@@ -261,6 +275,9 @@ def _dependence_finding(view: ResidualView, correlated: LineCorrelation) -> Diag
         notes = (f"they may be parts of one run under several names; or {lacks}",)
         help = "see that the column of runs names whole runs; compare with another law"
         return Diagnostic("F0119", message, "warning", notes=notes, help=help)
+    if others and name in sizes:  # models of different size are no checkpoints of one run
+        help = "compare with another law"
+        return Diagnostic("F0119", message, "warning", notes=(lacks,), help=help)
     notes = (f"they may be checkpoints of one run, or one run measured again; or {lacks}",)
     help = "count runs, not rows: intervals by run, or one row a run; compare with another law"
     return Diagnostic("F0119", message, "warning", notes=notes, help=help)
