@@ -38,6 +38,9 @@ from lawdsl.solving.inputs import (
     symbol_values,
     violated_constant_constraints,
 )
+from lawdsl.solving.law_error.choices import Choices
+from lawdsl.solving.law_error.law_values import NoLawError
+from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.prepare import LawErrors, check_safe
 from lawdsl.solving.nlp.solver import NlpSolver
 from lawdsl.solving.result import Answer, Answers, Relaxation
@@ -206,6 +209,33 @@ class Asked:
             return self._with_curves_of(best, complete_problem(self.formulated), values_of_all)
         solver, answer = self._solved(values_of_all, level, seed, False)
         return self._with_curves(answer, solver, values_of_all)
+
+    def outcomes(self, values: Mapping[str, Any], /, discrepancy: float) -> Outcomes:
+        """Goal and constraints at choices of all unknowns, for any true laws.
+
+        Args:
+            values: given or setting -> number in its unit, or label -> number.
+            discrepancy: standard deviation of log L per decade.
+
+        Raises:
+            NoLawError: the error of the laws is not known.
+        """
+        return self._law_errors.outcomes(symbol_values(self.formulated, values), discrepancy)
+
+    def choices(self, outcomes: Outcomes) -> Choices:
+        """The choices of the one unknown.
+
+        Args:
+            outcomes: of this question.
+
+        Raises:
+            NoLawError: it has several unknowns, discrete ones, or an equation fixes the one it has.
+        """
+        if self._discrete is not None:
+            raise NoLawError("it has discrete unknowns")
+        solver = self._solver_for(outcomes.values)
+        problem = solver.problem if isinstance(solver, UnivariateSolver) else None
+        return self._law_errors.choices(outcomes, problem)
 
     def _solved(
         self, values: Mapping[sp.Symbol, float], level: float, seed: int, proofs: bool

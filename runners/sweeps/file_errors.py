@@ -21,7 +21,17 @@ from lawdsl.language.keywords import did_you_mean
 
 from ..run.evaluation_steps import Dense, Exponential, ListedSteps, Sectional, Sparse
 from ..spec import ExecutionConfig, Training
-from .file import Also, Branching, Columns, CorpusEntry, File, Grid, Learnability, ModelEntry
+from .file import (
+    Also,
+    Branching,
+    Columns,
+    CorpusEntry,
+    File,
+    Grid,
+    Learnability,
+    ModelEntry,
+    Selection,
+)
 
 SYNTAX = re.compile(r"(?P<why>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
 TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {
@@ -162,6 +172,23 @@ def valid_sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
         except ValidationError:
             pass  # it is among the mistakes
     return parsed, problems
+
+
+def selection(path: Path, raw: Mapping[str, Any]) -> Selection:
+    """A file that selects runs of another sweep.
+
+    Args:
+        path: of the file.
+        raw: its tables.
+
+    Raises:
+        LawdslError: every entry that is wrong; R0102.
+    """
+    try:
+        return Selection.model_validate_json(_json(raw), strict=True)
+    except ValidationError as error:
+        raise_mistakes(path, [_mistake(e) for e in error.errors()])
+        raise  # not reached: there is a mistake
 
 
 def model_sections(

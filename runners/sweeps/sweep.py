@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from .file_errors import (
     model_sections,
     raise_mistakes,
     read_toml,
+    selection,
     sweep_diagnostic,
     valid_sections,
 )
@@ -45,6 +46,12 @@ class GridRun:
     shares: Shares
     mixture: Shares
     seed: int
+
+    @property
+    def label(self) -> str:
+        """What people call the run: `0.2M_code=0.3_seed=1`."""
+        shares = [f"{name}={float(share):.4g}" for name, share in self.shares.items()]
+        return "_".join((self.model, *shares, f"seed={self.seed}"))
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,8 @@ def read_sweep(path: Path) -> Sweep:
             (R0102), and every undefined name in it (R0104).
     """
     raw = read_toml(path)
+    if "extends" in raw:
+        return _selected(path, raw)
     file, problems = valid_sections(raw)
     training, how, more = model_sections(raw)
     problems += more
@@ -128,6 +137,36 @@ def read_sweep(path: Path) -> Sweep:
         general=general,
         dlc=dlc,
         export=file["export"] and _relative_path(path, file["export"]),
+    )
+
+
+def _selected(path: Path, raw: Mapping[str, Any]) -> Sweep:
+    """The sweep that a file extends, with the runs alone that it selects."""
+    chosen = selection(path, raw)
+    base = Path(_relative_path(path, chosen.extends))
+    if "extends" in read_toml(base):
+        message = f"extends: {chosen.extends} selects runs of a third file"
+        help = "extend the sweep that has the grid"
+        raise_mistakes(path, [sweep_diagnostic("extends", message, help)])
+    sweep = read_sweep(base)
+    cells = {cell.label: cell for cell in sweep.cells}
+    unknown = [label for label in chosen.only if label not in cells]
+    raise_mistakes(
+        path,
+        [
+            sweep_diagnostic(
+                "only",
+                f"unknown run `{label}`",
+                did_you_mean(
+                    label, tuple(cells), f"`lawdsl run {chosen.extends} --dry-run` lists them"
+                ),
+                "R0104",
+            )
+            for label in unknown
+        ],
+    )
+    return replace(
+        sweep, path=path, cells=tuple(cells[label] for label in dict.fromkeys(chosen.only))
     )
 
 
