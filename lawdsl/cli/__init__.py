@@ -63,6 +63,7 @@ def cli(context: click.Context) -> None:
     lawdsl fit my_law.law runs.csv -o fit.json   fit it to measurements
     lawdsl predict fit.json N=7e9 D=2e12         use the fit
     lawdsl solve dcpt.tradeoff general=fit.json …   answer a question with it
+    lawdsl design fit.json --candidates sweep.toml …   which runs to do next
     lawdsl compare law1 law2 runs.csv            which law predicts best
     lawdsl pipeline mixing.nested runs.csv       predict a large run from small ones
     """
@@ -89,6 +90,7 @@ COMMANDS = (
     "solve",
     "pipeline",
     "mixtures",
+    "design",
     "corpus",
     "validation",
     "run",

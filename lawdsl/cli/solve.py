@@ -100,7 +100,7 @@ def solve(
         raise click.UsageError("-o and --curve name one file: give two")
     if not arguments and (parsed.uses or parsed.of_kind("given")):
         return print_inputs(parsed, "solve", warned, name=question, as_json=as_json)
-    fits, values_of = _sorted(parsed, arguments)
+    fits, values_of = sorted_arguments(parsed, arguments)
     ready = Asked(parsed, **fits)
     compared = [_point(parsed, text) for text in points]
     # counted before any is answered: each may take up to the time limit
@@ -204,7 +204,7 @@ def print_inputs(
     )
 
 
-def _sorted(
+def sorted_arguments(
     question: Question, arguments: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, list[float]]]:
     """The fits, and the values of givens and settings, in the units of the question."""
@@ -238,7 +238,7 @@ def one_of_each(
     Raises:
         click.UsageError: a name with several values.
     """
-    fits, values_of = _sorted(question, arguments)
+    fits, values_of = sorted_arguments(question, arguments)
     several = [name for name, values in values_of.items() if len(values) > 1]
     if several:
         raise click.UsageError(f"{several[0]} has several values: give one")

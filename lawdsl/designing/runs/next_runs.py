@@ -94,7 +94,7 @@ def _repeats(columns: Array, pool: Pool, fitted: Array) -> Mask:
     ends = np.array([row[row >= 0][-1] for row in pool.rows])
     points = columns[:, ends]
     same = np.abs(points[:, :, None] - fitted[:, None]) <= 1e-6 * np.abs(points[:, :, None])
-    return np.asarray(same.all(axis=0).any(axis=1))
+    return np.asarray(np.any(np.all(same, axis=0), axis=1))
 
 
 def _check_relevance(now: Sequence[Hypothesis], pool: Pool, available: Mask) -> None:

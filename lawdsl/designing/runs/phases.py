@@ -7,6 +7,7 @@ what it would teach.
 from __future__ import annotations
 
 PHASES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+MIN_GROWTH = 1.25  # of what is spent, by each batch but the last
 ROUNDING_RTOL = 1e-9
 
 
@@ -23,6 +24,7 @@ def next_allowance(budget: float, spent: float, cheapest: float) -> float:
     """
     for part in PHASES:
         allowance = part * budget - spent
-        if allowance >= cheapest * (1 - ROUNDING_RTOL):
+        grows = part * budget >= MIN_GROWTH * spent or part == PHASES[-1]
+        if grows and allowance >= cheapest * (1 - ROUNDING_RTOL):
             return allowance
     return 0.0

@@ -158,7 +158,7 @@ class LawPosterior:
         """
         self._prior, self._candidates = prior, candidates
         noise = np.full(len(rows), prior.levels.noise**2) / (1.0 if weights is None else weights)
-        root = np.linalg.cholesky(prior.covariance(rows, rows) + np.diag(noise))
+        root = np.asarray(np.linalg.cholesky(prior.covariance(rows, rows) + np.diag(noise)))
         self._whitened = _solved(root, prior.covariance(rows, candidates))
         of_targets = _solved(root, prior.covariance(rows, targets.points) @ targets.weights.T)
         joint = targets.weights @ prior.covariance(targets.points, targets.points)
@@ -230,7 +230,7 @@ class LawPosterior:
         everything = np.arange(len(self._candidates))
         noise = self._prior.levels.noise**2
         block = self.between(rows, rows) + noise * np.eye(len(rows))
-        root = np.linalg.cholesky(block)
+        root = np.asarray(np.linalg.cholesky(block), dtype=np.float64)
         whitened = _solved(root, self.between(rows, everything))
         of_targets = _solved(root, self.cross[:, rows].T)
         of_parameters = _solved(root, self._parameter_cross[:, rows].T)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.designing.runs.hypotheses import LawTarget, parts_of
 from lawdsl.designing.runs.records import TargetEstimate
-from lawdsl.fitting.options import LEARNED
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits
 from lawdsl.language.keywords import did_you_mean
@@ -18,6 +18,7 @@ from lawdsl.law.law import Law, unit_text
 
 Array = NDArray[np.float64]
 
+Wrong = float | Literal["learned"] | None
 Point = Mapping[str, float]
 """Variable -> value, in the units of the law."""
 
@@ -80,7 +81,9 @@ def estimates(
     for part in parts_of(fit):
         law = part.read_law()
         columns = {q.name: [p[q.name] for p in points] for q in law.variables}
-        wrong = LEARNED if discrepancy is None and part.has_rolled_check else discrepancy
+        wrong: Wrong = discrepancy
+        if discrepancy is None and part.has_rolled_check:
+            wrong = "learned"  # where the larger runs were missed by more than 2 % per decade
         band = part.predict_with_errors(columns, discrepancy=wrong)
         warnings |= dict.fromkeys(band.warnings)
         output = law.declarations.output
