@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lawdsl.cli.law_error import percentage_option
-from lawdsl.cli.options import as_json, bindings, finish, plot_option, print_message
+from lawdsl.cli.options import as_json, bindings, changes, finish, plot_option, print_message
 from lawdsl.cli.progress import notice
 from lawdsl.cli.values import value_in
 
 if TYPE_CHECKING:
     from lawdsl.designing.runs.pool import Pool
     from lawdsl.designing.runs.records import Design
+    from lawdsl.language.law_changes import LawChanges
     from lawdsl.law.law import Law
 
 SWEEP_SUFFIX = ".toml"
@@ -45,6 +46,7 @@ SWEEP_SUFFIX = ".toml"
 @click.option("--cost", metavar="FORMULA", help="What a run costs, of columns; by default 6*N*D.")
 @percentage_option("--wrong", "The error of the law per decade.  [default: 2%, or as it was seen]")
 @click.option("--where", multiple=True, metavar="CONDITION", help="Use these rows only.")
+@changes
 @click.option("--most", type=click.IntRange(min=1), help="The largest number of runs in the batch.")
 @click.option("--no-repeats", is_flag=True, help="Measure no setting again.")
 @click.option(
@@ -65,6 +67,7 @@ def design(
     cost: str | None,
     wrong: float | None,
     where: tuple[str, ...],
+    changes: LawChanges,
     most: int | None,
     no_repeats: bool,
     output: str | None,
@@ -108,11 +111,16 @@ def design(
     }
     with notice(quiet or as_json, "reading the candidates, fitting, comparing batches"):
         if question is not None:
-            if targets or runs or rivals:
-                raise click.UsageError("with --question leave --target, --runs and --rivals out")
+            if targets or runs or rivals or changes:
+                message = (
+                    "with --question leave --target, --runs, --rivals and changes of a law out"
+                )
+                raise click.UsageError(message)
             result, pool = _for_question(question, arguments, candidates, where, options)
         else:
-            result, pool = _for_law(arguments, candidates, runs, targets, rivals, where, options)
+            result, pool = _for_law(
+                arguments, changes, candidates, runs, targets, rivals, where, options
+            )
     if output is not None and result.runs:
         _write(result, pool, candidates, output)
 
@@ -140,6 +148,7 @@ def design(
 
 def _for_law(
     arguments: Sequence[str],
+    changes: LawChanges,
     candidates: str,
     runs: str | None,
     targets: Sequence[str],
@@ -150,6 +159,7 @@ def _for_law(
     """The design for predictions of a law, or a fit of it."""
     from lawdsl.designing.design import as_pool
     from lawdsl.designing.design import design as designed
+    from lawdsl.designing.runs.costs import inherited_conditions
     from lawdsl.fitting.result import Fit
     from lawdsl.fitting.result_by_label import Fits, load_fit
     from lawdsl.law.law import load
@@ -157,7 +167,10 @@ def _for_law(
     name, pairs = arguments[0], arguments[1:]
     if "=" in name:
         raise click.UsageError(f"{name}: begin with a law or a fit, or give a --question")
-    subject: Any = load_fit(name) if name.endswith(".json") else load(name)
+    is_fit = name.endswith(".json")
+    if is_fit and changes:
+        raise click.UsageError("a fit has its law: leave --set, --fix, --tie and --without out")
+    subject: Any = load_fit(name) if is_fit else changes.apply(load(name))
     columns = dict(bindings(pairs)) if pairs else {}
     law: Law = subject
     bound, conditions = columns, tuple(where)
@@ -168,7 +181,7 @@ def _for_law(
             )
         first = subject.parts[0] if isinstance(subject, Fits) else subject
         law, bound = first.read_law(), {**first.data.columns, **columns}
-        conditions = conditions or tuple(first.data.where)
+        conditions = conditions or inherited_conditions(first)
     pool = (
         _sweep_pool(candidates, conditions)
         if candidates.endswith(SWEEP_SUFFIX)
@@ -199,6 +212,7 @@ def _for_question(
     """The design for the answer to a question."""
     from lawdsl.cli.solve import sorted_arguments
     from lawdsl.designing.design import as_pool, design_for_question
+    from lawdsl.designing.runs.costs import inherited_conditions
     from lawdsl.fitting.result import Fit
     from lawdsl.language import library
     from lawdsl.solving.solve import Asked
@@ -211,9 +225,11 @@ def _for_question(
     asked = Asked(parsed, **fits)
     first = next((fit for fit in asked.fits.values() if isinstance(fit, Fit)), None)
     if candidates.endswith(SWEEP_SUFFIX):
-        pool = _sweep_pool(candidates, tuple(where) or (first.data.where if first else ()))
+        pool = _sweep_pool(
+            candidates, tuple(where) or (inherited_conditions(first) if first else ())
+        )
     elif first is not None:
-        conditions = tuple(where) or first.data.where
+        conditions = tuple(where) or inherited_conditions(first)
         pool = as_pool(
             candidates, first.read_law(), first.data.columns, options["cost"], conditions
         )

@@ -11,10 +11,11 @@ import numpy as np
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import as_texts
 from lawdsl.data.binding import bind
+from lawdsl.data.header_settings import with_settings_of
 from lawdsl.data.read import read_table
 from lawdsl.designing.runs.aim import Aim, aim_at_predictions
 from lawdsl.designing.runs.answers_as_targets import aim_at_answer
-from lawdsl.designing.runs.costs import pool_of_table
+from lawdsl.designing.runs.costs import inherited_conditions, pool_of_table
 from lawdsl.designing.runs.first_batch import first_runs
 from lawdsl.designing.runs.hypotheses import columns_for
 from lawdsl.designing.runs.next_runs import next_runs
@@ -92,6 +93,7 @@ def design(
         assert declared is not None
         pool = as_pool(candidates, declared, bound, cost, conditions)
         table = pool.table
+        declared = with_settings_of(declared, table)
         values = bind(
             declared, table, columns_for(declared, bound, table), target=False, warn=False
         )
@@ -112,7 +114,11 @@ def design(
     aim = aim_at_predictions(own, points, others, discrepancy)
     first = own.parts[0] if isinstance(own, Fits) else own
     pool = as_pool(
-        candidates, read, {**first.data.columns, **bound}, cost, conditions or first.data.where
+        candidates,
+        read,
+        {**first.data.columns, **bound},
+        cost,
+        conditions or inherited_conditions(first),
     )
     return _next(aim, pool, budget, stop, discrepancy, most, repeats)
 
@@ -152,7 +158,9 @@ def design_for_question(
             raise LawdslError(Diagnostic("N0104", message, help=help))
     aim, _ = aim_at_answer(asked, values, discrepancy, seed)
     first = aim.fits[0]
-    pool = as_pool(candidates, first.read_law(), first.data.columns, cost, first.data.where)
+    pool = as_pool(
+        candidates, first.read_law(), first.data.columns, cost, inherited_conditions(first)
+    )
     return _next(aim, pool, budget, stop, discrepancy, most, repeats)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from lawdsl.data.binding import chosen_rows
 from lawdsl.data.read import read_table
 from lawdsl.designing.runs.pool import RUN_COLUMN, Pool, runs_of_table
 
+from ..run.model_facts import ModelFacts
 from ..run.schedules import phase
 from ..spec import RunOrder
 from ..sweeps.grid import orders_of
-from ..sweeps.inputs import inputs_of
+from ..sweeps.inputs import Source, inputs_of
 from ..sweeps.machine import Machine
 from ..sweeps.memory import memory_problems
 from ..sweeps.plan import PlannedRun, plan_of
@@ -26,7 +28,12 @@ from .collect import LOT, header
 UNFIT = ("diverged", "oom", "failed")  # statuses of runs that are not proposed again
 
 
-def pool_of(path: Path, machine: Machine, where: Sequence[str] = ()) -> Pool:
+def pool_of(
+    path: Path,
+    machine: Machine,
+    where: Sequence[str] = (),
+    inspect: Callable[[Sequence[Source]], list[ModelFacts]] | None = None,
+) -> Pool:
     """The cells of a sweep as candidates.
 
     A cell is a run, or a stable run with its branches. It costs what `--dry-run` says, in FLOP, for
@@ -42,7 +49,7 @@ def pool_of(path: Path, machine: Machine, where: Sequence[str] = ()) -> Pool:
         LawdslError: mistakes in the sweep; a grid whose rows all fail a condition (N0101).
     """
     sweep = read_sweep(path)
-    inputs = inputs_of(sweep, machine=machine)
+    inputs = inputs_of(sweep, inspect, machine)
     orders = orders_of(sweep, inputs, machine)
     plan = plan_of(sweep, inputs, orders, machine, 1, refuse=False)
     by_cell = _by_cell(sweep, plan.runs)
@@ -65,6 +72,9 @@ def pool_of(path: Path, machine: Machine, where: Sequence[str] = ()) -> Pool:
         else:
             rows += [row | {RUN_COLUMN: label} for run in measured for row in _rows(run.order)]
     table = read_table(_columns(rows))
+    if rows:
+        smallest = min(row["D"] for row in rows)
+        table = replace(table, name=str(path), notes=(f"setting D_min = {smallest} unit token",))
     known = [text for text in where if _names_known(text, table.columns)]
     table, _ = chosen_rows(table, known, False)
     if not len(table):

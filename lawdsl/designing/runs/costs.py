@@ -16,6 +16,7 @@ from lawdsl.designing.runs.hypotheses import columns_for
 from lawdsl.designing.runs.pool import Pool, runs_of_table
 from lawdsl.fitting.extrapolation.fitted_surface import size_variables
 from lawdsl.fitting.extrapolation.run_size import run_size
+from lawdsl.fitting.result import Fit
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
@@ -60,12 +61,26 @@ def pool_of_table(
     return Pool(table.name, table, labels, rows, costs, unit)
 
 
+def inherited_conditions(fit: Fit) -> tuple[str, ...]:
+    """The conditions of a fit that candidates have to meet: those on what is no variable of its law.
+
+    `phase = end` says which rows are of its kind; `N < 1e9` only which of them were fitted.
+
+    Args:
+        fit: with its conditions.
+    """
+    variables = fit.data.columns.values()
+    return tuple(
+        text for text in fit.data.where if not names_column(text, dict.fromkeys(variables))
+    )
+
+
 def names_column(condition: str, columns: Mapping[str, object]) -> bool:
-    """Whether a condition on rows is on a column that a table has.
+    """Whether a condition on rows is on one of some columns.
 
     Args:
         condition: such as `size = 70M`.
-        columns: of the table.
+        columns: by name.
     """
     name = condition
     for sign in "<>=!":

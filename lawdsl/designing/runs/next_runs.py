@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.designing.runs.aim import Aim
-from lawdsl.designing.runs.batch import Hypothesis, Pick, greedy, relative_variance
+from lawdsl.designing.runs.batch import Hypothesis, Pick, greedy, relative_variance, sequence
 from lawdsl.designing.runs.hypotheses import candidate_columns, columns_for, hypothesis_of
 from lawdsl.designing.runs.of_fit import surface_of
 from lawdsl.designing.runs.phases import next_allowance
@@ -128,7 +128,6 @@ def _batch(
     limit: int,
 ) -> tuple[list[Pick], str]:
     """The batch by the criterion, or one that is spread where that is as good."""
-    before = [h.variance for h in now]
     trial = [h.copied() for h in now]
     picks = greedy(trial, pool.rows, pool.costs, allowance, available=available, most=limit)
     if not picks:
@@ -137,11 +136,7 @@ def _batch(
     z = grid_coordinates(columns[:, ends])
     cost = float(np.sum(pool.costs[[p.candidate for p in picks]]))
     spread = spread_batch(z, pool.costs, cost, z[done], available=available)
-    spread_picks, later = list[Pick](), [h.copied() for h in now]
-    for number in spread:
-        for hypothesis in later:
-            hypothesis.observe(pool.rows[number])
-        spread_picks.append(Pick(number, relative_variance(later, before)))
+    spread_picks = sequence([h.copied() for h in now], spread, pool.rows)
     if spread_picks:
         width, rival = (np.sqrt(np.mean(p[-1].variance)) for p in (picks, spread_picks))
         if rival <= SPREAD_TOLERANCE * width:
