@@ -173,7 +173,7 @@ def test_another_table_is_called_another_table_and_has_its_own_numbers(tmp_path:
     path.write_text("\n".join(["D,r,L", *lines]) + "\n")
     figure = fit.plot(data=path)
     ratio = other["L"] / fit.predict({"D": other["D"], "r": other["r"]})
-    assert "fitted to the table given, and 120 rows of other.csv" in figure.title
+    assert "fitted to the values given, and 120 rows of other.csv" in figure.title
     assert f"off by {100 * np.median(np.abs(ratio - 1)):.2g} %" in figure.title
     (r2,) = map(float, re.findall(r"R² (-?[\d.]+)", figure.title))
     fitted = other["L"] / ratio

@@ -21,6 +21,9 @@ LAW = "L = E + A/N^alpha + B/D^beta"
 
 # what is written, what is meant: the law's equation, or a claim behind it
 FIXED = [
+    ("L = |E - N|", "L = abs(E - N)"),
+    ("L = √N", "L = sqrt(N)"),
+    ("L = E + 1,5*N", "L = E + 1.5*N"),
     ("L = E + A/N**alpha", "L = E + A/N^alpha"),
     ("L == E + A/N^alpha", LAW[:17]),
     ("L(N, D) = E + A/N^alpha", "L = E + A/N^alpha"),
@@ -59,9 +62,6 @@ ADVISED = [
     ("L = E if N > 1 else A", "conditions", "max(a, b)"),
     ("L = Σ A*N", "written as a function", "sum(a[j]*x[j] for j)"),
     ("L = E + A*e^(-N)", "unknown name `e`", "exp(x)"),
-    ("L = |E - N|", "`|`", "abs(x)"),
-    ("L = √N", "SQUARE ROOT", "sqrt(x)"),
-    ("L = E + 1,5*N", "`,`", "without commas"),
     ("require not L > 3", "negation", "opposite relation"),
     ("require lim L = E as N -> oo", "limit", "`L -> E as N -> oo`"),
     ("require L' < 0", "`'`", "`∂L/∂N`"),

@@ -25,6 +25,7 @@ from lawdsl import __version__
 from lawdsl.cli.options import INTERRUPT_HANDLERS
 from lawdsl.cli.overwritten_inputs import keep_inputs
 from lawdsl.cli.swapped_arguments import swapped
+from lawdsl.cli.unknown_options import advised
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.registry import by_name
 from lawdsl.core.warning_categories import LawdslWarning
@@ -163,6 +164,7 @@ def _run(arguments: list[str]) -> int:
             return 0
         raise
     except click.UsageError as error:
+        error = advised(error)
         if form:
             _fail(name, [Diagnostic("C0001", error.format_message())], form)
         else:

@@ -122,6 +122,7 @@ def check(
     checks: list[Check] = []
     silent = as_json or sarif
     # all are loaded first: a mistake in the last file is reported before minutes of proofs
+    _check_other_sections(laws)
     read = [changes.apply(load(name)) for name in laws]
     to_check = list(_laws_and_values(read, fits))
     if plot and len(to_check) > 1:
@@ -152,6 +153,21 @@ def check(
                 )
             )
     return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json, plot=plot)
+
+
+def _check_other_sections(names: Sequence[str]) -> None:
+    """Read what is a question or a pipeline, whose own mistakes are more than that it is no law.
+
+    Raises:
+        LawdslError: with the mistakes in the first of them that has some.
+    """
+    from lawdsl.language.library import locate, pipeline, question, section_of
+
+    readers = {"question": question, "pipeline": pipeline}
+    for name in names:
+        section = section_of(locate(name))
+        if section in readers:
+            readers[section](name)
 
 
 def _laws_and_values(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -135,6 +136,10 @@ def options_of_each_fit(*names: str) -> Callable[[Callable[..., int]], Callable[
     return fit_options(*names, *shared, starts=starts)
 
 
+DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|sec|m|min|h)\s*")
+SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
 class Seconds(click.FloatRange):
     """A positive time, which is finite."""
 
@@ -156,7 +161,15 @@ class Seconds(click.FloatRange):
         Raises:
             click.BadParameter: it is not one.
         """
-        seconds = float(super().convert(value, param, ctx))
+        written = DURATION.fullmatch(str(value))
+        if written:
+            value = float(written[1]) * SECONDS[written[2]]
+        try:
+            seconds = float(super().convert(value, param, ctx))
+        except click.BadParameter:
+            self.fail(
+                f"{value!r} is not a time: write seconds, 90 or 0.5, or 30s, 5min, 2h", param, ctx
+            )
         if not math.isfinite(seconds):
             self.fail(f"{value} is not a finite number of seconds", param, ctx)
         return seconds
@@ -262,9 +275,12 @@ def _texts(
     pairs: Iterable[str], usage: str, *, lists: Callable[[str], bool] | None = None
 ) -> dict[str, str]:
     texts = {}
+    pairs = list(pairs)
     for pair, name, equals, text in split_pairs(pairs, lists=lists):
         if not equals or not name or not text:
-            raise click.UsageError(f"{usage}, not {pair!r}")
+            spaced = "=" in pairs or pair.rstrip().endswith("=")
+            hint = ", without spaces around `=`" if spaced else ""
+            raise click.UsageError(f"{usage}{hint}, not {pair!r}")
         texts[name] = text
     return texts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,9 @@ from lawdsl.cli.options import (
     table_option,
 )
 from lawdsl.cli.values import values_in
+from lawdsl.core.diagnostics import LawdslError
+
+DECIMAL_COMMA = re.compile(r"\s*-?[0-9]+,[0-9]+\s*")
 
 # what a column of a prediction is called, in the order of BAND_ARRAYS; the first is the output
 HEADERS = ["", "low", "high", "law", "run low", "run high", "± noise", "± run", "± law"]
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 @click.command("predict")
 @click.argument("fit")
-@click.argument("arguments", nargs=-1, required=True, metavar="[TABLE] [NAME=VALUE[,VALUE...]]...")
+@click.argument("arguments", nargs=-1, metavar="[TABLE] [NAME=VALUE[,VALUE...]]...")
 @table_option("-o", "--output", help="Write the predictions to this file")
 @click.option(
     "--runs",
@@ -98,6 +101,9 @@ def predict(
     request = _requested_intervals(intervals, level, wrong)
     read = load_fit(fit)
     inputs = prediction_inputs(read)
+    if not arguments:
+        example = " ".join(f"{name}=VALUE" for name in inputs.variables)
+        raise click.UsageError(f"give values, {example}, or a table")
     if runs and not inputs.measured:
         raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
     record = _record(read, inputs, arguments, runs, request)
@@ -155,6 +161,9 @@ def _record(
     more = {"runs": runs} if runs else {}
     is_table = "=" not in arguments[0] or Path(arguments[0]).is_file()
     pairs = arguments[1:] if is_table else arguments
+    if is_table and len(arguments) > 1 and arguments[0] in inputs.variables:
+        first, second = arguments[:2]
+        raise click.UsageError(f"write {first}={second.lstrip('=')}, without spaces around `=`")
     if is_table:
         data = read_table(arguments[0])
         predictions, warnings = _predicted(fit, data, {**more, **bindings(pairs)}, request)
@@ -162,7 +171,11 @@ def _record(
         names, suffix = _headers_with_units(data), PREDICTED
     else:
         columns = _points(inputs, bindings(pairs, lists=lambda _: True), measured=bool(runs))
-        predictions, warnings = _predicted(fit, columns, more, request)
+        try:
+            predictions, warnings = _predicted(fit, columns, more, request)
+        except LawdslError as error:
+            written = bindings(pairs, lists=lambda _: True)
+            raise LawdslError(_of_values(d, written) for d in error.diagnostics) from None
         names, suffix = list(columns), ""
         points = list(zip(*columns.values(), strict=True))
     labels = inputs.outputs if predictions.ndim == 3 else ()
@@ -178,6 +191,23 @@ def _record(
         inputs.units,
         warnings,
         _inputs_among(names, fit, inputs, pairs),
+    )
+
+
+def _of_values(diagnostic: Diagnostic, written: Mapping[str, str]) -> Diagnostic:
+    """A diagnostic about a row of values, with the argument of the command line as its place."""
+    name = diagnostic.place.rpartition(" column ")[2]
+    if name not in written:
+        return diagnostic
+    help = diagnostic.help
+    if DECIMAL_COMMA.fullmatch(written[name]):
+        help = f"commas separate values; write {name}={written[name].replace(',', '.')} for a decimal number"
+    elif diagnostic.code == "D0108" and "<= 1" in diagnostic.message:
+        number = diagnostic.message.split()[2].removesuffix(".0")
+        help = f"correct it; {number} % is written {name}={number}%"
+    message = diagnostic.message.removeprefix("column ")
+    return replace(
+        diagnostic, message=message, place=f"{name}={written[name]}", notes=(), help=help
     )
 
 

@@ -211,6 +211,10 @@ def sorted_arguments(
     fits: dict[str, Any] = {}
     values: dict[str, list[float]] = {}
     names = [argument.partition("=")[0].strip() for argument in arguments]
+    unnamed = next((a for a in arguments if "=" not in a and a.endswith(".json")), None)
+    if unnamed is not None:
+        use = next((use for use in question.uses if use not in names), "NAME")
+        raise click.UsageError(f"say what {unnamed} is a fit of: {use}={unnamed}")
     for name, text in bindings(arguments, lists=lambda name: name not in question.uses).items():
         use, dot, inner = name.partition(".")
         if name in question.uses:

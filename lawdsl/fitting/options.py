@@ -242,6 +242,8 @@ def check_level(level: Any) -> None:
     """
     if not (isinstance(level, Real) and LEVELS[0] <= float(level) <= LEVELS[1]):
         help = f"give a number from {LEVELS[0]:g} to {LEVELS[1]:g}, such as 0.95"
+        if isinstance(level, Real) and 50 <= float(level) <= 99.9:
+            help = f"write {float(level) / 100:g} for {float(level):g} %"
         raise LawdslError(
             Diagnostic("F0120", f"`{level}` is not the level of an interval", help=help)
         )

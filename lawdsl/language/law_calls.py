@@ -152,7 +152,7 @@ class Calls:
             else:
                 name = next(iter(_variables(law)), "N")
                 help = f"write `{name} = {print_formula(argument)}`, with the variable's name"
-                message = "it is not said which variable of the law this is"
+                message = "this value has no name"
                 self.scope.report("L0701", message, argument.span, help)
         for name, formula in (*pairs, *node.keywords):
             span = formula.span
