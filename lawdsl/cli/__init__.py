@@ -31,7 +31,7 @@ from lawdsl.core.registry import by_name
 from lawdsl.core.warning_categories import LawdslWarning
 
 BEGIN = f"""\
-lawdsl {__version__}: scaling laws written as papers print them: checked, fitted, used.
+lawdsl {__version__}: check, fit and use scaling laws of language models.
 
 See it work on shipped data:
   lawdsl demo
@@ -42,7 +42,7 @@ Begin with a table of your own runs, one row for each loss:
 Begin with a law that ships:
   lawdsl laws                         list them
   lawdsl show chinchilla              formula, parameters and derivatives
-  lawdsl check chinchilla             prove what it claims
+  lawdsl check chinchilla             prove its claims
 
 lawdsl --help lists all commands, and lawdsl COMMAND --help explains one.
 """
@@ -55,17 +55,19 @@ lawdsl --help lists all commands, and lawdsl COMMAND --help explains one.
 @click.version_option(__version__, prog_name="lawdsl")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Scaling laws written as papers print them: checked, fitted, used.
+    """Check, fit and use scaling laws of language models.
+
+    A law is a text file with a formula, as papers print it, and claims about it.
 
     \b
     lawdsl new my_law --from runs.csv            propose a law for a table
-    lawdsl check my_law.law                      prove or refute what it claims
-    lawdsl trends my_law.law runs.csv            hold it against measurements
-    lawdsl fit my_law.law runs.csv -o fit.json   fit it to measurements
-    lawdsl predict fit.json N=7e9 D=2e12         use the fit
-    lawdsl solve dcpt.tradeoff general=fit.json …   answer a question with it
+    lawdsl check my_law.law                      prove or refute its claims
+    lawdsl trends my_law.law runs.csv            test its claims on measurements
+    lawdsl fit my_law.law runs.csv -o fit.json   estimate its parameters
+    lawdsl predict fit.json N=7e9 D=2e12         predict with the fit
+    lawdsl solve chinchilla.allocation loss=fit.json C=1e22   find the best choice
     lawdsl design fit.json --candidates sweep.toml …   which runs to do next
-    lawdsl compare law1 law2 runs.csv            which law predicts best
+    lawdsl compare law1 law2 runs.csv            rank laws by held-out error
     lawdsl pipeline mixing.nested runs.csv       predict a large run from small ones
     """
     if context.invoked_subcommand is None:

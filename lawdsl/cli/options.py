@@ -30,13 +30,13 @@ TICK = 0.02  # s of CPU time: how much a timer may be early
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, no proofs.")
+quiet = click.option("-q", "--quiet", is_flag=True, help="Print no progress and no proofs.")
 settings = click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Another value for a setting of the law.",
+    help="Override a setting of the law.",
 )
 
 
@@ -131,7 +131,7 @@ def options_of_each_fit(*names: str) -> Callable[[Callable[..., int]], Callable[
     Args:
         names: fields of `FitOptions` that the help lists before those of any such command.
     """
-    starts = {"default": 8, "help": "How many starts each fit has.", "metavar": None}
+    starts = {"default": 8, "help": "Starting points of each fit.", "metavar": None}
     shared = ("starts", "objective", "delta", "quantile", "drop_bad", "seed")
     return fit_options(*names, *shared, starts=starts)
 
@@ -196,16 +196,16 @@ def time_limit(default: float, of: str) -> Callable[[Command], Command]:
 
 
 _without = click.option(
-    "--without", multiple=True, metavar="BOUND", help='Leave a bound out: --without "C > C0".'
+    "--without", multiple=True, metavar="BOUND", help='Drop a bound of the law: --without "C > C0".'
 )
 _fix = click.option(
-    "--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value."
+    "--fix", multiple=True, metavar="NAME=VALUE", help="Fix a parameter at a value."
 )
 _tie = click.option(
     "--tie",
     multiple=True,
     metavar="NAME=FORMULA",
-    help="Hold a parameter at a formula of others: beta=alpha.",
+    help="Tie a parameter to a formula of others: beta=alpha.",
 )
 
 

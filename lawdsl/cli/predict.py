@@ -44,12 +44,13 @@ if TYPE_CHECKING:
 @click.option(
     "--runs",
     metavar="TABLE",
-    help="First runs of a domain that was not fitted, to measure it by.",
+    help="First runs of a new domain, from which its variables are measured.",
 )
 @click.option(
     "--intervals/--no-intervals",
     default=None,
-    help="Predict with the error of the law, and its intervals.  [default: where the fit can]",
+    help="With intervals, the prediction includes the estimated error of the law; without, it is the "
+    "fitted law alone.  [default: intervals, if the fit has them]",
 )
 @level_option
 @wrong_or_learned
@@ -70,28 +71,28 @@ def predict(
 
     \b
     lawdsl predict fit.json N=7e9 D=1e11,1e12       every combination of the values
-    lawdsl predict fit.json D=2Ttoken N=7B          values with units, magnitudes
-    lawdsl predict fit.json r=0:1:0.1                  a range, 11 values
+    lawdsl predict fit.json D=2Ttoken N=7B          values with units or magnitudes
+    lawdsl predict fit.json r=0:1:0.1               a range, 11 values
     lawdsl predict fit.json runs.csv N=params       a table; NAME=COLUMN binds columns
 
     \b
-    of a law with index sets:
-    lawdsl predict fit.json "r[web]=0.3,0.7"        a share left out is 1 minus the others
-    lawdsl predict fit.json mixtures.csv "r=r_*"    the loss on each domain, a column each
-    lawdsl predict fit.json runs.csv domain=name    where each row says its domain, one column
-    lawdsl predict fit.json N=4 D=20 r=0.5 --runs law.csv    a new domain, by its first runs
+    laws with index sets:
+    lawdsl predict fit.json "r[web]=0.3,0.7"        an omitted share is 1 minus the others
+    lawdsl predict fit.json mixtures.csv "r=r_*"    a column of losses for each domain
+    lawdsl predict fit.json runs.csv domain=name    a column of the table names the domain
+    lawdsl predict fit.json N=4 D=20 r=0.5 --runs law.csv    a new domain, from its first runs
 
     \b
-    intervals at another level, or the fitted law alone:
+    another confidence level, or the fitted law alone:
     lawdsl predict fit.json N=7e9 D=1e11 --level 90%
     lawdsl predict fit.json N=7e9 D=1e11 --no-intervals
 
-    The prediction is L = law + δ: δ is the error of the law, of 2 % for each decade of distance
-    from the fitted rows (--wrong), as far as their residuals tell it. low and high are the interval
-    of the curve, "run low" and "run high" that of a further run, "law" the fitted law alone;
-    "± noise", "± run" and "± law" are what the interval of a further run is made of.
+    The prediction is the fitted law plus δ, its error, as estimated from the residuals of the
+    fitted rows. Beyond these rows δ is assumed to grow by 2 % per decade (--wrong). The first
+    interval is for the curve; the interval of "a further run" also includes the noise of one run.
+    "± noise, run, law" are the three parts of this interval.
 
-    A prediction outside the fitted range that is not known within 2 % has a warning.
+    A warning says when a prediction outside the fitted range is not known within 2 %.
     """
     from lawdsl.fitting.prediction_inputs import prediction_inputs
     from lawdsl.fitting.result_by_label import load_fit

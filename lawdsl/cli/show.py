@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.command("show")
 @click.argument("law")
-@click.option("--latex", is_flag=True, help="Print the law as LaTeX only.")
+@click.option("--latex", is_flag=True, help="Print only the law, as LaTeX.")
 @changes
 @as_json
 def show(
@@ -23,9 +23,9 @@ def show(
     changes: LawChanges,
     as_json: bool,
 ) -> int:
-    """Print a law and its exact derivatives, or a question and what it is to be told.
+    """Print a law with its exact derivatives, or a question with its inputs.
 
-    LAW is the name of a shipped law or question, or a file.
+    LAW is the name of a shipped law, question or pipeline, or a file.
     """
     from lawdsl.language import library
 
