@@ -32,6 +32,11 @@ Mask = NDArray[np.bool_]
 
 # a spread batch is proposed where its intervals are expected to be at most this much wider
 SPREAD_TOLERANCE = 1.05
+OTHERWISE = {
+    "criterion": "lowers the variance at the target most for its cost",
+    "spread": "far from the runs so far",
+}
+"""Method -> the reason of a run without another."""
 MIN_BATCH, BATCH_PART = 2, 4  # a batch has two runs, or a quarter of those that are done
 
 
@@ -85,7 +90,9 @@ def next_runs(
         limit = max(MIN_BATCH, int(np.sum(done)) // BATCH_PART) if most is None else most
         picks, method = _batch(now, pool, columns, available, done, allowance, limit)
         affordable = available & (pool.costs <= allowance * (1 + 1e-9))
-        reasons = _reasons(picks, now[0], pool, columns, surface, aim, affordable)
+        reasons = _reasons(
+            picks, now[0], pool, columns, surface, aim, affordable, OTHERWISE[method]
+        )
     return _record(aim, pool, picks, method, reasons, best, budget, spent, stop, available, done)
 
 
@@ -152,6 +159,7 @@ def _reasons(
     surface: FittedSurface,
     aim: Aim,
     affordable: Mask,
+    otherwise: str,
 ) -> list[str]:
     """Why each run is in the batch, in its order."""
     model = surface.law_error(DEFAULT_AMPLITUDE)
@@ -164,6 +172,7 @@ def _reasons(
         coordinates(model.axes, model.names, target.points),
         affordable,
         [q.name for q in target.fit.law_of_spread().parameters],
+        otherwise,
     )
     law, texts = now.laws[0].copied(), []
     for pick in picks:

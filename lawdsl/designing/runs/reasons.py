@@ -26,6 +26,7 @@ class Reasons:
         targets: coordinates of the targets, shape (points, axes).
         affordable: which candidates the batch could have, shape (candidates,).
         parameters: names of the parameters of the law.
+        otherwise: what is said of a run without another reason.
     """
 
     def __init__(
@@ -36,8 +37,10 @@ class Reasons:
         targets: Array,
         affordable: NDArray[np.bool_],
         parameters: Sequence[str],
+        otherwise: str,
     ) -> None:
         self._z, self._fitted, self._parameters = z[ends], fitted, tuple(parameters)
+        self._otherwise = otherwise
         distances = np.min(np.linalg.norm(self._z[:, None] - targets[None], axis=2), axis=1)
         self._nearest = float(np.min(distances[affordable], initial=np.inf))
         self._distances = distances
@@ -71,4 +74,4 @@ class Reasons:
                 f"{self._parameters[i]} by {100 * (1 - np.sqrt(1 - drops[i])):.0f} %" for i in named
             ]
             reasons.append(f"narrows {' and '.join(texts)}")
-        return "; ".join(reasons) or "lowers the variance at the target most for its cost"
+        return "; ".join(reasons) or self._otherwise

@@ -11,8 +11,10 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.designing.runs.records import Design
 from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of
+from lawdsl.figures.kinds.sweep import FLOP_LABELS
 
 WIDTH, HEIGHT, ROW = 420, 200, 22
+MAX_TICKS = 6
 START = "now"
 
 
@@ -67,9 +69,13 @@ def _intervals(design: Design) -> Any:
     names = list(dict.fromkeys(columns["target"]))
     unit = f" [{design.unit}]" if design.unit else ""
     base = chart_of(columns).encode(
-        x=alt.X("cost:Q", title=f"cost of the batch{unit}", axis=alt.Axis(format="~e")),
+        x=alt.X(
+            "cost:Q",
+            title=f"cost of the batch{unit}",
+            axis=alt.Axis(labelExpr=FLOP_LABELS, tickCount=MAX_TICKS),
+        ),
         y=alt.Y("half:Q", title="half the 95 % interval [%]", scale=alt.Scale(zero=True)),
-        color=theme.color("target", "target", names),
+        color=theme.color("target", "target", names) if len(names) > 1 else alt.value(theme.BLUE),
         tooltip=["run:N", "target:N", "half:Q", "cost:Q"],
     )
     layers: list[Any] = [
@@ -103,7 +109,7 @@ def _costs(design: Design) -> Any:
 
 def _title(design: Design) -> str:
     count = f"{len(design.runs)} runs" if len(design.runs) > 1 else "1 run"
-    cost = f"{design.cost:.2g} {design.unit}".strip()
+    cost = f"{theme.power(design.cost)} {design.unit}".strip()
     head = f"{design.subject}: {count} for {cost}"
     texts = [
         f"± {100 * t.half:.2g} % to ± {100 * t.after:.2g} %"
