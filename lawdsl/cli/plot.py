@@ -34,6 +34,7 @@ HELP = f"""Draw a figure of a fit, a law, a sweep or a table of runs.
     lawdsl plot dcpt.l5                               the claims of a law with their verdicts
     lawdsl plot sweep.toml                            finished and planned runs, cost, losses
     lawdsl plot runs.csv                              the same for a table of runs
+    lawdsl plot runs.csv 'N=params_m [Mparam]' 'D=tokens_b [Gtoken]' L=val_loss
 
     \b
     Kinds of figures of fits:
@@ -48,6 +49,7 @@ HELP = f"""Draw a figure of a fit, a law, a sweep or a table of runs.
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
 @click.option("--kind", type=click.Choice(NAMES), help="Kind of figure; see above.")
 @click.option("--data", metavar="TABLE", help="The fitted table, to draw all of its rows.")
+@click.option("--drop-bad", is_flag=True, help="Leave out rows of a table that are not runs.")
 @click.option("-o", "--output", metavar="FILE", help="File to write.  [default: SOURCE-KIND.svg]")
 @as_json
 def plot(
@@ -55,6 +57,7 @@ def plot(
     options: tuple[str, ...],
     kind: str | None,
     data: str | None,
+    drop_bad: bool,
     output: str | None,
     as_json: bool,
 ) -> int:
@@ -67,6 +70,8 @@ def plot(
     given: dict[str, Any] = dict(bindings(options))
     if data:
         given["data"] = data
+    if drop_bad:
+        given["drop_bad"] = True
     drawn = _read(source)
     figure = draw(drawn, kind, **given)
     path = Path(output or f"{_name_of(source, drawn)}-{figure.kind}.svg")
@@ -88,7 +93,7 @@ def plot(
         "columns": list(figure.columns),
         "rows": len(next(iter(figure.columns.values()), ())),
     }
-    return finish("plot", result, (), ok=True, as_json=as_json, show=printed)
+    return finish("plot", result, figure.warnings, ok=True, as_json=as_json, show=printed)
 
 
 def _read(source: str) -> Any:

@@ -36,6 +36,7 @@ def show(
 
         question, question_warnings = library.question(law)
         return print_inputs(question, "show", question_warnings, name=law, as_json=as_json)
+    from lawdsl.law.functions import without_impulses
     from lawdsl.law.law import load
     from lawdsl.law.text import text
     from lawdsl.proof.identifiability import findings, freedom
@@ -52,7 +53,9 @@ def show(
         "latex": shown_law.latex(),
         "output": shown_law.output,
         "domains": {q.name: q.domain for q in quantities},
-        "derivatives": {q.name: text(shown_law.derivative(q.name)) for q in quantities},
+        "derivatives": {
+            q.name: text(without_impulses(shown_law.derivative(q.name))) for q in quantities
+        },
         "symmetries": [symmetry.to_json() for symmetry in unidentifiable.symmetries],
         "priors": [prior.text for prior in shown_law.declarations.priors.values()],
         "digest": shown_law.digest,
