@@ -69,6 +69,7 @@ class Sweep:
         domain, general: the corpora named in the table's columns `domain` and `general`.
         dlc: the run that k1, k2 and k3 are of, and their unit in steps.
         export: where trained models are put, with {model} for the name.
+        is_selection: whether it has some of the runs of a larger sweep, in whose folder they are.
     """
 
     path: Path
@@ -85,6 +86,7 @@ class Sweep:
     general: str | None
     dlc: tuple[GridRun, int] | None
     export: str | None
+    is_selection: bool = False
 
 
 def read_sweep(path: Path) -> Sweep:
@@ -166,7 +168,10 @@ def _selected(path: Path, raw: Mapping[str, Any]) -> Sweep:
         ],
     )
     return replace(
-        sweep, path=path, cells=tuple(cells[label] for label in dict.fromkeys(chosen.only))
+        sweep,
+        path=path,
+        cells=tuple(cells[label] for label in dict.fromkeys(chosen.only)),
+        is_selection=True,
     )
 
 
