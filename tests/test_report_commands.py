@@ -18,6 +18,8 @@ import lawdsl
 from lawdsl.cli.report import report
 from lawdsl.core.diagnostics import LawdslError
 from lawdsl.fitting.result import Fit
+from lawdsl.reporting.documents.blocks import Picture
+from lawdsl.reporting.documents.render_markdown import escaped, markdown_of
 from lawdsl.reporting.report.commands import as_typed, solve_command
 from lawdsl.reporting.report.contents import report_of
 from lawdsl.reporting.report.entries import Entry, entries_of, read_entries, varying
@@ -242,3 +244,38 @@ def test_numbers_are_typed_with_all_of_their_digits():
     assert list(map(as_typed, (1e21, 6.0, 0.1, 1 / 3, 1e-7, -2.5e300))) == [
         *("1e21", "6", "0.1", "0.3333333333333333", "1e-07", "-2.5e300")
     ]
+
+
+PLAIN = (
+    *("1.87007e+09", "-0.00126", "c4_share.csv", "N > 0", "∂L/∂r < 0", "r in [0, 1]", "t[i, perl]"),
+    *("a & b", "1.5 of 2", "=0", "{1, 2}", "+3.2e-05", "50 %", "3 of them"),
+)
+MARKUP = {
+    "# heading": r"\# heading",
+    "a heading #": r"a heading \#",
+    "*a* _b_ a_b": r"\*a\* \_b\_ a_b",
+    "[a](b)": r"\[a\](b)",
+    "see [a]: b [[c]] [^d]": r"see [a\]: b \[[c]] \[^d]",
+    "a [b][c]": r"a [b\][c]",
+    "<b> </b> <!-- <?x &lt; &#60;": r"\<b> \</b> \<!-- \<?x \&lt; \&#60;",
+    "1. item": r"1\. item",
+    "12) item": r"12\) item",
+    "- item": r"\- item",
+    "---": r"\---",
+    "===": r"\===",
+    ":--": r"\:--",
+    "> quoted": r"\> quoted",
+    "{{ 7 }}": r"\{{ 7 }}",
+    "https://a.b www.a.b": r"https\://a.b www\.a.b",
+    "a|b $c$ ~d~ `e`": r"a\|b \$c\$ \~d\~ \`e\`",
+    "a\\": r"a\\",
+}
+
+
+def test_markdown_has_escapes_where_a_character_would_be_markup():
+    for text in PLAIN:
+        assert escaped(text) == text
+    for text, expected in MARKUP.items():
+        assert escaped(text) == expected
+    picture = Picture("a.svg", "t", "from [0, 1] ](b)", b"")
+    assert markdown_of([picture]).startswith(r"![from \[0, 1\] \](b)](<a.svg>)")
