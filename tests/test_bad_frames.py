@@ -89,7 +89,7 @@ NOT_TABLES: dict[str, tuple[Any, str, str]] = {
     "nothing": (None, "D0102", "a NoneType is not a table"),
     "a series": (pd.Series([1]), "D0102", "a Series is not a table"),
     "an array": (np.ones((3, 3)), "D0102", "a ndarray is not a table"),
-    "no columns": ({}, "D0104", "unknown column `N`"),
+    "no columns": ({}, "D0104", "no values of the variable `N`"),
     "no rows": (pl.DataFrame({"N": [], "D": [], "L": []}), "D0103", "the table has no rows"),
     "lengths": ({**COLUMNS, "L": [1.0, 2.0]}, "D0102", "different lengths: N 9, D 9, L 2"),
     "a matrix": ({**COLUMNS, "L": np.ones((9, 2))}, "D0102", "column L is not a list"),

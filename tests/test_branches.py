@@ -124,7 +124,7 @@ def test_one_branch_needs_no_stable_run(tmp_path: Path):
         ("branches = [0.01]", "no step, of 20"),
         ("branches = [0.05, 1]", "none before its decay"),
         ("branches = [1]\ndecay = 1", "above 0 and below 1"),
-        ("branches = [1]\ndecays = 0.1", "schedule.decays is not known here"),
+        ("branches = [1]\ndecays = 0.1", "unknown key schedule.decays"),
         ('branches = [1]\nkind = "cyclic"', "must be 'stable'"),
         ("decay = 0.1", "schedule.branches is missing"),
         ("branches = [0.5, 1]\ndecay_steps = 10", "none before its decay"),

@@ -160,7 +160,7 @@ def test_the_laws_own_delta_can_be_replaced():
         ({"seed": -1}, "F0106", "not `-1`"),
         ({"settings": {"q": 1}}, "L0301", "no setting `q`"),
         ({"without": "a > 0"}, "L0301", "no bound `a > 0`"),
-        ({"where": "y > 1"}, "D0115", "names no column"),
+        ({"where": "y > 1"}, "D0115", "the table has no column"),
         ({"columns": {"y": "x"}}, "D0116", "no variable `y`"),
         ({"y": "x"}, "D0116", "no variable `y`"),
         ({"x": "y"}, "D0104", "unknown column `y`"),

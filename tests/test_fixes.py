@@ -21,6 +21,9 @@ LAW = "L = E + A/N^alpha + B/D^beta"
 
 # what is written, what is meant: the law's equation, or a claim behind it
 FIXED = [
+    ("L = |E - N|", "L = abs(E - N)"),
+    ("L = √N", "L = sqrt(N)"),
+    ("L = E + 1,5*N", "L = E + 1.5*N"),
     ("L = E + A/N**alpha", "L = E + A/N^alpha"),
     ("L == E + A/N^alpha", LAW[:17]),
     ("L(N, D) = E + A/N^alpha", "L = E + A/N^alpha"),
@@ -42,6 +45,13 @@ FIXED = [
     ("L = E + 1_000_000*A", "L = E + 1000000*A"),
     ("L = E + A/N^alpha;", "L = E + A/N^alpha"),
     ("L = E + A/N^alpha  // Chinchilla", "L = E + A/N^alpha  # Chinchilla"),
+    ("L = E + A/N if N > 1 else A", "L = if N > 1 then E + A/N else A"),
+    ("L = E + (A/N if N > 1 else A)", "L = E + (if N > 1 then A/N else A)"),
+    ("L = E + if N > 1 then A/N else A", "L = E + (if N > 1 then A/N else A)"),
+    (
+        "L = if N > 1 then A elif N > 2 then E else N",
+        "L = if N > 1 then A else if N > 2 then E else N",
+    ),
     ("require d/dN L < 0", "require ∂L/∂N < 0"),
     ("require 𝜕L/𝜕N < 0", "require ∂L/∂N < 0"),
     ("require grad(L, N) < 0", "require diff(L, N) < 0"),
@@ -56,12 +66,10 @@ FIXED = [
 
 # what is written, and what the help has to say: here a fix would be a guess
 ADVISED = [
-    ("L = E if N > 1 else A", "conditions", "max(a, b)"),
+    ("L = if 0 < N < 1 then E else A", "makes one comparison", "if a < b then"),
+    ("L = if N > 1 then A", "has no `else`", "add `else`"),
     ("L = Σ A*N", "written as a function", "sum(a[j]*x[j] for j)"),
     ("L = E + A*e^(-N)", "unknown name `e`", "exp(x)"),
-    ("L = |E - N|", "`|`", "abs(x)"),
-    ("L = √N", "SQUARE ROOT", "sqrt(x)"),
-    ("L = E + 1,5*N", "`,`", "without commas"),
     ("require not L > 3", "negation", "opposite relation"),
     ("require lim L = E as N -> oo", "limit", "`L -> E as N -> oo`"),
     ("require L' < 0", "`'`", "`∂L/∂N`"),

@@ -170,17 +170,17 @@ def test_a_column_gives_its_values_in_its_own_unit():
 BASE = {"domain": ["a", "b"], "N": [1.0, 1.0], "D": [1.0, 1.0], "L": [4.0, 3.0]}
 REFUSED = [
     # change, code, message, place
-    ({"L": None}, "D0104", "unknown column `L` for the output `L`", "the table given"),
-    ({"D": None}, "D0104", "unknown column `D` for the place `D`", "the table given"),
-    ({"domain": None}, "D0104", "unknown column `domain` for the labels of `d` over domain", "the table given"),
-    ({"domain": ["a", ""]}, "D0130", "column domain is empty: which label has the row?", "the table given:2 column domain"),
-    ({"D": [1.0, None]}, "D0106", "column D: is empty", "the table given:2 column D"),
-    ({"L": [4.0, float("nan")]}, "D0107", "column L: the measured output is not a finite number", "the table given:2 column L"),
-    ({"D": [1.0, 5.0]}, "D0132", "no run of `b` has L(D = 1)", "the table given"),
-    ({"D": [5.0, 5.0]}, "D0132", "no run of `a` and `b` has L(D = 1)", "the table given"),
-    ({"N": [1.0, 2.0]}, "D0133", "what is measured cannot be compared: no point is common to the runs of all labels", "the table given"),
-    ({"k": [1.0, float("inf")]}, "D0107", "k[b] is not a finite number", "the table given"),
-    ({"domain": ["a", "a"], "k": [1.0, 1.5]}, "D0131", "column k: k[a] is 1 above, and here 1.5", "the table given:2 column k"),
+    ({"L": None}, "D0104", "unknown column `L` for the output `L`", "the values given"),
+    ({"D": None}, "D0104", "unknown column `D` for the place `D`", "the values given"),
+    ({"domain": None}, "D0104", "unknown column `domain` for the labels of `d` over domain", "the values given"),
+    ({"domain": ["a", ""]}, "D0130", "column domain is empty: which label has the row?", "the values given:2 column domain"),
+    ({"D": [1.0, None]}, "D0106", "column D: is empty", "the values given:2 column D"),
+    ({"L": [4.0, float("nan")]}, "D0107", "column L: the measured output is not a finite number", "the values given:2 column L"),
+    ({"D": [1.0, 5.0]}, "D0132", "no run of `b` has L(D = 1)", "the values given"),
+    ({"D": [5.0, 5.0]}, "D0132", "no run of `a` and `b` has L(D = 1)", "the values given"),
+    ({"N": [1.0, 2.0]}, "D0133", "what is measured cannot be compared: no point is common to the runs of all labels", "the values given"),
+    ({"k": [1.0, float("inf")]}, "D0107", "k[b] is not a finite number", "the values given"),
+    ({"domain": ["a", "a"], "k": [1.0, 1.5]}, "D0131", "column k: k[a] is 1 above, and here 1.5", "the values given:2 column k"),
 ]  # fmt: skip
 
 

@@ -82,7 +82,7 @@ MISTAKES = [
     (["step mixing.size by a, a at N = 1"], "L0603", "`a` stands twice", "once"),
     (["step mixing.size by L at N = 1"], "L0603", "`L` is what the law predicts", "leave"),
     (["step mixing.size at N = 1, N = 2"], "L0603", "two values", "one"),
-    (["step mixing.size by a", STEP], "L0603", "hands nothing on", "`at N = …`"),
+    (["step mixing.size by a", STEP], "L0603", "no point", "`at N = …`"),
     (["step mixing.size at N[web] = 1"], "L0603", "without subscripts", ""),
     (["step mixing.size at N = x"], "L0301", "unknown name `x`", "`given x`"),
     (["given x > 0", "step mixing.size at N = y + x"], "L0301", "unknown name `y`", ""),
@@ -94,7 +94,7 @@ MISTAKES = [
     (["given x > 0", STEP], "L0309", "the given `x` is never used", "remove"),
     (["setting x = 1", STEP], "L0309", "the setting `x` is never used", "remove"),
     (["given x > 0", "setting x = 1", "step mixing.size at N = x"], "L0302", "twice", "another"),
-    (["given x in [2, 1]", "step mixing.size at N = x"], "L0406", "nothing lies", "smaller"),
+    (["given x in [2, 1]", "step mixing.size at N = x"], "L0406", "empty", "smaller"),
     (["given x > y", "step mixing.size at N = x"], "L0301", "unknown name `y`", ""),
     (["given x = 3", STEP], "L0201", "has no value in the file", "`setting`"),
     (['source "x"'], "L0402", "no step", "write one"),
@@ -105,8 +105,8 @@ MISTAKES = [
     ([STEP, "law other"], "L0403", "second section, the law", "a file of its own"),
     (["step mixing.size at"], "L0207", "too early", "name must follow"),
     (["step mixing.size by"], "L0207", "too early", "name must follow"),
-    (["step mixing.size at N > 3"], "L0201", "`>` cannot stand here", "`=`"),
-    (["stpe mixing.size"], "L0205", "begins no statement", "`step`"),
+    (["step mixing.size at N > 3"], "L0201", "unexpected `>`", "`=`"),
+    (["stpe mixing.size"], "L0205", "unknown statement", "`step`"),
 ]
 
 

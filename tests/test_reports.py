@@ -470,7 +470,7 @@ def test_an_answer_is_not_said_to_be_that_of_another_fit(folder: Path, tmp_path:
 def test_a_command_says_that_a_table_in_memory_cannot_be_read(folder: Path, tmp_path: Path):
     fit = lawdsl.fit("chinchilla", chinchilla_runs(), starts=2, claims=False)
     text = fit.report(tmp_path / "memory.md").read_text(encoding="utf-8")
-    assert "No file has the table given, which was in memory: write it to one" in text
+    assert "No file has the values given, which was in memory: write it to one" in text
     text = lawdsl.load_fit(folder / "fit.json").report(tmp_path / "file.md").read_text()
     assert "in memory" not in text
 

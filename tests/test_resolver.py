@@ -290,7 +290,7 @@ def test_what_is_no_objective_is_refused(text: str):
         ("huber(L, -1)", "`-1`, the delta of huber, must be a number above 0: write 1e-3"),
         ("huber(log(L), 1 - 1)", "`1 - 1`, the delta of huber, must be a number above 0"),
         ("huber(L, N)", "`N`, the delta of huber, must be a number above 0"),
-        ("huber(L)", "write huber(log(L), 1e-3), huber(L, d)"),
+        ("huber(L)", "write huber(log(L), 1e-3) or huber(L, d)"),
     ],
 )
 def test_a_parameter_of_a_loss_is_named_where_it_is_not_above_0(text: str, advice: str):

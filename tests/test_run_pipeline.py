@@ -395,7 +395,7 @@ def test_a_group_that_cannot_be_fitted_is_left_out_and_named():
 
 
 RUNS = [
-    ({}, {"settings": {"S_target": 1e5}}, "F0401", "not told N_target"),
+    ({}, {"settings": {"S_target": 1e5}}, "F0401", "needs values of N_target"),
     ({}, {"settings": {**TARGET, "S_target": -1}}, "F0401", "outside its domain"),
     ({}, {"settings": {**TARGET, "S_target": np.nan}}, "F0401", "not a finite number"),
     ({}, {"settings": {**TARGET, "S_targt": 1}}, "L0301", "`S_targt`"),

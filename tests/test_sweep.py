@@ -375,7 +375,6 @@ def test_all_mistakes_are_said_at_once(tmp_path: Path):
         "grid.shares[1]",
         "grid.shares[3].code",
         "training.stepz",
-        "training.steps",
         "evaluation.every",
         "models[2].name",
         "models[1].learning_rate",

@@ -25,12 +25,13 @@ from lawdsl import __version__
 from lawdsl.cli.options import INTERRUPT_HANDLERS
 from lawdsl.cli.overwritten_inputs import keep_inputs
 from lawdsl.cli.swapped_arguments import swapped
+from lawdsl.cli.unknown_options import advised
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.registry import by_name
 from lawdsl.core.warning_categories import LawdslWarning
 
 BEGIN = f"""\
-lawdsl {__version__}: scaling laws written as papers print them: checked, fitted, used.
+lawdsl {__version__}: check, fit and use scaling laws of language models.
 
 See it work on shipped data:
   lawdsl demo
@@ -41,7 +42,7 @@ Begin with a table of your own runs, one row for each loss:
 Begin with a law that ships:
   lawdsl laws                         list them
   lawdsl show chinchilla              formula, parameters and derivatives
-  lawdsl check chinchilla             prove what it claims
+  lawdsl check chinchilla             prove its claims
 
 lawdsl --help lists all commands, and lawdsl COMMAND --help explains one.
 """
@@ -54,16 +55,18 @@ lawdsl --help lists all commands, and lawdsl COMMAND --help explains one.
 @click.version_option(__version__, prog_name="lawdsl")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Scaling laws written as papers print them: checked, fitted, used.
+    """Check, fit and use scaling laws of language models.
+
+    A law is a text file with a formula, as papers print it, and claims about it.
 
     \b
     lawdsl new my_law --from runs.csv            propose a law for a table
-    lawdsl check my_law.law                      prove or refute what it claims
-    lawdsl trends my_law.law runs.csv            hold it against measurements
-    lawdsl fit my_law.law runs.csv -o fit.json   fit it to measurements
-    lawdsl predict fit.json N=7e9 D=2e12         use the fit
-    lawdsl solve dcpt.tradeoff general=fit.json …   answer a question with it
-    lawdsl compare law1 law2 runs.csv            which law predicts best
+    lawdsl check my_law.law                      prove or refute its claims
+    lawdsl trends my_law.law runs.csv            test its claims on measurements
+    lawdsl fit my_law.law runs.csv -o fit.json   estimate its parameters
+    lawdsl predict fit.json N=7e9 D=2e12         predict with the fit
+    lawdsl solve chinchilla.allocation loss=fit.json C=1e22   find the best choice
+    lawdsl compare law1 law2 runs.csv            rank laws by held-out error
     lawdsl pipeline mixing.nested runs.csv       predict a large run from small ones
     """
     if context.invoked_subcommand is None:
@@ -161,6 +164,7 @@ def _run(arguments: list[str]) -> int:
             return 0
         raise
     except click.UsageError as error:
+        error = advised(error)
         if form:
             _fail(name, [Diagnostic("C0001", error.format_message())], form)
         else:

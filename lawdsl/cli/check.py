@@ -46,10 +46,10 @@ class _Command(click.Command):
     "fits",
     multiple=True,
     metavar="FIT.json",
-    help="Decide the claims of a fitted law for its fitted values, on the whole domain.",
+    help="Decide the claims of a fit at its fitted values, on the whole domain of the variables.",
 )
 @click.option(
-    "--syntax", is_flag=True, help="Only read the file: names, domains, units; no proofs."
+    "--syntax", is_flag=True, help="Check only syntax, names, domains and units; prove nothing."
 )
 @click.option(
     "--time-limit",
@@ -57,22 +57,22 @@ class _Command(click.Command):
     show_default=True,
     type=Seconds(),
     metavar="SECONDS",
-    help="CPU time for one claim; one that takes longer is undecided.",
+    help="CPU time per claim; a claim that takes longer is undecided.",
 )
 @click.option(
     "--total-time-limit",
     type=Seconds(),
     metavar="SECONDS",
-    help="CPU time for all claims of a law; those not reached are undecided.  [default: 60, or the "
-    "time limit of one claim where that is more]",
+    help="CPU time for all claims of a law; claims not reached are undecided.  [default: 60, or "
+    "--time-limit if that is larger]",
 )
 @click.option(
     "--apply-fixes",
     is_flag=True,
-    help="Make the changes that messages advise and that need no guess, then check. `--fix` alone is "
-    "the same.",
+    help="First apply the safe corrections that messages suggest. `--fix` without a value does the "
+    "same.",
 )
-@click.option("--sarif", is_flag=True, help="Print findings as SARIF, for code hosts.")
+@click.option("--sarif", is_flag=True, help="Print findings as SARIF, the format of code scanners.")
 @changes
 @plot_option
 @quiet
@@ -90,19 +90,20 @@ def check(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Prove or refute what laws claim. LAW is the name of a shipped law, a file, or `-` for standard
-    input.
+    """Prove or refute the claims (`require` lines) of laws.
+
+    LAW is the name of a shipped law, a file, or `-` for standard input. The verdicts:
 
     \b
-    proved          for all admissible parameters, on the whole domain
-    proved inside   strictly inside the domain, equality on the face that is named
-    conditional     where the parameters satisfy the condition; help names a bound that does it
-    refuted         a point contradicts it
-    undecided       neither, within the time limit
-    certified       with --fit: proved for the fitted values
+    proved          holds for all admissible parameters, on the whole domain
+    proved inside   holds strictly except on a named face of the domain, with equality there
+    conditional     holds if the parameters satisfy the printed condition
+    refuted         fails at the printed point, which is verified exactly
+    undecided       neither proved nor refuted within the time limit
+    certified       with --fit: proved for the fitted parameter values
 
-    Exits with 1 where a verdict is not the one that the file expects (`expect`, else proved). An
-    interruption leaves the verdicts so far.
+    The exit code is 1 if a verdict differs from the expected one: `proved`, unless the file says
+    `expect`. After Ctrl-C the verdicts reached so far are printed.
     """
     if not laws and not fits:
         raise click.UsageError("name a law, or a fit with --fit FIT.json")
@@ -122,6 +123,7 @@ def check(
     checks: list[Check] = []
     silent = as_json or sarif
     # all are loaded first: a mistake in the last file is reported before minutes of proofs
+    _check_other_sections(laws)
     read = [changes.apply(load(name)) for name in laws]
     to_check = list(_laws_and_values(read, fits))
     if plot and len(to_check) > 1:
@@ -152,6 +154,21 @@ def check(
                 )
             )
     return _finish_check(checks, interrupted=False, sarif=sarif, as_json=as_json, plot=plot)
+
+
+def _check_other_sections(names: Sequence[str]) -> None:
+    """Read what is a question or a pipeline, whose own mistakes are more than that it is no law.
+
+    Raises:
+        LawdslError: with the mistakes in the first of them that has some.
+    """
+    from lawdsl.language.library import locate, pipeline, question, section_of
+
+    readers = {"question": question, "pipeline": pipeline}
+    for name in names:
+        section = section_of(locate(name))
+        if section in readers:
+            readers[section](name)
 
 
 def _laws_and_values(

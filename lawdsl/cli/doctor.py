@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
-@click.option("-o", "--output", metavar="REPORT.md", help="Write the report, in Markdown.")
-@click.option("--quick", is_flag=True, help="Leave out speed, compilation and several processes.")
+@click.option("-o", "--output", metavar="REPORT.md", help="Write the report as Markdown.")
+@click.option(
+    "--quick", is_flag=True, help="Skip the checks of speed, compilation and several processes."
+)
 @click.option(
     "--device",
     default="auto",
     show_default=True,
     type=click.Choice(("auto", "cpu", "cuda")),
-    help="What is examined; auto is a GPU where the driver lists one.",
+    help="Device to check; auto: a GPU if the driver lists one, else the CPU.",
 )
-@click.option("--only", multiple=True, metavar="CHECK", help="This check; may be given again.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("--only", multiple=True, metavar="CHECK", help="Run only this check. Repeatable.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @as_json
 def doctor(
     output: str | None,
@@ -39,12 +41,12 @@ def doctor(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Examine whether this machine can train with lawdsl, and how fast.
+    """Check whether this machine can train models, and how fast.
 
-    Each check runs in a process of its own, on data that it makes itself in a temporary folder. All
-    of them take two minutes at most on a CPU and ten on a GPU; what was not measured is listed with
-    the reason. Exits with 1 where a check failed. The report names no folder and no host: it is
-    what a bug report should carry.
+    Each check runs in its own process, on temporary data that it makes itself. All checks together
+    take at most two minutes on a CPU and ten on a GPU; checks that were not made are listed with
+    the reason. The exit code is 1 if a check failed. The report contains no folder and no host
+    name: attach it to bug reports.
     """
     needs("pydantic", "torch", "transformers", "tokenizers")
     from lawdsl.runners.doctor.execution import Session, examine, interrupted

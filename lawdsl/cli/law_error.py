@@ -49,11 +49,14 @@ def percentage_option(name: str, help: str) -> Callable[[Command], Command]:
 
 wrong = percentage_option(
     "--wrong",
-    "Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is right.",
+    "Assumed error of the law per decade beyond the fitted rows; 0 takes the law as exact.  "
+    "[default: 2%]",
 )
 
 
-level_option = percentage_option("--level", "Of the intervals: 95%, or 0.95.  [default: 0.95]")
+level_option = percentage_option(
+    "--level", "Confidence level of the intervals: 95% or 0.95.  [default: 0.95]"
+)
 
 
 def _wrong_or_learned(help: str) -> Callable[[Command], Command]:
@@ -67,11 +70,12 @@ def _wrong_or_learned(help: str) -> Callable[[Command], Command]:
 
 
 wrong_or_learned = _wrong_or_learned(
-    "Error of the law per decade beyond the fitted rows, 2% by default; 0 for a law that is"
-    " right; learned: 2%, widened by how far this table's own largest runs missed."
+    "Assumed error of the law per decade beyond the fitted rows; 0 takes the law as exact; learned:"
+    " 2%, widened if the smaller runs of the table predicted its largest runs badly.  [default: 2%]"
 )
 
 wrong_of_laws = _wrong_or_learned(
-    "Error of the laws per decade beyond the fitted rows, 2% by default; 0 for laws that are"
-    " right; learned: 2%, widened by how far each fit's own largest runs missed."
+    "Assumed error of the laws per decade beyond the fitted rows; 0 takes the laws as exact;"
+    " learned: 2%, widened if the smaller runs of a table predicted its largest runs badly."
+    "  [default: 2%]"
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,13 +30,13 @@ TICK = 0.02  # s of CPU time: how much a timer may be early
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, no proofs.")
+quiet = click.option("-q", "--quiet", is_flag=True, help="Print no progress and no proofs.")
 settings = click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Another value for a setting of the law.",
+    help="Override a setting of the law.",
 )
 
 
@@ -130,9 +131,13 @@ def options_of_each_fit(*names: str) -> Callable[[Callable[..., int]], Callable[
     Args:
         names: fields of `FitOptions` that the help lists before those of any such command.
     """
-    starts = {"default": 8, "help": "How many starts each fit has.", "metavar": None}
+    starts = {"default": 8, "help": "Starting points of each fit.", "metavar": None}
     shared = ("starts", "objective", "delta", "quantile", "drop_bad", "seed")
     return fit_options(*names, *shared, starts=starts)
+
+
+DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(s|sec|m|min|h)\s*")
+SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 class Seconds(click.FloatRange):
@@ -156,7 +161,15 @@ class Seconds(click.FloatRange):
         Raises:
             click.BadParameter: it is not one.
         """
-        seconds = float(super().convert(value, param, ctx))
+        written = DURATION.fullmatch(str(value))
+        if written:
+            value = float(written[1]) * SECONDS[written[2]]
+        try:
+            seconds = float(super().convert(value, param, ctx))
+        except click.BadParameter:
+            self.fail(
+                f"{value!r} is not a time: write seconds, 90 or 0.5, or 30s, 5min, 2h", param, ctx
+            )
         if not math.isfinite(seconds):
             self.fail(f"{value} is not a finite number of seconds", param, ctx)
         return seconds
@@ -183,16 +196,16 @@ def time_limit(default: float, of: str) -> Callable[[Command], Command]:
 
 
 _without = click.option(
-    "--without", multiple=True, metavar="BOUND", help='Leave a bound out: --without "C > C0".'
+    "--without", multiple=True, metavar="BOUND", help='Drop a bound of the law: --without "C > C0".'
 )
 _fix = click.option(
-    "--fix", multiple=True, metavar="NAME=VALUE", help="Hold a parameter at a value."
+    "--fix", multiple=True, metavar="NAME=VALUE", help="Fix a parameter at a value."
 )
 _tie = click.option(
     "--tie",
     multiple=True,
     metavar="NAME=FORMULA",
-    help="Hold a parameter at a formula of others: beta=alpha.",
+    help="Tie a parameter to a formula of others: beta=alpha.",
 )
 
 
@@ -262,9 +275,12 @@ def _texts(
     pairs: Iterable[str], usage: str, *, lists: Callable[[str], bool] | None = None
 ) -> dict[str, str]:
     texts = {}
+    pairs = list(pairs)
     for pair, name, equals, text in split_pairs(pairs, lists=lists):
         if not equals or not name or not text:
-            raise click.UsageError(f"{usage}, not {pair!r}")
+            spaced = "=" in pairs or pair.rstrip().endswith("=")
+            hint = ", without spaces around `=`" if spaced else ""
+            raise click.UsageError(f"{usage}{hint}, not {pair!r}")
         texts[name] = text
     return texts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,9 @@ from lawdsl.cli.options import (
     table_option,
 )
 from lawdsl.cli.values import values_in
+from lawdsl.core.diagnostics import LawdslError
+
+DECIMAL_COMMA = re.compile(r"\s*-?[0-9]+,[0-9]+\s*")
 
 # what a column of a prediction is called, in the order of BAND_ARRAYS; the first is the output
 HEADERS = ["", "low", "high", "law", "run low", "run high", "± noise", "± run", "± law"]
@@ -36,17 +39,18 @@ if TYPE_CHECKING:
 
 @click.command("predict")
 @click.argument("fit")
-@click.argument("arguments", nargs=-1, required=True, metavar="[TABLE] [NAME=VALUE[,VALUE...]]...")
+@click.argument("arguments", nargs=-1, metavar="[TABLE] [NAME=VALUE[,VALUE...]]...")
 @table_option("-o", "--output", help="Write the predictions to this file")
 @click.option(
     "--runs",
     metavar="TABLE",
-    help="First runs of a domain that was not fitted, to measure it by.",
+    help="First runs of a new domain, from which its variables are measured.",
 )
 @click.option(
     "--intervals/--no-intervals",
     default=None,
-    help="Predict with the error of the law, and its intervals.  [default: where the fit can]",
+    help="With intervals, the prediction includes the estimated error of the law; without, it is the "
+    "fitted law alone.  [default: intervals, if the fit has them]",
 )
 @level_option
 @wrong_or_learned
@@ -67,28 +71,28 @@ def predict(
 
     \b
     lawdsl predict fit.json N=7e9 D=1e11,1e12       every combination of the values
-    lawdsl predict fit.json D=2Ttoken N=7B          values with units, magnitudes
-    lawdsl predict fit.json r=0:1:0.1                  a range, 11 values
+    lawdsl predict fit.json D=2Ttoken N=7B          values with units or magnitudes
+    lawdsl predict fit.json r=0:1:0.1               a range, 11 values
     lawdsl predict fit.json runs.csv N=params       a table; NAME=COLUMN binds columns
 
     \b
-    of a law with index sets:
-    lawdsl predict fit.json "r[web]=0.3,0.7"        a share left out is 1 minus the others
-    lawdsl predict fit.json mixtures.csv "r=r_*"    the loss on each domain, a column each
-    lawdsl predict fit.json runs.csv domain=name    where each row says its domain, one column
-    lawdsl predict fit.json N=4 D=20 r=0.5 --runs law.csv    a new domain, by its first runs
+    laws with index sets:
+    lawdsl predict fit.json "r[web]=0.3,0.7"        an omitted share is 1 minus the others
+    lawdsl predict fit.json mixtures.csv "r=r_*"    a column of losses for each domain
+    lawdsl predict fit.json runs.csv domain=name    a column of the table names the domain
+    lawdsl predict fit.json N=4 D=20 r=0.5 --runs law.csv    a new domain, from its first runs
 
     \b
-    intervals at another level, or the fitted law alone:
+    another confidence level, or the fitted law alone:
     lawdsl predict fit.json N=7e9 D=1e11 --level 90%
     lawdsl predict fit.json N=7e9 D=1e11 --no-intervals
 
-    The prediction is L = law + δ: δ is the error of the law, of 2 % for each decade of distance
-    from the fitted rows (--wrong), as far as their residuals tell it. low and high are the interval
-    of the curve, "run low" and "run high" that of a further run, "law" the fitted law alone;
-    "± noise", "± run" and "± law" are what the interval of a further run is made of.
+    The prediction is the fitted law plus δ, its error, as estimated from the residuals of the
+    fitted rows. Beyond these rows δ is assumed to grow by 2 % per decade (--wrong). The first
+    interval is for the curve; the interval of "a further run" also includes the noise of one run.
+    "± noise, run, law" are the three parts of this interval.
 
-    A prediction outside the fitted range that is not known within 2 % has a warning.
+    A warning says when a prediction outside the fitted range is not known within 2 %.
     """
     from lawdsl.fitting.prediction_inputs import prediction_inputs
     from lawdsl.fitting.result_by_label import load_fit
@@ -98,6 +102,9 @@ def predict(
     request = _requested_intervals(intervals, level, wrong)
     read = load_fit(fit)
     inputs = prediction_inputs(read)
+    if not arguments:
+        example = " ".join(f"{name}=VALUE" for name in inputs.variables)
+        raise click.UsageError(f"give values, {example}, or a table")
     if runs and not inputs.measured:
         raise click.UsageError(f"{inputs.law} measures nothing: leave --runs out")
     record = _record(read, inputs, arguments, runs, request)
@@ -155,6 +162,9 @@ def _record(
     more = {"runs": runs} if runs else {}
     is_table = "=" not in arguments[0] or Path(arguments[0]).is_file()
     pairs = arguments[1:] if is_table else arguments
+    if is_table and len(arguments) > 1 and arguments[0] in inputs.variables:
+        first, second = arguments[:2]
+        raise click.UsageError(f"write {first}={second.lstrip('=')}, without spaces around `=`")
     if is_table:
         data = read_table(arguments[0])
         predictions, warnings = _predicted(fit, data, {**more, **bindings(pairs)}, request)
@@ -162,7 +172,11 @@ def _record(
         names, suffix = _headers_with_units(data), PREDICTED
     else:
         columns = _points(inputs, bindings(pairs, lists=lambda _: True), measured=bool(runs))
-        predictions, warnings = _predicted(fit, columns, more, request)
+        try:
+            predictions, warnings = _predicted(fit, columns, more, request)
+        except LawdslError as error:
+            written = bindings(pairs, lists=lambda _: True)
+            raise LawdslError(_of_values(d, written) for d in error.diagnostics) from None
         names, suffix = list(columns), ""
         points = list(zip(*columns.values(), strict=True))
     labels = inputs.outputs if predictions.ndim == 3 else ()
@@ -178,6 +192,23 @@ def _record(
         inputs.units,
         warnings,
         _inputs_among(names, fit, inputs, pairs),
+    )
+
+
+def _of_values(diagnostic: Diagnostic, written: Mapping[str, str]) -> Diagnostic:
+    """A diagnostic about a row of values, with the argument of the command line as its place."""
+    name = diagnostic.place.rpartition(" column ")[2]
+    if name not in written:
+        return diagnostic
+    help = diagnostic.help
+    if DECIMAL_COMMA.fullmatch(written[name]):
+        help = f"commas separate values; write {name}={written[name].replace(',', '.')} for a decimal number"
+    elif diagnostic.code == "D0108" and "<= 1" in diagnostic.message:
+        number = diagnostic.message.split()[2].removesuffix(".0")
+        help = f"correct it; {number} % is written {name}={number}%"
+    message = diagnostic.message.removeprefix("column ")
+    return replace(
+        diagnostic, message=message, place=f"{name}={written[name]}", notes=(), help=help
     )
 
 

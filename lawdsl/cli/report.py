@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "files", nargs=-1, required=True, metavar="FIT.json [ANSWER.json]... [NAME=VALUE]..."
 )
 @click.option(
-    "--question", metavar="QUESTION", help="Answer this question; NAME=VALUE are its inputs."
+    "--question", metavar="QUESTION", help="Also answer this question; NAME=VALUE are its inputs."
 )
 @click.option(
     "-o",
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     metavar="FILE",
     default="report.html",
     show_default=True,
-    help="Where it is written: .html, one page that needs no network, or .md.",
+    help="File to write: .html (a single file that needs no network) or .md.",
 )
 @as_json
 def report(files: tuple[str, ...], question: str | None, output: str, as_json: bool) -> int:
-    """Write a report of fits, and of answers that rest on them, as one file.
+    """Write a report of fits and answers: one page with figures.
 
     \b
-    lawdsl report fit.json                             report.html
-    lawdsl report fit.json answer.json -o page.html    what `lawdsl solve … --json` has printed
-    lawdsl report fit.json -o report.md                Markdown, its figures beside it
+    lawdsl report fit.json                             writes report.html
+    lawdsl report fit.json answer.json -o page.html    with an answer of `lawdsl solve … --json`
+    lawdsl report fit.json -o report.md                Markdown, with figures as separate files
     lawdsl report fit.json --question chinchilla.allocation loss=fit.json C=1e22
     lawdsl report fit.json --question my.law loss=fit.json C=1e21,1e22      an answer for each value
 
-    It has the law with its claims and proofs, the data, the fits with figures, what to distrust, the
-    answers, and the commands that make it again. The page is read without network and without
-    scripts, but for the sliders by which the law is evaluated. In Python: fit.report("report.html").
+    The report contains the law with its claims and proofs, the data, the fits with figures, the
+    reasons for distrust, the answers, and the commands that reproduce it. The page needs no network;
+    only the sliders, which evaluate the law, need scripts. In Python: fit.report("report.html").
     """
     from lawdsl.core.output_files import check_writable
     from lawdsl.reporting.report.entries import read_entries

@@ -54,36 +54,36 @@ INSPECTING = "inspecting {models}: sizes and memory, up to half a minute for 4 b
 @click.command("run")
 @click.argument("sweep", metavar="SWEEP.toml")
 @click.option(
-    "--dry-run", is_flag=True, help="Print the plan and its estimated cost; start nothing."
+    "--dry-run", is_flag=True, help="Print the plan with its estimated cost, and start nothing."
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Runs at once; by default as many as there are cores, or GPUs.",
+    help="Number of runs in parallel.  [default: the number of cores, or of GPUs]",
 )
 @click.option(
     "--jobs-per-gpu",
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Runs at once on a GPU; small models leave most of one idle.",
+    help="Number of runs in parallel on each GPU; useful for small models.",
 )
 @click.option(
     "--retries",
     default=2,
     show_default=True,
     type=click.IntRange(min=0),
-    help="How often a run whose process dies is started again, from its last checkpoint.",
+    help="How often to restart a run whose process died, from its last checkpoint.",
 )
 @click.option(
     "--halve",
     is_flag=True,
-    help="Try a run that runs out of memory again, with half the micro-batch, until it fits.",
+    help="If a run is out of memory, retry it with half the micro-batch until it fits.",
 )
 @click.option(
     "--steal",
     is_flag=True,
-    help="Take over runs that are locked by another host; only if it no longer exists.",
+    help="Take over runs that are locked by a host that no longer exists.",
 )
 @click.option(
     "--ray",
@@ -94,7 +94,7 @@ INSPECTING = "inspecting {models}: sizes and memory, up to half a minute for 4 b
 @click.option(
     "--reuse-workers",
     is_flag=True,
-    help="Execute the runs of a model one after another in one process, and compile it once.",
+    help="Execute all runs of a model in one process, so that it is compiled once.",
 )
 @click.option("--slurm", is_flag=True, help="Submit the runs to Slurm, as job arrays.")
 @click.option(
@@ -104,7 +104,7 @@ INSPECTING = "inspecting {models}: sizes and memory, up to half a minute for 4 b
     multiple=True,
     help="An option of sbatch for --slurm, such as --partition=gpu; repeatable.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No progress, and no line for each run.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress, and no line for each run.")
 @as_json
 def run(
     sweep: str,
@@ -123,15 +123,15 @@ def run(
 ) -> int:
     """Train every model of a sweep on every mixture, and measure the losses.
 
-    Finished runs are not repeated, and stopped ones are resumed; the grid may grow. First prints
-    what remains: tokens, passes over the corpora, FLOP, time, memory, disk.
+    The command first prints what remains to be done: tokens, epochs, FLOP, time, memory and disk.
+    Finished runs are not repeated, interrupted runs are resumed, and the grid may be extended later.
 
-    At SIGTERM or Ctrl-C the runs save themselves, and the exit code is 75 or 130; the same command
-    resumes them. A second signal kills them. Exits with 1 where a run failed, diverged or is locked
-    by another process.
+    On SIGTERM or Ctrl-C all runs save their state (exit code 75 or 130), and the same command
+    resumes them. A second signal kills them. The exit code is 1 if a run failed, diverged or is
+    locked by another process.
 
-    With `nodes = 2` in [run], start the same command on both machines, each with MASTER_ADDR,
-    MASTER_PORT and its NODE_RANK in the environment.
+    With `nodes = 2` in [run], start the same command on both machines, with MASTER_ADDR,
+    MASTER_PORT and NODE_RANK in the environment.
     """
     needs("pydantic")
     from lawdsl.reporting.runs import show_plan

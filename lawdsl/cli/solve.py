@@ -39,25 +39,25 @@ MAX_COMBINATIONS = 10_000  # combinations of values
     "points",
     multiple=True,
     metavar="NAME=VALUE,...",
-    help="Compare the answer with another choice of all unknowns: --at r_d=0.5, --at N=7e9,D=1e12.",
+    help="Compare the answer with another choice: --at r_d=0.5, --at N=7e9,D=1e12.",
 )
 @level_option
-@click.option("--seed", default=0, show_default=True, help="Of the starts and draws.")
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
 @percentage_option(
     "--safe",
-    "Also the best choice whose constraints hold with this probability, 95%, if the laws are wrong by"
-    " --wrong.",
+    "Also compute the best choice that satisfies the constraints with this probability, such as 95%,"
+    " under noise and the error of the laws (--wrong).",
 )
 @wrong_of_laws
 @table_option(
     "-o",
     "--output",
-    help="Write the answers, a row for each combination, of unknowns T[m] for each label",
+    help="Write the answers as a table, with a row for each combination of inputs (and labels)",
 )
-@table_option("--curve", help="Write the goal and the constraints along the unknown")
+@table_option("--curve", help="Write the goal and the constraints as functions of the unknown")
 @plot_option
 @time_limit(300.0, "one answer")
-@click.option("-q", "--quiet", is_flag=True, help="The answer alone.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the answer.")
 @as_json
 def solve(
     question: str,
@@ -74,23 +74,26 @@ def solve(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Answer QUESTION: the choice that is best, by fitted laws.
+    """Find the best choice under fitted laws.
+
+    A QUESTION declares inputs, decision variables, a goal and constraints in terms of fitted laws.
 
     \b
-    lawdsl solve dcpt.tradeoff                                 what it needs
+    lawdsl solve dcpt.tradeoff                                 print what it needs
     lawdsl solve dcpt.tradeoff general=G.json domain=D.json \\
         N=1.8 D=10B L0=2.8602 T=3%
     lawdsl solve dcpt.tradeoff … T=0.01,0.02,0.03              an answer for each value
-    lawdsl solve dcpt.tradeoff … --safe 95%                    the constraints hold with 95 %
+    lawdsl solve dcpt.tradeoff … --safe 95%                    constraints hold with 95 % probability
     lawdsl solve cmr.ratio_at ratio.alpha4=0.225 …             parameters as numbers, no fit
 
-    NAME=FIT.json gives a fit, NAME=VALUE a given or a setting, with a unit or without.
-    `cap=0.4` is for all labels, `"cap[web]=0.2"` for one. Exits with 1 where there is no answer.
+    NAME=FIT.json gives a fit; NAME=VALUE gives an input or a setting, with or without a unit.
+    `cap=0.4` applies to all labels, `"cap[web]=0.2"` to one. The exit code is 1 if no choice
+    satisfies the constraints.
 
-    An answer is the best by the fitted laws, and often lies on a constraint: it then breaks it in
-    half of all cases. Where it leaves the fitted rows, a second interval and the regret have the
-    error of the laws in them, 2 % per decade (--wrong). With --safe a second answer keeps the
-    constraints that involve fitted laws with that probability.
+    The answer is optimal for the fitted laws. If a constraint is active there, the true laws
+    violate it in about half of all cases: --safe adds a choice that satisfies the constraints with
+    a given probability. If the answer lies outside the fitted rows, a second interval and the regret
+    include the error of the laws, 2 % per decade (--wrong).
     """
     from lawdsl.language import library
     from lawdsl.solving.result import Answers
@@ -213,6 +216,10 @@ def fits_and_values(
     fits: dict[str, Any] = {}
     values: dict[str, list[float]] = {}
     names = [argument.partition("=")[0].strip() for argument in arguments]
+    unnamed = next((a for a in arguments if "=" not in a and a.endswith(".json")), None)
+    if unnamed is not None:
+        use = next((use for use in question.uses if use not in names), "NAME")
+        raise click.UsageError(f"say what {unnamed} is a fit of: {use}={unnamed}")
     for name, text in bindings(arguments, lists=lambda name: name not in question.uses).items():
         use, dot, inner = name.partition(".")
         if name in question.uses:

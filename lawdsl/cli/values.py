@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import click
 
 from lawdsl.core.quantities import UnreadableQuantity, parse_quantities, parse_quantity
+
+LIST = re.compile(r"[\[({]?\s*([-+.\w]+(?:[\s,;]+[-+.\w]+)+)\s*[\])}]?")
 
 Factors = tuple[tuple[str, int], ...]
 
@@ -63,5 +66,11 @@ def _quantities(
                 f"{name} is in {own or 'no unit'}, not {error.dimension}"
             ) from None
         with_unit = f", or with a unit such as {own}" if own else ""
+        listed = LIST.fullmatch(text)
+        if text.startswith("="):
+            error.advice = f"write {name}{text.strip()[0]}{text.lstrip('= ')}, with one ="
+        elif listed:
+            inner = ",".join(re.split(r"[\s,;]+", listed[1].strip()))
+            error.advice = f"write several values as {name}={inner}"
         advice = error.advice or f"write {name}=2.5{with_unit}, {name}=7B or {name}=1%"
         raise click.UsageError(f"{name}={text} is not a number; {advice}") from None

@@ -7,9 +7,11 @@ systems. JSON is that of RFC 8259 (Bray (2017), https://www.rfc-editor.org/rfc/r
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
 import fcntl
 import glob
+import itertools
 import json
 import math
 import os
@@ -19,6 +21,21 @@ from typing import IO, Any
 
 MAX_JSON_BYTES = 64 * 2**20  # bytes of a JSON file; parsed it takes some ten times as much
 PARTIAL_SUFFIX = ".lawdsl-part"  # suffix of files that are still being written
+
+
+def similar_file(path: Path) -> Path | None:
+    """A file beside a path that does not exist, whose name is nearly the same; None without one.
+
+    Args:
+        path: the path.
+    """
+    try:
+        names = [entry.name for entry in itertools.islice(os.scandir(path.parent), 1000)]
+    except (OSError, ValueError):
+        return None
+    same = [name for name in names if Path(name).suffix == path.suffix or not path.suffix]
+    alike = difflib.get_close_matches(path.name, same, n=1, cutoff=0.75)
+    return path.parent / alike[0] if alike else None
 
 
 def read_json(path: Path, *, limit: int = MAX_JSON_BYTES, finite: bool = False) -> Any:

@@ -152,6 +152,9 @@ DERIVED: dict[str, Function] = {
 }
 """The derivatives of abs, min and max, which have no value at a kink."""
 
+CHOICE = "choice"
+"""choice(g, a, b): a where g > 0, else b: what piecewise formulas become in every arithmetic."""
+
 EXTREMA = ("min", "max")
 """The functions of several arguments, which each arithmetic has as operators."""
 

@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lawdsl.core.warning_categories import NotTrustedWarning, warn
+
 _homes: dict[str, str] = {}
 
 
@@ -68,13 +70,16 @@ class Presented:
 
         Returns:
             A `lawdsl.figures.figure.Figure`: its tidy table, its Altair chart and its title. A
-            notebook shows it; `.save("fit.svg")` writes it.
+            notebook shows it; `.save("fit.svg")` writes it. There is a `NotTrustedWarning` where
+            the fit is not trusted, and the figure says so.
 
         Raises:
             LawdslError: Altair is not installed (G0101), a kind that this result does not have
                 (G0102), or options that do not suit (G0103, G0104).
         """
-        return presenter("plot")(self, kind, **options)
+        figure = presenter("plot")(self, kind, **options)
+        warn(figure.warnings, NotTrustedWarning)
+        return figure
 
     def report(self, path: str | Path, /, *others: Any) -> Path:
         """Write a report of this result: law, claims, data, fit, figures, answers, commands.

@@ -340,6 +340,9 @@ def _bound_checks(law: Law, q: Quantity, numbers: Array) -> list[tuple[Mask, str
         bound_text = b.text if b.limit.is_number else f"{b.text} = {limit:g}{unit}"
         why = f"is outside the domain {q.name} {b.relation} {bound_text}"
         change = f"change the setting: {_extending_option(b, numbers)}" if b.limit.is_Symbol else ""
+        largest = np.max(numbers[np.isfinite(numbers)], initial=0.0)
+        if b.relation in ("<=", "<") and limit == 1 and 5 <= largest <= 100:
+            change = f"divide percentages by 100: bind `{q.name}={q.name}/100`"
         checks.append((ORDER_RELATIONS[b.relation](numbers, limit), "D0108", why, change))
     return checks
 

@@ -125,6 +125,8 @@ def no_column(table: Table, column: str, what: str, name: str) -> Diagnostic:
         name: the name under which it is bound.
     """
     message = f"unknown column `{column}` for {what}"
+    if not table.columns:
+        return Diagnostic("D0104", f"no values of {what}", place=table.name, help=f"give {name}=…")
     own, unit = _header(column)
     if own in table.columns and unit:
         help = f"the column is `{own}`; the unit in its header is read: {_binding(name, own)}"

@@ -13,13 +13,14 @@ import pyarrow as pa
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.enumerations import disjunction
+from lawdsl.core.files import similar_file
 from lawdsl.data import size_limits
 from lawdsl.data.columns import arrow_column, table_from_arrow
 from lawdsl.data.computed_columns import with_computed_columns
 from lawdsl.data.formats import FORMATS, READ, RUN_TABLE_SCHEMA, format_of, unreadable
 from lawdsl.data.table import Table as Table
 
-MAPPING, FRAME = IN_MEMORY = ("the table given", "the data frame")
+MAPPING, FRAME = IN_MEMORY = ("the values given", "the data frame")
 """The names of tables that are in no file."""
 RUN_TABLE_NOTE = re.compile(r"lawdsl runs, schema (\d{1,9}):")
 
@@ -71,6 +72,11 @@ def _read_file(path: Path) -> Table:
             # one byte beyond the limit shows that there is more; a pipe has no size
             content = file.read(size_limits.MAX_TABLE_BYTES + 1)
         size_limits.check_file(len(content), name)
+    except FileNotFoundError as error:
+        similar = similar_file(path)
+        message = f"the table cannot be read: {error.strerror}"
+        help = f"did you mean {similar}?" if similar else ""
+        raise unreadable(message, name, help) from None
     except OSError as error:
         raise unreadable(f"the table cannot be read: {error.strerror}", name) from None
     except ValueError as error:  # a NUL in the path

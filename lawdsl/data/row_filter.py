@@ -23,6 +23,11 @@ ORDER_RELATIONS: Mapping[str, Callable[..., NDArray[np.bool_]]] = {
 _FORM = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<op><=|>=|!=|==|=|<|>)\s*(?P<value>.*?)\s*")
 
 
+_SPELLED = re.compile(r"=>|=<|<>|><")
+_JOINED = re.compile(r"\s+(?:and|or|AND|OR)\s+|\s*(?:&&?|\|\|?)\s*")
+_OR = re.compile(r"\s(?:or|OR)\s|\|")
+
+
 @dataclass(frozen=True)
 class RowCondition:
     """A relation between a column and a value; `value` is None where `text` is not a number."""
@@ -75,13 +80,27 @@ def parse_condition(text: str, table: Table) -> RowCondition:
                 text; D0115.
     """
     match = _FORM.fullmatch(text)
-    if match is None or not match["value"]:
+    spelled = _SPELLED.search(text)
+    if match is None or not match["value"] or spelled:
         help = "write COLUMN, a relation (= != < <= > >=) and a value, as `step > 0`"
+        column = text.split()[0] if text.split() else ""
+        if column in table.columns and text.split()[1:2] in (["in"], ["between"]):
+            help = f'write two conditions: --where "{column} >= 0" --where "{column} <= 1"'
+        if spelled:
+            relation = {"=>": ">=", "=<": "<=", "<>": "!=", "><": "!="}[spelled[0]]
+            help = f"write `{text.replace(spelled[0], relation)}`"
         raise LawdslError(Diagnostic("D0115", f"`{text}` is not a condition", help=help))
     name, relation, value = match["column"], match["op"], match["value"].strip("\"'")
+    parts = [part.strip() for part in _JOINED.split(text)]
+    if len(parts) > 1 and all(_FORM.fullmatch(part) for part in parts):
+        options = " ".join(f'--where "{part}"' for part in parts)
+        help = f"give each by itself: {options}"
+        if _OR.search(text):
+            help = "conditions hold together: choose the rows in the table itself"
+        raise LawdslError(Diagnostic("D0115", f"`{text}` is several conditions", help=help))
     if name not in table.columns:
         help = did_you_mean(name, table.columns, f"the columns are {', '.join(table.columns)}")
-        message = f"`{text}` names no column of the table"
+        message = f"the table has no column `{name}`, of `{text}`"
         raise LawdslError(Diagnostic("D0115", message, place=table.name, help=help))
     row_condition = RowCondition(name, relation, value, number(value))
     if row_condition.is_order and row_condition.value is None:

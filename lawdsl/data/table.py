@@ -177,6 +177,8 @@ def _advice(name: str, cell: str) -> str:
     """The advice for a cell that is not a number."""
     if not cell:
         return "fill it in, or leave such rows out with --drop-bad"
+    if cell.endswith("%") and (percent := number(cell[:-1].strip())) is not None:
+        return f"write shares as numbers: {percent / 100:g} for {cell}"
     if cell.translate(str.maketrans("", "", ",._ ")).lstrip("+-").isdigit():
         return "write numbers without separators, with a point: 1000000 or 2.5"
     if number(cell[:-1]) is not None and cell[-1].isalpha():

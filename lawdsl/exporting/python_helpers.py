@@ -244,6 +244,12 @@ def _by_label(name, values, labels):
 def _sign(x):
     return torch.where(x == x, torch.sign(x), x)  # torch.sign(NaN) is 0
 """,
+    "_choice": """
+def _choice(condition, x, y):
+    condition = _tensor(condition)
+    x, y = (torch.as_tensor(v, dtype=condition.dtype, device=condition.device) for v in (x, y))
+    return torch.where(condition > 0, x, torch.where(condition <= 0, y, condition))
+""",
     "_max": """
 def _max(x, y):
     return torch.maximum(_tensor(x), _tensor(y))

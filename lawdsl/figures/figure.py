@@ -16,6 +16,7 @@ import numpy as np
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
 from lawdsl.core.files import PageEncoder, write_bytes
+from lawdsl.core.output_files import writing
 
 if TYPE_CHECKING:
     import altair as alt
@@ -50,14 +51,20 @@ class Figure:
         chart: the Altair chart of that table, with title and theme.
         description: what a reader who does not see the figure has to know.
         notes: what was thinned, binned or left out.
+        warnings: that the fit that is drawn is not trusted (F0110); the figure says so too.
     """
 
     kind: str
     title: str
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]] = field(repr=False)
     chart: alt.TopLevelMixin = field(repr=False)
     description: str = field(repr=False)
     notes: tuple[str, ...] = ()
+    warnings: tuple[Diagnostic, ...] = field(default=(), repr=False)
+
+    def __str__(self) -> str:
+        """The title, and what was thinned, binned or left out."""
+        return "\n".join([self.title, *self.notes])
 
     def save(self, path: str | Path) -> Path:
         """Write the figure in the format of the file's name.
@@ -70,11 +77,12 @@ class Figure:
             The path.
 
         Raises:
-            LawdslError: another suffix (G0105).
-            OSError: the file cannot be written.
+            LawdslError: another suffix (G0105), or a file that cannot be written (L0313).
         """
         path = Path(path)
-        write_bytes(path, self.encoded(figure_format(path)))
+        content = self.encoded(figure_format(path))
+        with writing(path):
+            write_bytes(path, content)
         return path
 
     def encoded(self, format: Format) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.units import parse_unit, size_and_dimension
 from lawdsl.data.arrow_arrays import to_numpy
-from lawdsl.data.read import read_table
 from lawdsl.data.table import Table
 from lawdsl.figures import theme
+from lawdsl.figures.run_table import numbers_of, read_runs, unit_size
 from lawdsl.fitting.extrapolation.run_size import FLOP_PER_PARAMETER_AND_TOKEN
 
 Array = NDArray[np.float64]
@@ -57,6 +56,7 @@ class SweepRuns:
         losses: validation set -> the loss of each run's last evaluation, nan where there is none.
         units: N, D and L -> their units as text; empty for none.
         domain: the corpus whose share is varied; empty where none is named.
+        note: how many rows were left out; empty for none.
     """
 
     name: str
@@ -72,6 +72,7 @@ class SweepRuns:
     losses: Mapping[str, Array]
     units: Mapping[str, str]
     domain: str = ""
+    note: str = ""
 
     def __len__(self) -> int:
         return len(self.model)
@@ -86,22 +87,30 @@ class SweepRuns:
         return of_state
 
 
-def runs_of(source: Any) -> SweepRuns:
+def runs_of(
+    source: Any, columns: Mapping[str, str] | None = None, *, drop_bad: bool = False
+) -> SweepRuns:
     """The runs of a plan or of a table.
 
     Args:
+        columns: N, D or L -> the column of the table that it is.
+        drop_bad: whether rows of a table that are no runs are left out, instead of refused.
         source: the plan of a sweep, a table of runs as `lawdsl collect` makes it, or what is read
             as one: a path, a data frame, a mapping of arrays.
 
     Raises:
         LawdslError: a table without columns N and D, or without a row that has both (G0113), or one
-            that cannot be read.
+            that cannot be read; columns of a plan (G0104).
     """
     if hasattr(source, "supplies"):  # a plan, whose class lies in a room below
+        if columns or drop_bad:
+            message = "the plan of a sweep has no columns and no bad rows"
+            raise LawdslError(Diagnostic("G0104", message, help="leave the options out"))
         return _of_plan(source.to_json())
     if not isinstance(source, Table):
-        source = read_table(getattr(source, "columns", source))
-    return _of_table(source)
+        source = getattr(source, "columns", source)
+    table, note = read_runs(source, columns or {}, drop_bad=drop_bad)
+    return replace(_of_table(table), note=note)
 
 
 def _of_plan(plan: Mapping[str, Any]) -> SweepRuns:
@@ -139,13 +148,8 @@ def _of_table(table: Table) -> SweepRuns:
     """The last row of each run; each row is a run where no column names them.
 
     Raises:
-        LawdslError: no columns N and D, or no row that has both (G0113).
+        LawdslError: no row has both N and D (G0113).
     """
-    missing = [name for name in ("N", "D") if name not in table.columns]
-    if missing:
-        message = f"{table.name} has no column {' and no column '.join(missing)}"
-        help = "give a table of runs, as `lawdsl collect` makes it, with columns N and D"
-        raise LawdslError(Diagnostic("G0113", message, help=help))
     tokens = table.numbers("D")
     if not np.any(np.isfinite(tokens) & np.isfinite(table.numbers("N"))):
         message = f"no row of {table.name} has both N and D"
@@ -164,6 +168,7 @@ def _of_table(table: Table) -> SweepRuns:
         state = _state_codes(names_of_states)[codes]
     models, model = _models(rows, parameters)
     units = rows.units
+    unit_of_active = units.get("N_active") or units.get("N", "")
     return SweepRuns(
         name=Path(table.name).name,
         models=models,
@@ -173,12 +178,11 @@ def _of_table(table: Table) -> SweepRuns:
         D=tokens,
         finished=(state == done).astype(np.float64),
         flop=FLOP_PER_PARAMETER_AND_TOKEN
-        * (1.0 if units.get("N") and units.get("D") else np.nan)
-        * (active * _size(units.get("N", "")))
-        * (tokens * _size(units.get("D", ""))),
+        * (active * unit_size(unit_of_active, "param"))
+        * (tokens * unit_size(units.get("D", ""), "token")),
         seconds=None,
-        shares={name.removeprefix("r_"): _numbers(rows, name) for name in names},
-        losses={name.removeprefix("L_"): _numbers(rows, name) for name in losses},
+        shares={name.removeprefix("r_"): numbers_of(rows, name) for name in names},
+        losses={name.removeprefix("L_"): numbers_of(rows, name) for name in losses},
         units={
             "N": units.get("N", ""),
             "D": units.get("D", ""),
@@ -221,23 +225,6 @@ def _models(rows: Table, sizes: Array) -> tuple[tuple[str, ...], Codes]:
         return tuple(names), codes
     levels = levels_of(sizes, MAX_NAMED)
     return (*levels.labels, ""), levels.codes
-
-
-def _numbers(table: Table, name: str) -> Array:
-    """A column as numbers, nan where it has none."""
-    readable = table.readable(name)
-    values = np.full(len(table), np.nan)
-    if readable.any():
-        values[readable] = table.keep(readable).numbers(name)
-    return values
-
-
-def _size(unit: str) -> float:
-    """How many base units a unit is: 1e9 for Gparam; 1 for none."""
-    try:
-        return size_and_dimension(parse_unit(unit))[0] if unit else 1.0
-    except (KeyError, ValueError):
-        return 1.0
 
 
 @dataclass(frozen=True, eq=False)

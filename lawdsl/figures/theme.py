@@ -62,17 +62,22 @@ LABELS = (
 """Labels of ticks as papers write sizes: 7B parameters, 1.4T tokens."""
 
 
-def short(value: float) -> str:
-    """A number in a title or beside a mark, in three digits, as axes write it: 9.05B, 0.627, 2e21."""
+def short(value: float, digits: int = 3) -> str:
+    """A number in a title or beside a mark, in so many digits, as axes write it: 9.05B, 0.627, 2e21."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    rounded = float(f"{value:.2e}")
+    rounded = float(f"{value:.{digits - 1}e}")
     if 1000 <= abs(rounded) < 1e4:
         return f"{rounded:.0f}"
     if not 1e4 <= abs(rounded) < 1e15:
-        return f"{rounded:.3g}".replace("e+", "e").replace("e-0", "e-")
+        return f"{rounded:.{digits}g}".replace("e+", "e").replace("e-0", "e-")
     power = min(int(math.log10(abs(rounded)) / 3 + 1e-9), 4)
-    return f"{rounded / 1000**power:.3g}{' kMBT'[power]}"
+    return f"{rounded / 1000**power:.{digits}g}{' kMBT'[power]}"
+
+
+def label(value: float) -> str:
+    """A value of a group, as its legend has it: in four digits, as axes write it."""
+    return short(value, 4)
 
 
 def power(value: float, digits: int = 2) -> str:
@@ -80,6 +85,7 @@ def power(value: float, digits: int = 2) -> str:
     return f"{value:.{digits}g}".replace("e+", "e").replace("e-0", "e-").replace("e0", "e")
 
 
+MARGIN = 0.03  # of a linear axis beyond its values, so that no mark is cut
 NARROW = 0.05  # the span of an axis, relative to its values
 
 
@@ -274,6 +280,30 @@ def shape(field: str, title: str, values: Sequence[str]) -> alt.Shape:
     return alt.Shape(f"{escaped(field)}:N", title=title, scale=scale)
 
 
+def apart(places: ArrayLike, gap: float) -> list[float]:
+    """By how much labels are moved so that none covers another.
+
+    Args:
+        places: of the labels along one direction, px, shape (labels,).
+        gap: the least distance between two, px.
+
+    Returns:
+        The shift of each, px, in the same direction.
+    """
+    wanted = np.asarray(places, dtype=np.float64)
+    order = np.argsort(wanted, kind="stable")
+    placed = wanted[order]
+    for _ in range(len(placed)):  # two that are close move away from each other, alike
+        for k in range(len(placed) - 1):
+            lack = gap - (placed[k + 1] - placed[k])
+            if lack > 1e-9:
+                placed[k] -= lack / 2
+                placed[k + 1] += lack / 2
+    shifts = np.empty(len(placed))
+    shifts[order] = placed - wanted[order]
+    return [round(float(shift), 1) for shift in shifts]
+
+
 def labelled(chart: alt.Chart, **mark: Any) -> list[alt.Chart]:
     """Layers of text on a white halo, which is read in front of other marks.
 
@@ -311,12 +341,29 @@ def titled(
     return named.properties(title=heading, description=description).configure(**CONFIG)
 
 
+def add_to_subtitle(chart: Any, lines: Sequence[str], description: str) -> None:
+    """Put lines above the subtitle of a chart that `titled` has made.
+
+    Args:
+        chart: it is changed.
+        lines: each is wrapped to the width of a figure.
+        description: of the chart with them.
+    """
+    characters = int(WIDTH / SUBTITLE_CHARACTER)
+    added = [part for line in lines for part in wrapped(line, characters)]
+    title = chart["title"]
+    title["subtitle"] = [*added, *title["subtitle"]]
+    chart["description"] = description
+
+
 def wrapped(text: str, characters: int) -> list[str]:
     """A text in lines of so many characters at most, of about equal length, as titles take it.
 
-    An equation, `D = 0.064`, stays on one line.
+    An equation, `D = 0.064`, stays on one line, R² with its value, and a number with its %/decade.
     """
     joined = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    joined = joined.replace("R² ", "R²\N{NO-BREAK SPACE}")
+    joined = joined.replace(" %/decade", "\N{NO-BREAK SPACE}%/decade")
     lines = _wrapper(characters).wrap(joined)
     longest = max(len(word) for word in [*joined.split(" "), ""])
     for fewer in range(characters - 1, longest, -1):

@@ -16,6 +16,12 @@ from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.data.read import Table
 from lawdsl.fitting.diagnostics import diagnose
 from lawdsl.fitting.diagnostics.alternative_minima import several_optima
+from lawdsl.fitting.diagnostics.breakpoints import (
+    breakpoint_findings,
+    breakpoints,
+    flat_breakpoints,
+    without,
+)
 from lawdsl.fitting.diagnostics.design import design_findings
 from lawdsl.fitting.diagnostics.exchanged_terms import ExchangedTerms, exchanged_terms
 from lawdsl.fitting.diagnostics.goodness import metrics, objective_value, optimality
@@ -187,16 +193,20 @@ def _diagnose(task: FitTask, best: Optimum) -> _Diagnosis:
     symmetries = remaining_symmetries(task.symmetries, problem, theta)
     unidentifiable = unidentifiable_directions(symmetries)
     on_bound = np.isin(law.names, list(bounds))
+    conditional = breakpoints(task.law)
+    flat = flat_breakpoints(conditional, task.law, problem, theta)
     exchanged = exchanged_terms(law, problem, theta, on_bound, task.runs.groups)
     undetermined_findings, undetermined = undetermined_directions(
-        law, problem, theta, bounds, task.other_points, unidentifiable, exchanged
+        law, problem, theta, bounds, task.other_points, without(unidentifiable, flat), exchanged
     )
+    undetermined |= flat
     is_undetermined = np.isin(law.names, list(undetermined)) & ~on_bound
     uncertainty = _uncertainty(task, theta, on_bound, is_undetermined)
     search_findings = _search_findings(
         task, best, symmetries, bool(undetermined_findings), exchanged
     )
     diagnostics = [*search_findings, *undetermined_findings, *bound_notes, *uncertainty.notes]
+    diagnostics += breakpoint_findings(conditional, flat, task.law, problem, theta)
     diagnostics += diagnose.few_rows_findings(
         problem, chosen=int(task.chosen_parameter is not None)
     )

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError
-from lawdsl.core.files import write
+from lawdsl.core.files import similar_file, write
 from lawdsl.core.records import OneOf
 from lawdsl.core.records import read as read_record
 from lawdsl.data.measured_variables import Measured
 from lawdsl.fitting.intervals.covariance import Covariance
 from lawdsl.fitting.result_parts import FittedLaw
 from lawdsl.language.kept_texts import law_finder
+from lawdsl.language.library import shipped
 from lawdsl.language.symbols import Declarations
 from lawdsl.law.law import Law
 
@@ -104,17 +105,25 @@ def load(path: str | Path, build: Callable[[Any], Kept]) -> Kept:
     Raises:
         LawdslError: the file does not exist, or is not a fit.
     """
+    help = "make one with `lawdsl fit LAW DATA -o FIT.json`"
     try:
         return build(json.loads(read(Path(path)), parse_constant=_refuse))
     except LawdslError as error:
         raise LawdslError([replace(d, place=str(path)) for d in error.diagnostics]) from None
     except OSError as error:
         reason = error.strerror or "it cannot be read"
+        similar = similar_file(Path(path)) if isinstance(error, FileNotFoundError) else None
+        if similar is not None:
+            help = f"did you mean {similar}?"
+        elif isinstance(error, FileNotFoundError) and str(path) in shipped():
+            reason = "it is a law"
+            help = f"fit the law first: `lawdsl fit {path} DATA -o FIT.json`"
+    except json.JSONDecodeError as error:
+        reason = f"it is not a fit of schema {FIT_SCHEMA}, nor JSON (line {error.lineno})"
     except NO_FIT as error:
         reason = (
             f"it is not a fit of schema {FIT_SCHEMA} ({type(error).__name__}: {str(error)[:160]})"
         )
-    help = "make one with `lawdsl fit LAW DATA -o FIT.json`"
     message = f"the fit cannot be read: {reason}"
     raise LawdslError(Diagnostic("F0108", message, place=str(path), help=help))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from lawdsl.core.diagnostics import Diagnostic
 
 SUBJECTS: Mapping[str, tuple[str, ...]] = {
-    "optimum": ("F0104", "F0105", "F0106", "F0118"),
+    "optimum": ("F0104", "F0105", "F0106", "F0118", "F0158"),
     "rank": ("F0101",),
     "parameters": ("F0103", "F0114", "F0121", "F0122", "F0130", "F0138"),
     "priors": ("F0136", "F0137"),

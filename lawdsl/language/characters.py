@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from lark import Token
 
 from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
+from lawdsl.language.foreign_characters import spelled
 from lawdsl.language.keywords import GREEK
 
 LOOKALIKES = str.maketrans(
@@ -28,9 +29,16 @@ HINTS = {
     "!": "the relations are <, <=, > and >=",
     "≠": "the relations are <, <=, > and >=",
     "√": "roots are written sqrt(x)",
-    "%": "comments begin with `#`",
-    "\\": "write formulas as plain text, not as LaTeX",
-    "$": "write formulas as plain text, not as LaTeX",
+    "%": "comments begin with `#`; write 0.1 for 10 %",
+    "$": "write formulas as plain text, without dollar signs",
+    "≪": "the relations are <, <=, > and >=",
+    "≫": "the relations are <, <=, > and >=",
+    "≈": "the relations are <, <=, > and >=; a limit is `L -> E as N -> oo`",
+    "∝": "write the factor as a parameter: `L = A*N^-alpha`",
+    "≡": "an equation is written with `=`",
+    "@": "write a matrix product as `sum(t[i, j]*r[j] for j)`",
+    "~": "an equation is written with `=`",
+    "?": "formulas have no `?`",
 }
 
 WRITTEN = {
@@ -74,16 +82,17 @@ def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
         message, help = "this text is never closed", 'close it with `"` on the same line'
         return _diagnostic("L0102", message, source, Span(start, end), help), end
     if char in QUOTES and not PRIME.match(source.text, start):
-        number, column = source.position(start)
-        line = source.line(number)
-        closing = max(line.rfind(quote) + 1 for quote in QUOTES)
-        end = start + max(closing - (column - 1), 1)
-        message = f"{_character(char)} has no place in a law"
-        help = 'texts stand in double quotes, as "this"'
-        return _diagnostic("L0101", message, source, Span(start, start + 1), help), end
+        return _quote(char, start, source)
     span = Span(start, start + 1)
-    message = f"{_character(char)} has no place in a law"
+    message = f"unexpected {_character(char)}"
     hint, written = _instead(char)
+    number, column = source.position(start)
+    remedy = spelled(source.line(number), column - 1)
+    if remedy is not None:
+        offset = start - (column - 1)
+        edits = tuple(Edit(Span(offset + a, offset + b), to) for a, b, to in remedy.edits)
+        diagnostic = _diagnostic("L0101", message, source, span, remedy.help, edits)
+        return diagnostic, offset + remedy.end
     run = SUPERSCRIPT.match(source.text, start)
     if run:  # all of N⁻¹², with one message
         span = Span(start, run.end())
@@ -100,6 +109,20 @@ def illegal(token: Token, source: Text) -> tuple[Diagnostic, int]:
     edits = () if written is None else (Edit(span, written),)
     diagnostic = _diagnostic("L0101", message, source, span, hint, edits)
     return diagnostic, span.end if run else 0
+
+
+def _quote(char: str, start: int, source: Text) -> tuple[Diagnostic, int]:
+    """The message for a quote that is not `"`, and the offset behind the text in such quotes."""
+    number, column = source.position(start)
+    line = source.line(number)
+    closing = max(line.rfind(quote) + 1 for quote in QUOTES)
+    end = start + max(closing - (column - 1), 1)
+    inner = line[column : closing - 1]
+    edits: tuple[Edit, ...] = ()
+    if closing > column and not any(quote in inner for quote in (*QUOTES, '"')):
+        edits = (Edit(Span(start, start + 1), '"'), Edit(Span(end - 1, end), '"'))
+    message, help = f"unexpected {_character(char)}", 'texts stand in double quotes, as "this"'
+    return _diagnostic("L0101", message, source, Span(start, start + 1), help, edits), end
 
 
 def _instead(char: str) -> tuple[str, str | None]:
@@ -130,14 +153,14 @@ def unprintable(token: Token, source: Text) -> Iterator[Diagnostic]:
     match = CONTROL.search(str(token.value))
     if match:
         offset = (token.start_pos or 0) + match.start()
-        message = f"{_character(match[0])} may not stand in a text or comment"
+        message = f"unexpected {_character(match[0])} in a text or comment"
         yield _diagnostic("L0101", message, source, Span(offset, offset + 1), "remove it")
 
 
 def _character(char: str) -> str:
     if char.isascii() and char.isprintable():
         return f"`{char}`"
-    return f"the character U+{ord(char):04X} ({unicodedata.name(char, 'a control character')})"
+    return f"character U+{ord(char):04X} ({unicodedata.name(char, 'a control character')})"
 
 
 def _diagnostic(

@@ -11,6 +11,7 @@ from lawdsl.language.formulas import (
     check_same_unit,
     check_varies,
 )
+from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import APPROACH, CLAIM, CONDITION, TARGET, Scope
 from lawdsl.language.subscripts import check_exchange, check_labels
 from lawdsl.language.symbols import Claim
@@ -50,6 +51,10 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
                 check_formula(scope, where, APPROACH)
         case tree.Reduction(formula, law):
             name_span = scope.within(claim.span, law, last=True)
+            if law in keywords.SIGNS:
+                help = f"write `{print_formula(formula)} {keywords.SIGNS[law]}`"
+                scope.report("L0310", "a sign is claimed by a relation", name_span, help)
+                return Claim(claim, (), "proved", scope.text, statement.span)
             if check_called(scope, "`is` compares with", name_span, scope.law(law, name_span)):
                 check_formula(scope, formula, CLAIM, fresh)
     conditions = []
@@ -62,6 +67,8 @@ def read_claim(scope: Scope, statement: tree.Require) -> Claim:
     if expect not in keywords.VERDICTS:
         listed = "the verdicts are " + ", ".join(keywords.VERDICTS)
         help = keywords.did_you_mean(expect, keywords.VERDICTS, listed)
+        if expect.lower() in ("true", "yes", "ok", "holds"):
+            help = "leave `expect` out: claims are expected to be proved"
         end = statement.span.end
         span = Span(end - len(expect), end)
         scope.report("L0407", f"`{expect}` is not a verdict", span, help)

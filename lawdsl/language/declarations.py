@@ -33,6 +33,7 @@ from lawdsl.language.scope import (
 )
 from lawdsl.language.subscripts import free_in
 from lawdsl.language.symbols import Declarations, Symbol
+from lawdsl.language.tree import Formula
 
 DECLARATIONS_BY_KEYWORD = {
     "variable": ("variable", VARIABLE),
@@ -77,6 +78,9 @@ def declare(scope: Scope, statement: tree.Declaration) -> None:
             scope.report("L0703", message, domain.span, help)
         if domain is not None and (simplex or (earlier and redeclared and earlier.simplex)):
             _check_simplex(scope, item, earlier if redeclared else None, domain.span)
+            if not subscripts:
+                scope.unread_names |= {name}  # with subscripts it would be another name
+                continue
         if (
             earlier is not None and redeclared and bounds
         ):  # `parameter C > 0`, then `parameter C > C0`
@@ -175,6 +179,8 @@ def define(
         indices=subscripts,
         rows=tuple(name for name in free if name not in subscripts),
     )
+    if kind == "output":
+        _warn_of_free_shares(scope, symbol.rows, formula)
     if not scope.declare(symbol):
         return None
     # a declared unit counts even where it differs from the formula's, which has its message
@@ -182,6 +188,19 @@ def define(
     if kind == "let":
         remember(scope, symbol)
     return symbol if kind == "output" else None
+
+
+def _warn_of_free_shares(scope: Scope, rows: Sequence[str], formula: Formula) -> None:
+    """Warn about `t[j]*r[j]` without a sum: a row has all shares r, and no single label of j."""
+    for node in tree.walk(formula):
+        if not isinstance(node, tree.Element) or node.subscripts[-1] not in rows:
+            continue
+        if node.name in scope.symbols and scope.symbols[node.name].simplex:
+            index = node.subscripts[-1]
+            message = f"no sum runs over `{index}`: each row must then name its label of it"
+            help = f"for all shares of a row write `sum(… for {index})`"
+            scope.report("L0316", message, node.span, help, severity="warning")
+            return
 
 
 def _check_setting(scope: Scope, statement: tree.Definition, *, labelled: bool) -> None:
@@ -237,6 +256,10 @@ def remember(scope: Scope, symbol: Symbol) -> None:
             used = scope.symbols.get(name)
             if name in scope.varying or (used and used.kind in VARYING_KINDS):
                 scope.varying.add(symbol.name)
+            if name in scope.piecewise:
+                scope.piecewise.add(symbol.name)
+        if any(isinstance(node, tree.Conditional) for node in tree.walk(symbol.formula)):
+            scope.piecewise.add(symbol.name)
 
 
 def scope_of_options(text: Text, unread_names: frozenset[str], declared: Declarations) -> Scope:
@@ -251,7 +274,7 @@ def scope_of_options(text: Text, unread_names: frozenset[str], declared: Declara
     def no_law(name: str) -> Declarations:
         raise KeyError(name)  # formulas of numbers and parameters name no law
 
-    scope = Scope(text, no_law, unread_names, symbols=dict(declared.symbols))
+    scope = Scope(text, no_law, unread_names, symbols=dict(declared.symbols), options=True)
     scope.indices = dict(declared.indices)
     for symbol in declared.symbols.values():
         remember(scope, symbol)

@@ -37,13 +37,20 @@ class ParseFailure:
     """The state of the parser at a syntax error.
 
     `token` is the unexpected token (`$END`: the line ends) and `line[position]` in its line;
-    `accepted` are the terminals that could have stood in its place.
+    `accepted` are the terminals that could have stood in its place, and `section` is the kind of the
+    file: law, question or pipeline.
     """
 
     token: Token
     line: Sequence[Token]
     position: int
     accepted: Mapping[str, str]
+    section: str = "law"
+
+    @property
+    def statement(self) -> str:
+        """The word that begins the line."""
+        return str(self.line[0])
 
     @property
     def before(self) -> Token | None:

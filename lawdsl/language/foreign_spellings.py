@@ -9,10 +9,10 @@ from typing import Any
 from lark import Token
 
 from lawdsl.core.diagnostics import Edit, Span
-from lawdsl.core.units import known
+from lawdsl.core.units import PREFIXES, known
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
-from lawdsl.language.keywords import KEYWORDS, TRENDS
+from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
 
 Explanation = tuple[Any, ...]
 """Code, message, help, the tokens to point at, and the edits that do what the help says."""
@@ -21,12 +21,18 @@ DIFFERENTIAL = re.compile(r"d[A-Za-z_]\w*")
 DIGITS = re.compile(r"(?:_[0-9]{3})+")
 FILLERS = ("monotone", "monotonically", "monotonic", "strictly", "always", "nonstrictly", "weakly")
 PREPOSITIONS = ("with", "wrt", "of", "on", "over", "for")
+CONDITIONALS = ("ifelse", "if_else", "where", "If", "cond", "Piecewise", "piecewise", "case_when")
 SUMS = ("Σ", "∑", "Sigma", "sum", "prod")
 
 
 def replacing(tokens: Sequence[Token], text: str) -> Edit:
     """The edit that writes a text in the place of tokens, and of what stands between them."""
     return Edit(span_of(tuple(tokens)), text)
+
+
+def inserting(position: int, text: str) -> Edit:
+    """The edit that writes a text at an offset of the file."""
+    return Edit(Span(position, position), text)
 
 
 def closing_bracket(line: Sequence[Token], position: int) -> Token | None:
@@ -58,9 +64,14 @@ def second_claim(p: ParseFailure) -> tuple[Edit, ...]:
 def _unit_without_keyword(p: ParseFailure) -> Explanation | None:
     """`L = E + A/N^alpha nat/token`"""
     is_unit = p.token.type == "NAME" and known(str(p.token))
-    if not is_unit or p.before is None or p.line[0].value in ("require", "minimize", "start"):
+    if not is_unit or p.before is None or p.statement in ("require", "minimize", "start", "step"):
         return None
+    if p.before.value in PREFIXES and p.position > 1 and p.line[p.position - 2].value == "unit":
+        words, written = (p.before, p.token), f"{p.before}{p.token}"
+        message = "a prefix and its unit are one word"
+        return "L0203", message, f"write `{written}`", words, replacing(words, written)
     behind = [word for word in p.line[p.position :] if word.type != "STRING"]
+    behind = behind[: next((i for i, word in enumerate(behind) if word.value == "unit"), None)]
     written = "".join(str(word) for word in behind)
     message = "a unit stands behind the word `unit`"
     edit = replacing((p.token,), f"unit {p.token}")
@@ -86,9 +97,9 @@ def _leibniz(p: ParseFailure) -> Explanation | None:
 
 
 def _conditional(p: ParseFailure) -> Explanation | None:
-    if p.token.value in ("if", "else", "elif", "when"):
-        help = "write a law for each range, or a smooth formula, `max(a, b)` or `min(a, b)`"
-        return "L0203", "formulas have no conditions", help, (p.token,)
+    if p.token.value in ("else", "elif", "when") and p.before is not None:
+        help = "write a piecewise formula as `if r > 0.1 then … else …`"
+        return "L0203", f"`{p.token}` cannot stand here", help, (p.token,)
     return None
 
 
@@ -108,6 +119,81 @@ def _grouped_digits(p: ParseFailure) -> Explanation | None:
     )
 
 
+def _conditional_call(p: ParseFailure) -> Explanation | None:
+    """`ifelse(r > 0, a, b)`, `np.where(r > 0, a, b)`"""
+    if p.bracket is None or p.bracket.value not in ("(", "["):
+        return None
+    position = next(i for i, word in enumerate(p.line) if word is p.bracket)
+    function = p.line[position - 1] if position else p.bracket
+    if function.value not in CONDITIONALS or p.token.type not in ("RELATION", "UNEQUAL"):
+        return None
+    help = "write a smooth formula, `max(a, b)` or `min(a, b)`"
+    if "then" in KEYWORDS:
+        help = "write `if r > 0 then a else b`"
+    return "L0203", f"`{function}` is not a function of formulas", help, (function,)
+
+
+def _indexed_derivative(p: ParseFailure) -> Explanation | None:
+    """`∂_N L`, `d²L/dN²`, `d^2L/dN^2`"""
+    before = p.before
+    if before is None or p.position < 2 or p.token.type not in ("NAME", "ORDER"):
+        return None
+    if p.line[p.position - 2].type == "DEL" and before.startswith("_") and p.token.type == "NAME":
+        words = p.line[p.position - 2 : p.position + 1]
+        written = f"∂{p.token}/∂{before[1:]}"
+        return (
+            "L0201",
+            f"a derivative is written `{written}`",
+            f"write `{written}`",
+            words,
+            replacing(words, written),
+        )
+    start = p.position - 1 if p.token.type == "ORDER" else p.position - 3
+    if start < 0 or p.line[start].value != "d":
+        return None
+    help = "write `∂²L/∂N²`, or `diff(L, N, N)`"
+    return "L0204", "a second derivative has no `d²`", help, (p.line[start],)
+
+
+def _compound_assignment(p: ParseFailure) -> Explanation | None:
+    """`E += A`, `N ^^ alpha`"""
+    before = p.before
+    if before is None or before.end_pos != p.token.start_pos:
+        return None
+    if p.token.value == "=" and before.value in ("+", "-", "*", "/"):
+        words = (before, p.token)
+        message = f"there is no `{before}=`"
+        return "L0201", message, f"write `{before}`", words, replacing(words, str(before))
+    if p.token.value == "^" and before.value == "^":
+        words = (before, p.token)
+        return "L0204", "powers are written with one `^`", "write `^`", words, replacing(words, "^")
+    return None
+
+
+def _text_in_formula(p: ParseFailure) -> Explanation | None:
+    """`setting x = "0.1"`, `einsum("ij,j->i", t, r)`, a docstring"""
+    if p.token.type != "STRING":
+        return None
+    text = str(p.token)[1:-1].strip()
+    if p.before is not None and p.before.type == "STRING":
+        words = p.line[p.position - 1 :]
+        inner = " ".join(str(word)[1:-1].strip() for word in words if word.type == "STRING").strip()
+        edits = (replacing(words, f'"{inner}"'),) if all(w.type == "STRING" for w in words) else ()
+        return "L0201", "a statement has one text", f'write `"{inner}"`', (p.before,), *edits
+    if "MINUS" not in p.accepted or p.before is None:
+        return None
+    if re.fullmatch(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?", text):
+        edit = replacing((p.token,), text)
+        return "L0201", "numbers stand without quotes", f"write `{text}`", (p.token,), edit
+    if p.before.value in ("(", ","):
+        help = "formulas have no texts"
+        position = next(i for i, word in enumerate(p.line) if word is p.bracket)
+        if p.line[position - 1].value in ("einsum", "matmul", "dot"):
+            help = "write a sum over an index: `sum(t[i, j]*r[j] for j)`"
+        return "L0201", f"unexpected `{p.token}`", help, (p.token,)
+    return None
+
+
 def _negation(p: ParseFailure) -> Explanation | None:
     if p.before is not None and p.before.value == "not":
         help = "write the opposite relation: `L <= 3` for `not L > 3`"
@@ -124,7 +210,7 @@ def _limit(p: ParseFailure) -> Explanation | None:
 
 
 def _sum_sign(p: ParseFailure) -> Explanation | None:
-    if p.before is not None and p.before.value in SUMS and p.token.value != "(":
+    if p.before is not None and p.before.partition("_")[0] in SUMS and p.token.value != "(":
         help = "write `sum(a[j]*x[j] for j)`, with an index j that is declared"
         return "L0203", f"`{p.before}` is written as a function", help, (p.before,)
     return None
@@ -152,7 +238,7 @@ def _preposition(p: ParseFailure) -> Explanation | None:
     if p.token.value in PREPOSITIONS and p.before is not None and p.before.type == "TREND":
         help = f"write `{p.before} in {p.after or 'N'}`"
         edit = replacing((p.token,), "in")
-        return "L0201", f"`{p.token}` cannot stand here", help, (p.token,), edit
+        return "L0201", f"unexpected `{p.token}`", help, (p.token,), edit
     return None
 
 
@@ -166,7 +252,7 @@ def _verb(p: ParseFailure) -> Explanation | None:
     if p.after is not None and p.after.value in PREPOSITIONS:
         edits.append(replacing((p.after,), "in"))
     help = f"write `{alike} in N`"
-    return "L0201", f"`{p.token}` cannot stand here", help, (p.token,), *edits
+    return "L0201", f"unexpected `{p.token}`", help, (p.token,), *edits
 
 
 def _lambda(p: ParseFailure) -> Explanation | None:
@@ -187,10 +273,122 @@ def _keyword_in_formula(p: ParseFailure) -> Explanation | None:
     return None
 
 
+EXPONENT = re.compile(r"[eE][0-9]*")
+
+
+def _number_spelling(p: ParseFailure) -> Explanation | None:
+    dot = p.before if p.before is not None and p.before.value == "." else p.token
+    operator = p.after if dot is p.token else p.token
+    if operator is not None and operator.value in ("^", "*", "/", "+", "-") and dot.value == ".":
+        help = f"write `{operator}`: all operators work on numbers"
+        message = f"unexpected `.` before `{operator}`"
+        return "L0201", message, help, (dot,), replacing((dot,), "")
+    if p.token.value not in (".", ".."):
+        return None
+    before, after = p.before, p.after
+    if p.token.value == ".." and p.bracket is not None and p.bracket.value != "{":
+        edit = replacing((p.token,), ", ")
+        help = f"write `{before}, {after}`"
+        return "L0201", "the ends of an interval have a comma between", help, (p.token,), edit
+    adjacent = (
+        before is not None and before.type == "NUMBER" and before.end_pos == p.token.start_pos
+    )
+    fraction = after is not None and after.type == "NUMBER" and p.token.end_pos == after.start_pos
+    written, words = "", [p.token]
+    if fraction and not adjacent and p.token.value == ".":
+        written, words = f"0.{after}", [p.token, *p.line[p.position + 1 : p.position + 2]]
+    elif adjacent and not fraction:
+        written = f"{before}.0"
+        words = list(p.line[p.position - 1 : p.position + 1])
+        if (
+            after is not None
+            and EXPONENT.fullmatch(str(after))
+            and after.start_pos == p.token.end_pos
+        ):
+            rest = p.line[p.position + 2 : p.position + 4] if str(after) in ("e", "E") else ()
+            words = [*p.line[p.position - 1 : p.position + 2], *rest]
+            written = f"{before}{after}{''.join(str(word) for word in rest)}"
+    edits: tuple[Edit, ...] = (replacing(words, written),) if written else ()
+    help = f"write `{written}`" if written else "write numbers as 0.5 or 1.0"
+    return "L0201", "digits stand on both sides of a decimal point", help, (p.token,), *edits
+
+
+def function_without_brackets(p: ParseFailure) -> Explanation | None:
+    """A call with other brackets than `(`, or with none: `log N`, `exp[-x]`, `Log[N]`.
+
+    Args:
+        p: the state of the parser.
+    """
+    before = p.before
+    begins = p.token.type in ("NAME", "NUMBER", "DEL")
+    name = function_named(str(before)) if before is not None else None
+    if begins and before is not None and name in FUNCTIONS:
+        parts = [p.token]
+        if p.after is not None and p.after.value == "[":
+            closing = closing_bracket(p.line, p.position + 1)
+            parts += [] if closing is None else [closing]
+        argument = "".join(str(w) for w in p.line[p.position : p.line.index(parts[-1]) + 1])
+        edit = replacing((before, parts[-1]), f"{name}({argument})")
+        message = f"the argument of `{before}` stands in round brackets"
+        return "L0203", message, f"write `{name}({argument})`", (before, p.token), edit
+    bracket = p.bracket
+    if bracket is None or bracket.value != "[":
+        return None
+    position = next(i for i, word in enumerate(p.line) if word is bracket)
+    function = p.line[position - 1]
+    if function.value in ("Limit", "limit", "lim"):
+        help = "write `L -> E as N -> oo`"
+        return "L0201", f"a limit has no `{function}`", help, (function,)
+    name = function_named(str(function))
+    if name is None:
+        return None
+    closing = closing_bracket(p.line, position)
+    edits: tuple[Edit, ...] = (
+        ()
+        if closing is None
+        else (replacing((function, bracket), f"{name}("), replacing((closing,), ")"))
+    )
+    message = f"the arguments of `{function}` stand in round brackets"
+    return "L0201", message, f"write `{name}(…)`", (function, bracket), *edits
+
+
+def _comment(p: ParseFailure) -> Explanation | None:
+    """`-- a comment`, `/* a comment */`"""
+    for sign in ("--", "/*"):
+        for i in range(1, p.position + 1):
+            one, two = p.line[i - 1], p.line[i] if i < len(p.line) else p.line[-1]
+            if (
+                one.value + two.value == sign
+                and one.end_pos == two.start_pos
+                and i > p.position - 3
+            ):
+                words = p.line[i - 1 : i + 1]
+                edits: tuple[Edit, ...] = (replacing(words, "#"),) if sign == "--" else ()
+                return (
+                    "L0212",
+                    f"`{sign}` is not a comment",
+                    "begin comments with `#`",
+                    words,
+                    *edits,
+                )
+    if p.token.value == "-" and p.after is not None and p.after.value == "-":
+        if p.token.end_pos == p.after.start_pos and "MINUS" not in p.accepted:
+            words = (p.token, p.after)
+            help = "begin comments with `#`"
+            return "L0212", "`--` is not a comment", help, words, replacing(words, "#")
+    return None
+
+
 FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
+    _number_spelling,
+    _comment,
     _unit_without_keyword,
     _leibniz,
     _conditional,
+    _conditional_call,
+    _indexed_derivative,
+    _compound_assignment,
+    _text_in_formula,
     _grouped_digits,
     _negation,
     _limit,
@@ -200,5 +398,6 @@ FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _preposition,
     _lambda,
     _keyword_in_formula,
+    function_without_brackets,
 )
 """Tried before it is said that an operator is missing, the specific before the general."""

@@ -15,6 +15,8 @@ from lawdsl.language.subscripts import check_indices, check_named
 from lawdsl.language.symbols import Declarations, Relation, Symbol
 from lawdsl.language.tree import Formula, Named
 
+PREFIX_WORDS = {"thousand": "k", "million": "M", "billion": "G", "trillion": "T"}
+
 
 def check_formula(
     scope: Scope,
@@ -60,6 +62,9 @@ def check_formula(
                     fresh |= argument_names & scope.indices.keys()
             case tree.Derivative():
                 _check_derivative(scope, node, context)
+            case tree.Conditional() if not context.pieces:
+                message = f"{context.text} cannot be piecewise"
+                scope.report("L0308", message, node.span, "write it as a part of the law or a let")
             case tree.Aggregate(function) if function not in keywords.AGGREGATES:
                 message = f"`{function}` does not run over an index"
                 scope.report("L0304", message, node.span, "write `sum(… for j)` or `prod(… for j)`")
@@ -194,7 +199,7 @@ def check_nonempty(scope: Scope, relations: Iterable[Relation], span: Span) -> N
             if above[0] == ">" and below[0] == "<" and lower is not None and upper is not None:
                 if lower > upper or (lower == upper and (above, below) != (">=", "<=")):
                     help = "write the smaller number first, as in [0, 1]"
-                    scope.report("L0406", "nothing lies in this domain", span, help)
+                    scope.report("L0406", "this domain is empty", span, help)
                     return
 
 
@@ -211,6 +216,11 @@ def check_unit(scope: Scope, unit: tree.UnitOf | None) -> Powers:
             listed = f"the units are {', '.join(UNITS)}, with prefixes {' '.join(PREFIXES)}"
             prefixed = with_si_prefix(name)
             help = f"write `{prefixed}`" if prefixed else keywords.did_you_mean(name, names, listed)
+            if name.lower().rstrip("s") in PREFIX_WORDS:
+                prefix = PREFIX_WORDS[name.lower().rstrip("s")]
+                help = f"write it as a prefix of the unit: `{prefix}param`, `{prefix}token`"
+            elif name in ("percent", "share", "fraction", "ratio", "dimensionless", "none", "one"):
+                help = "a share has no unit: leave it out"
             assert unit is not None
             edits = [Edit(scope.within(unit.span, name), prefixed)] if prefixed else []
             scope.report("L0409", f"unknown unit `{name}`", unit.span, help, edits=edits)
@@ -306,6 +316,11 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
         if context in QUESTION_CONTEXTS:
             help = f"give it a name before: `let y = {function}(…)`"
         scope.report("L0308", f"{context.text} takes no law at values", node.span, help)
+    elif symbol is not None and function in keywords.GRADIENTS and len(node.arguments) > 1:
+        written = f"diff({', '.join(print_formula(argument) for argument in node.arguments)})"
+        diff = [Edit(scope.within(node.span, function), "diff")]
+        message = f"`{function}` is {keywords.a(symbol.kind)}, not a derivative"
+        scope.report("L0304", message, node.span, f"write `{written}`", edits=diff)
     elif symbol is not None:
         help = f"write `{function}*(…)` for a product"
         help = f"write `{symbol.text}`" if symbol.indices else help
@@ -316,7 +331,7 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
         help = help if function == "diff" else "write it behind `minimize`"
         if context in QUESTION_CONTEXTS:
             help = "write a formula of laws at values, as `minimize loss(N, D)`"
-        scope.report("L0304", f"`{function}` cannot stand here", node.span, help)
+        scope.report("L0304", f"`{function}` is not a function of formulas", node.span, help)
     elif function not in keywords.FUNCTIONS:
         if not scope.excused(function):
             uses = [s.name for s in scope.symbols.values() if s.kind == "use"]
@@ -332,6 +347,12 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
                 help = f"write `diff({', '.join(names)})`"
                 if context in (CLAIM, TARGET):
                     edits = (Edit(scope.within(node.span, function), "diff"),)
+            elif function in ("pow", "power", "Power") and len(node.arguments) == 2:
+                base, exponent = map(print_formula, node.arguments)
+                help, edits = (
+                    f"write `({base})^({exponent})`",
+                    (Edit(node.span, f"({base})^({exponent})"),),
+                )
             elif function in keywords.RENAMED:
                 help = f"write `{keywords.RENAMED[function]}(…)`"
                 edits = (Edit(scope.within(node.span, function), keywords.RENAMED[function]),)
@@ -344,12 +365,23 @@ def _check_call(scope: Scope, node: tree.Call, context: FormulaContext) -> None:
                     help = f"write `{function}(… for {next(iter(scope.indices))})`"
             elif alike:
                 help = f"did you mean `{alike}`?"
-            scope.report("L0304", f"unknown function `{function}`", node.span, help, edits=edits)
+            message = f"unknown function `{function}`"
+            if function in keywords.AGGREGATES or function.partition("_")[0] in keywords.AGGREGATES:
+                message = f"`{function.partition('_')[0]}` runs over an index"
+                indices = [a.text for a in node.arguments if isinstance(a, tree.Name)]
+                index = next((n for n in (*indices, *scope.indices) if n in scope.indices), "j")
+                help = f"write `{function.partition('_')[0]}(… for {index})`"
+                help = help if scope.indices else f"declare an index, then {help}"
+            scope.report("L0304", message, node.span, help, edits=edits)
     else:
         low, high = keywords.FUNCTIONS[function]
         if node.keywords or not low <= len(node.arguments) <= high:
             count = f"{low} argument" if high == 1 else f"{low} to {high} arguments"
-            scope.report("L0305", f"`{function}` takes {count}", node.span, f"give it {count}")
+            help = f"give it {count}"
+            if function == "log" and len(node.arguments) == 2:
+                of, base = map(print_formula, node.arguments)
+                help = f"write `log10({of})`" if base == "10" else f"write `log({of})/log({base})`"
+            scope.report("L0305", f"`{function}` takes {count}", node.span, help)
 
 
 def _check_derivative(scope: Scope, node: tree.Derivative, context: FormulaContext) -> None:

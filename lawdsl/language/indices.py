@@ -137,8 +137,16 @@ def is_index(scope: Scope, name: str, region: Span, labels: Sequence[str] = ()) 
             message = f"`{name}` is declared here, and is not an index"
             scope.report("L0315", message, span, "a subscript is an index: `index i over …`")
     elif alike or not labels:
-        help = f"did you mean `{alike}`?" if alike else f"declare it: `index {name} over …`"
-        scope.report("L0315", f"`{name}` is not an index", span, help)
+        declared = " or ".join(f"`{index}`" for index in scope.indices)
+        help = f"declare it, `index {name} over …`" + (f", or write {declared}" if declared else "")
+        of_set = next((i.name for i in scope.indices.values() if i.over == name), None)
+        help = f"did you mean `{alike}`?" if alike else help
+        if of_set is not None:
+            help = f"it is a set of labels: write an index over it, `{of_set}`"
+        message = f"`{name}` is not an index"
+        told = [d.span for d in scope.diagnostics if d.message == message and d.span is not None]
+        if scope.line(span) not in map(scope.line, told):  # one message for all uses in a line
+            scope.report("L0315", message, span, help)
     else:
         help = f"the labels are {', '.join(labels[:MAX_LABELS_SHOWN])}{', …' if len(labels) > MAX_LABELS_SHOWN else ''}"
         scope.report("L0315", f"`{name}` is not an index", span, help)

@@ -75,6 +75,8 @@ class Calls:
             case tree.Call(function, arguments, keywords, subscripts):
                 named_arguments = tuple(self.named(a, bound) for a in arguments)
                 return tree.Call(function, named_arguments, keywords, subscripts, span=node.span)
+            case tree.Conditional():
+                return tree.with_parts(node, lambda part: self.named(part, bound))
             case tree.Negative(operand):
                 return tree.Negative(self.named(operand, bound), span=node.span)
             case tree.Sum(terms):
@@ -152,7 +154,7 @@ class Calls:
             else:
                 name = next(iter(_variables(law)), "N")
                 help = f"write `{name} = {print_formula(argument)}`, with the variable's name"
-                message = "it is not said which variable of the law this is"
+                message = "this value has no name"
                 self.scope.report("L0701", message, argument.span, help)
         for name, formula in (*pairs, *node.keywords):
             span = formula.span

@@ -8,7 +8,6 @@ leads outside the folder is refused.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -18,8 +17,9 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Text, ordered
+from lawdsl.core.files import similar_file
 from lawdsl.language import size_limits, tree
-from lawdsl.language.keywords import did_you_mean
+from lawdsl.language.keywords import did_you_mean, section_of_text
 from lawdsl.language.parse_cache import CACHE
 from lawdsl.language.pipelines import Pipeline, resolve_pipeline
 from lawdsl.language.questions import Question, resolve_question
@@ -35,7 +35,6 @@ def shipped_folder() -> Path:
 
 
 STANDARD_INPUT = "-"
-_SECTION = re.compile(r"^[ \t]*(law|question|pipeline)\b", re.MULTILINE)
 
 
 def shipped(kind: str = "law") -> dict[str, Path]:
@@ -68,12 +67,6 @@ def _section_of(path: Path) -> str:
     return section_of_text(read(path).text)
 
 
-def section_of_text(text: str) -> str:
-    """The kind of a text: law, question or pipeline."""
-    match = _SECTION.search(text)
-    return match[1] if match else "law"
-
-
 def warnings_of(text: Text, folder: Path) -> list[Diagnostic]:
     """Resolve whatever a text declares, and return the warnings alone.
 
@@ -88,6 +81,22 @@ def warnings_of(text: Text, folder: Path) -> list[Diagnostic]:
     return readers[section_of_text(text.text)](text, folder)[1]
 
 
+OTHER_FILES = {
+    ".csv": "a table",
+    ".parquet": "a table",
+    ".pq": "a table",
+    ".sqlite": "a table",
+    ".db": "a table",
+    ".xlsx": "a spreadsheet",
+    ".json": "a JSON file",
+    ".toml": "a TOML file",
+    ".py": "a Python file",
+    ".yaml": "a YAML file",
+    ".yml": "a YAML file",
+}
+"""Endings of files that are no law files -> what they are."""
+
+
 def read(path: Path) -> Text:
     """The text of a `.law` file; that of standard input for the path `-`.
 
@@ -97,6 +106,12 @@ def read(path: Path) -> Text:
     name = str(path)
     if name == STANDARD_INPUT:
         return Text("<stdin>", _of_stream(sys.stdin.buffer))
+    what = OTHER_FILES.get(path.suffix.lower())
+    if what is not None:
+        help = "a law is the name of one that ships, or a file that ends in .law"
+        if path.suffix == ".json":
+            help = f"for the claims of a fit `lawdsl check --fit {name}`; a question takes it as NAME={name}"
+        raise _unreadable(f"{path.name} is {what}, where a law is expected", name, help)
     try:
         # a FIFO would keep `open` waiting; what is opened is what is looked at and read
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -108,7 +123,9 @@ def read(path: Path) -> Text:
         raise _unreadable("this is a folder", name, "give the path of a file") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name is not a file name"
-        raise _unreadable(f"the file cannot be read: {why}", name, "check the path") from None
+        similar = similar_file(path) if isinstance(error, FileNotFoundError) else None
+        help = f"did you mean {similar}?" if similar else "check the path"
+        raise _unreadable(f"the file cannot be read: {why}", name, help) from None
     if len(data) > size_limits.MAX_BYTES:
         help = "a law is a few lines long; data belong into a table"
         raise LawdslError(
@@ -162,6 +179,10 @@ def locate(name_or_path: str, kind: str = "law") -> Path:
     if path.suffix == ".law" or os.sep in name_or_path or _is_file(path):
         return path
     help = did_you_mean(name_or_path, laws, "`lawdsl laws` lists them; a file ends in .law")
+    if _is_file(Path(f"{name_or_path}.law")):
+        help = f"did you mean the file {name_or_path}.law?"
+    elif "," in name_or_path:
+        help = "separate names by spaces"
     message = f"unknown {kind} `{name_or_path}`"
     raise LawdslError(Diagnostic("L0310", message, place=name_or_path, help=help))
 
@@ -245,7 +266,13 @@ def _declared(
     document, mistakes = CACHE.parse(text.text, text.name)
     text = Text(text.name, text.text.removeprefix("\ufeff"))
     section, more = resolved(document, text, lambda name: reading.find(name, ()))
-    return _without_errors(section, [*mistakes, *more])
+    return _without_errors(section, [*mistakes, *_not_caused(more, mistakes)])
+
+
+def _not_caused(later: list[Diagnostic], mistakes: list[Diagnostic]) -> list[Diagnostic]:
+    """Diagnostics without warnings that a line which could not be read may be the reason for."""
+    unread = any(d.severity == "error" for d in mistakes)
+    return [d for d in later if d.severity == "error"] if unread else later
 
 
 def _without_errors(
@@ -305,6 +332,10 @@ class _LawLoader:
             file = next(self._candidates(name), None)
             if file is None:
                 help = did_you_mean(name, self.shipped, "`lawdsl laws` lists the shipped laws")
+                if name.endswith(".law"):
+                    help = f"name a law without the ending of its file: `{name[:-4]}`"
+                elif name.endswith(".json"):
+                    help = "name the law here; fits are given on the command line: NAME=FIT.json"
                 raise LawdslError(Diagnostic("L0310", f"unknown law `{name}`", help=help))
             text = read(file)
             self.characters += len(text.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,12 +12,14 @@ from lawdsl.core.diagnostics import Span
 from lawdsl.core.losses import LOSSES, Loss
 from lawdsl.language import keywords, size_limits, tree
 from lawdsl.language.constants import TooLarge, Undefined, value
-from lawdsl.language.formulas import check_formula
+from lawdsl.language.formulas import check_formula, number
 from lawdsl.language.printer import print_formula
 from lawdsl.language.scope import ANY, GRID, POINT, Scope
 from lawdsl.language.subscripts import check_as_declared
-from lawdsl.language.symbols import Objective, ParameterChoice, Target
+from lawdsl.language.symbols import Objective, ParameterChoice, Symbol, Target
 from lawdsl.language.tree import Formula
+
+RELATIONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 MIN_CHOICE_VALUES, MAX_CHOICE_VALUES = 10, 1_000_000  # values among which a parameter is chosen
 
@@ -30,15 +33,11 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
         output: the name of the law's output.
     """
     objective = read_objective(statement.objective, output)
+    if objective is None and scope.unknown_told & _names([statement.objective]):
+        return None  # the name has its message
     if objective is None:
-        *most, last = (form for row in LOSSES.values() for form in row.forms(output))
-        help = f"write {', '.join(most)} or {last}"
-        if isinstance(statement.objective, tree.Call) and statement.objective.keywords:
-            name, _ = statement.objective.keywords[0]
-            help = f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
-        else:
-            help = _bad_parameter(statement.objective) or help
-        scope.report("L0404", "this is not an objective", statement.span, help)
+        span, help = _objective_advice(statement.objective, output)
+        scope.report("L0404", "this is not an objective", span or statement.span, help)
     elif objective.choice is not None and not _can_be_chosen(
         scope, objective.choice, statement.span
     ):
@@ -46,24 +45,82 @@ def check_objective(scope: Scope, statement: tree.Minimize, output: str) -> Obje
     return objective
 
 
-def _bad_parameter(formula: Formula) -> str:
-    """What to write for the first parameter of a loss that is not a number above 0; empty where all
-    are, or their number is wrong."""
+MEANT = {
+    "squared": "mse rmse sse rss l2 ols ls least_squares leastsquares squares square gaussian".split(),
+    "absolute": "mae l1 lad abs laplace".split(),
+    "huber": "huber_loss smooth_l1 logcosh pseudo_huber robust log_huber huberloss".split(),
+    "quantile": "pinball tilted check expectile quantile_loss".split(),
+}
+"""Losses of the language -> what they, or their like, are called elsewhere."""
+
+
+def _objective_advice(formula: Formula, output: str) -> tuple[Span | None, str]:
+    """What to write for a formula that is not an objective, and the part of it to point at."""
+    forms = [form for row in LOSSES.values() for form in row.forms(output)]
+    help = f"write {', '.join(forms[:-1])} or {forms[-1]}"
+    if isinstance(formula, tree.Name):
+        row_of = [loss for loss, names in MEANT.items() if formula.text.lower() in names]
+        return None, f"write `{LOSSES[row_of[0]].forms(output)[1]}`" if row_of else help
+    if not isinstance(formula, tree.Call):
+        return None, help
+    row = LOSSES.get(formula.function)
+    if row is None:
+        meant = [loss for loss, names in MEANT.items() if formula.function.lower() in names]
+        meant = meant or [n for n in (keywords.nearest(formula.function, LOSSES),) if n is not None]
+        if not meant:
+            return None, help
+        log = any(isinstance(a, tree.Call) and a.function == "log" for a in formula.arguments)
+        return None, f"write `{LOSSES[meant[0]].forms(output)[0 if log else 1]}`"
+    of_output = {name for name in _names(formula.arguments[:1])}
+    if formula.keywords:
+        name, value_given = formula.keywords[0]
+        if name in row.parameters:
+            written = f"{formula.function}(log({output}), {print_formula(value_given)})"
+            return value_given.span, f"give it by its place: `{written}`"
+        return None, f"write squared({output}, {name} = {ParameterChoice(name).text(output)})"
+    right = row.forms(output)[0]
+    if formula.arguments and output not in of_output and output in _names(formula.arguments[1:]):
+        return formula.arguments[0].span, f"the law comes first: `{right}`"
+    first = formula.arguments[0] if formula.arguments else None
+    if isinstance(first, tree.Call) and first.function in ("log10", "exp", "sqrt"):
+        return (
+            first.span,
+            f"residuals are those of `log({output})` or of `{output}`: write `{right}`",
+        )
+    if first is not None and not _is_target(first, output):
+        return (
+            first.span,
+            f"residuals are those of `log({output})` or of `{output}`: write `{right}`",
+        )
+    if len(formula.arguments) - 1 != len(row.parameters):
+        return None, f"write {' or '.join(row.forms(output))}"
+    return _bad_parameter(formula) or (None, help)
+
+
+def _names(formulas: Iterable[Formula]) -> set[str]:
+    nodes = (node for formula in formulas for node in tree.walk(formula))
+    return {node.text for node in nodes if isinstance(node, tree.Name)}
+
+
+def _is_target(formula: Formula, output: str) -> bool:
+    """Whether it is `L` or `log(L)`."""
     match formula:
-        case tree.Call(name, (_, *arguments), (), ()) if name in LOSSES:
-            row = LOSSES[name]
-        case _:
-            return ""
-    if len(arguments) != len(row.parameters):
-        return ""
+        case tree.Name(text) | tree.Call("log", (tree.Name(text),), (), ()):
+            return text == output
+    return False
+
+
+def _bad_parameter(formula: tree.Call) -> tuple[Span, str] | None:
+    """The first parameter of a loss that is not a number above 0, and what to write for it."""
+    row, arguments = LOSSES[formula.function], formula.arguments[1:]
     for parameter, example, argument in zip(row.parameters, row.example, arguments, strict=True):
         if _read_sizes([argument], row.limit) is None:
             below = f" and below {row.limit:g}" if row.limit < math.inf else ""
-            return (
-                f"`{print_formula(argument)}`, the {parameter} of {name}, must be a number above 0"
-                f"{below}: write {example}"
+            return argument.span, (
+                f"`{print_formula(argument)}`, the {parameter} of {formula.function}, must be a "
+                f"number above 0{below}: write {example}"
             )
-    return ""
+    return None
 
 
 def _can_be_chosen(scope: Scope, choice: ParameterChoice, span: Span) -> bool:
@@ -224,12 +281,35 @@ def check_point(scope: Scope, statement: tree.StartPoint) -> None:
     for named, formula in statement.values:
         name = tree.name_of(named)
         subscripts = named.subscripts if isinstance(named, tree.Element) else ()
-        home = named.span if isinstance(named, tree.Element) else statement.span
+        before = len(scope.diagnostics)
+        home = named.span if isinstance(named, tree.Element) else _from_keyword(scope, statement)
         _check_parameter(scope, name, subscripts, scope.within(home, name))
         check_formula(scope, formula, POINT)
+        if len(scope.diagnostics) == before:
+            _check_inside(scope, scope.symbols.get(name), formula)
     names = [tree.name_of(named) for named, _ in statement.values]
     if len(set(names)) < len(names):
         scope.report("L0405", "a name has two values here", statement.span, "write it once")
+
+
+def _from_keyword(scope: Scope, statement: tree.StartPoint) -> Span:
+    """The span of a statement with its keyword and its first name."""
+    return Span(scope.keyword(statement.span).end, statement.span.end)
+
+
+def _check_inside(scope: Scope, symbol: Symbol | None, formula: Formula) -> None:
+    """Warn about a start outside the numeric bounds of its parameter."""
+    start = number(scope, formula)
+    if symbol is None or start is None:
+        return
+    for relation, limit in symbol.bounds:
+        bound = number(scope, limit)
+        if bound is None or RELATIONS[relation](start, bound):
+            continue
+        message = f"the start {print_formula(formula)} is outside the domain of `{symbol.name}`"
+        help = f"choose one with {symbol.name} {relation} {print_formula(limit)}"
+        scope.report("L0405", message, formula.span, help, severity="warning")
+        return
 
 
 def crossed(
@@ -275,9 +355,9 @@ def spread(values: tuple[Formula | None, ...]) -> tuple[float, ...]:
     """
     numbers = [None if v is None else _number(v) for v in values]
     points: list[float] = []
-    for i, number in enumerate(numbers):
-        if number is not None:
-            points.append(float(number))
+    for i, listed in enumerate(numbers):
+        if listed is not None:
+            points.append(float(listed))
             continue
         beside = (*numbers[max(i - 2, 0) : i], *numbers[i + 1 : i + 2])
         around = [n for n in beside if n is not None]

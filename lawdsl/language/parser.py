@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from importlib.resources import as_file, files
 from typing import Any
@@ -20,15 +21,16 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedToken
 from lark.lexer import BasicLexer, LexerThread
 
-from lawdsl.core.diagnostics import Diagnostic, Span, Text
+from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.language import size_limits
 from lawdsl.language.ast_builder import Builder, span_of
 from lawdsl.language.characters import LOOKALIKES, illegal, unprintable
-from lawdsl.language.keywords import LEADING, PLACED, ascii_name
+from lawdsl.language.keywords import LEADING, PIECEWISE, PLACED, ascii_name, section_of_text
 from lawdsl.language.lexer import LogicalLine, logical_lines
 from lawdsl.language.syntax_errors import unexpected
 from lawdsl.language.tree import Number, SourceLine, Statement, SyntaxTree, UnitOf, children, walk
 
+MAX_MISTAKES_IN_LINE = 20  # that are corrected together
 ANYTHING = "*"  # among the unread names: any name may have been declared
 
 
@@ -101,7 +103,8 @@ def _names(line: LogicalLine, source: Text) -> set[str]:
     end = source.text.find("\n", span.end)
     text = source.text[span.start : end if end > 0 else None]
     plain = unicodedata.normalize("NFKC", text.translate(LOOKALIKES))
-    return {ascii_name(word) for word in re.findall(r"[^\W\d]\w*", plain)}
+    words = {ascii_name(word) for word in re.findall(r"[^\W\d]\w*", plain)}
+    return words | {word.rstrip("_") for word in words}
 
 
 _TOO_LARGE = SyntaxTree((), frozenset({ANYTHING}))
@@ -162,6 +165,19 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     if long:
         return None, long
     tokens = _with_types(line.tokens)
+    tree, failed, previous = _tree_of(tokens)
+    if failed is not None:
+        accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
+        message = unexpected(failed, accepted, tokens, source)
+        if message.edits and not _leads_to_a_statement(message.edits, tokens, source):
+            message = replace(message, edits=())
+        return None, [message]
+    mistakes = list(_out_of_bounds(tree, source))
+    return (None if any(d.severity == "error" for d in mistakes) else tree), mistakes
+
+
+def _tree_of(tokens: Sequence[Token]) -> tuple[Any, Token | None, Token | None]:
+    """The statement of a line; where there is none, the token that failed and the one before it."""
     # each line has a parser of its own, so that an error cannot spread to other lines
     parser = grammar().parse_interactive(start="statement")
     previous: Token | None = None
@@ -169,20 +185,70 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
         for token in tokens:
             parser.feed_token(token)
             previous = token
-        tree: Any = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
+        tree = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
     except UnexpectedToken as error:
-        accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
-        return None, [unexpected(error.token, accepted, tokens, source)]
-    mistakes = list(_out_of_bounds(tree, source))
-    return (None if any(d.severity == "error" for d in mistakes) else tree), mistakes
+        return None, error.token, previous
+    return tree, None, previous
+
+
+def _leads_to_a_statement(edits: Sequence[Edit], tokens: Sequence[Token], source: Text) -> bool:
+    """Whether a line parses after edits, and after those of the mistakes that they uncover."""
+    start = min(span_of(tokens).start, *(edit.span.start for edit in edits))
+    end = max(span_of(tokens).end, *(edit.span.end for edit in edits))
+    text = source.text[start:end]
+    moved = [Edit(Span(e.span.start - start, e.span.end - start), e.text) for e in edits]
+    head = "" if section_of_text(source.text) == "law" else f"{section_of_text(source.text)} x\n"
+    reached = -1
+    for _ in range(MAX_MISTAKES_IN_LINE):
+        text = _edited(text, moved)
+        failed = _first_failure(text)
+        if failed is None:
+            return True
+        token, line, accepted = failed
+        if token is None:
+            return False
+        # the section decides about some advice
+        message = unexpected(token, accepted, line, Text("", text + "\n" + head))
+        place = token.start_pos if token.type != "$END" else len(text)
+        if not message.edits or (place or 0) <= reached:
+            return False
+        reached, moved = place or 0, list(message.edits)
+    return False
+
+
+def _edited(text: str, edits: Sequence[Edit]) -> str:
+    for edit in sorted(edits, key=lambda e: e.span.start, reverse=True):
+        text = text[: edit.span.start] + edit.text + text[edit.span.end :]
+    return text
+
+
+def _first_failure(text: str) -> tuple[Token | None, list[Token], dict[str, str]] | None:
+    """Where a text of statements fails: the token (None for a character), its line and what was
+    accepted; None where all parses."""
+    lexed = LexerThread.from_text(_lexer(), text).lex(None)  # type: ignore[no-untyped-call]
+    for line in logical_lines([t for t in lexed if t.type != "SPACE"]):
+        if not line.tokens:
+            continue
+        if line.broken is not None or any(t.type == "ILLEGAL" for t in line.tokens):
+            return None, [], {}
+        tokens = _with_types(line.tokens)
+        _, failed, previous = _tree_of(tokens)
+        if failed is not None:
+            accepted = {n: _spellings().get(n, n) for n in _accepted(tokens, previous)}
+            return failed, tokens, accepted
+    return None
 
 
 def _with_types(tokens: Sequence[Token]) -> list[Token]:
     """The tokens of a line; a keyword where a name may not stand keeps its own type."""
     typed: list[Token] = []
-    for token in tokens:
+    for position, token in enumerate(tokens):
         statements, behind = PLACED.get(token.value, ((), ()))
-        if token.type == "NAME" and typed and tokens[0].value in statements:
+        following = tokens[position + 1] if position + 1 < len(tokens) else None
+        if token.type == "NAME" and token.value in PIECEWISE:
+            if typed and _is_piecewise(typed, token, following):
+                token = token.update(type=token.value.upper())
+        elif token.type == "NAME" and typed and tokens[0].value in statements:
             of_derivative = [t.type for t in typed[-2:]] == ["DEL", "ORDER"]  # ∂²at/∂x²
             if typed[-1].type in behind and not of_derivative:
                 token = token.update(type=token.value.upper())
@@ -192,6 +258,15 @@ def _with_types(tokens: Sequence[Token]) -> list[Token]:
             token = typed.pop().update(type="PLUSMINUS", value="+-")
         typed.append(token)
     return typed
+
+
+def _is_piecewise(typed: Sequence[Token], token: Token, following: Token | None) -> bool:
+    """Whether `if` is followed by a formula, or `then` or `else` stands behind such an `if`."""
+    if typed[-1].value == "." or following is not None and following.value == ".":
+        return False  # a part of the name of a law
+    if token.value != "if":
+        return any(earlier.type == "IF" for earlier in typed)
+    return following is not None and following.type in ("NAME", "NUMBER", "LPAR", "MINUS", "DEL")
 
 
 def _is_plus_minus(typed: Sequence[Token], token: Token) -> bool:
@@ -220,7 +295,7 @@ def _accepted(tokens: Sequence[Token], last: Token | None) -> set[str]:
 @cache
 def _spellings() -> dict[str, str]:
     """Each terminal of the grammar as a user writes it."""
-    placed = {word.upper(): f"`{word}`" for word in (*PLACED, *LEADING)}
+    placed = {word.upper(): f"`{word}`" for word in (*PLACED, *LEADING, *PIECEWISE)}
     terminals = grammar().terminals
     return {t.name: f"`{t.pattern.value}`".replace("\\", "") for t in terminals} | placed
 

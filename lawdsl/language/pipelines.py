@@ -161,7 +161,7 @@ def _step(scope: Scope, line: tree.StepNode, last: bool) -> PipelineStep | None:
         scope.report("L0603", message, span, "leave it out")
     _check_point(scope, line, step)
     if not line.point and not last:
-        message = "this step hands nothing on to the next"
+        message = "this step has no point, so the next step has no data"
         free = [name for name in step.variables if name not in step.group_by]
         help = f"say where it predicts: `at {free[0] if free else 'N'} = …`"
         scope.report("L0603", message, line.span, help)

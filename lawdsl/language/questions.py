@@ -12,8 +12,9 @@ from lawdsl.language.formula_sizes import check_sizes
 from lawdsl.language.formulas import check_formula, check_same_unit
 from lawdsl.language.indices import declare_indices
 from lawdsl.language.law_calls import Calls, LawValue, varies
+from lawdsl.language.parser import ANYTHING
 from lawdsl.language.printer import print_formula, print_relation
-from lawdsl.language.scope import QUESTION, FormulaContext, Scope, TooManyMistakes
+from lawdsl.language.scope import QUESTION, Scope, TooManyMistakes
 from lawdsl.language.sections import check_unused, header_and_body, look_ahead, use_spans
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 from lawdsl.language.tree import Formula
@@ -107,6 +108,8 @@ def _resolved(scope: Scope, statements: Sequence[tree.Statement]) -> Question | 
     if body is None:
         return None
     look_ahead(scope, body)
+    if scope.unread_names and not any(isinstance(s, tree.Uses) for s in body):
+        scope.unread_names |= {ANYTHING}  # the laws are named in a line that could not be read
     calls = Calls(scope)
     # laws first: a let may use one that is named further down
     for statement in sorted(body, key=lambda s: not isinstance(s, tree.Uses)):
@@ -159,16 +162,14 @@ def _check_unknowns(
     unknowns = [s for s in scope.symbols.values() if s.kind == "unknown"]
     if not unknowns:
         span = header.span if header else Span(0, 0)
-        scope.report(
-            "L0702", "the question asks for nothing", span, "write `choose NAME in [0, 1]`"
-        )
+        scope.report("L0702", "the question has no unknown", span, "write `choose NAME in [0, 1]`")
     for symbol in unknowns:
         if symbol.name not in scope.used:
             message = f"nothing depends on the unknown `{symbol.name}`"
-            help = "remove it, or use it in what is made smallest or largest"
+            help = "remove it, or use it in the goal or a constraint"
             scope.report("L0702", message, symbol.span, help)
     if goal is not None and unknowns and not scope.errors and not varies(scope, goal[1]):
-        message = "what is best does not depend on an unknown"
+        message = "the goal does not depend on an unknown"
         named = " or ".join(f"`{s.text}`" for s in unknowns[:4])
         scope.report("L0702", message, goal[0].span, f"let it depend on {named}")
 
@@ -204,7 +205,7 @@ def _constraint(
     """One relation of a `subject to` line; an index that is free in it means: for each label."""
     word = "=" if isinstance(relation, tree.Equality) else relation.relation
     lhs, rhs = calls.named(relation.lhs), calls.named(relation.rhs)
-    free = FormulaContext(QUESTION.text, QUESTION.sees, free=True)
+    free = replace(QUESTION, free=True)
     one, other = (check_formula(scope, side, free) for side in (lhs, rhs))
     check_same_unit(scope, one, other, "the left side", relation.rhs.span)
     indices: tuple[str, ...] = ()
@@ -221,15 +222,14 @@ def _goal(
     """The statement and formula of the goal; None, after a message, without a goal."""
     lines = [s for s in body if isinstance(s, (tree.Minimize, tree.Maximize))]
     for second in lines[1:]:
-        message = "the question makes a second thing smallest or largest"
-        scope.report(
-            "L0403", message, second.span, "remove it, or make it a constraint: `subject to`"
-        )
+        help = "remove it, or make it a constraint: `subject to`"
+        span = scope.keyword(second.span)
+        scope.report("L0403", "the question has a second goal", span, help)
     if not lines:
         if not scope.unread_names:
             span = header.span if header else Span(0, 0)
             help = "write `minimize …` or `maximize …`"
-            scope.report("L0702", "the question does not say what is best", span, help)
+            scope.report("L0702", "the question has no goal", span, help)
         return None
     formula = calls.named(lines[0].objective)
     check_formula(scope, formula, QUESTION)

@@ -178,7 +178,9 @@ def _check_output(
     scope: Scope, header: tree.Section | None, output: Symbol | None, base: Declarations | None
 ) -> None:
     if output is None:
-        if not scope.unread_names:
+        if scope.unread_names:
+            scope.equation_unread = True
+        else:
             span = header.span if header else Span(0, 0)
             scope.report("L0402", "the file has no equation", span, "write the law as `L = …`")
     elif base is not None and output.name != base.output.name:
@@ -198,7 +200,8 @@ def _objective(
 ) -> Objective | None:
     statements = [s for s in body if isinstance(s, tree.Minimize)]
     for second in statements[1:]:
-        scope.report("L0403", "the law has a second objective", second.span, "remove one")
+        span = scope.keyword(second.span)
+        scope.report("L0403", "the law has a second objective", span, "remove one of them")
     if not statements or output is None:
         return None
     return check_objective(scope, statements[0], output.name)

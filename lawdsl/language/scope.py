@@ -20,6 +20,7 @@ from lawdsl.language.dimensions import Powers
 from lawdsl.language.parser import ANYTHING, long_name, too_many
 from lawdsl.language.symbols import Declarations, Find, IndexSet, Symbol
 
+HALF_LINE = re.compile(r"\bin\s*([\[(])\s*([^,\[\]()\n]+),\s*(\+?[A-Za-z]+|∞)\s*[\])]")
 PLURAL = {"value": "laws at values"}
 
 
@@ -36,6 +37,7 @@ class FormulaContext:
     endless: bool = False  # whether `oo` may stand there
     free: bool = False  # whether indices other than the declared name's subscripts may be free
     claims: bool = False  # whether a subscript may stand for any label
+    pieces: bool = False  # whether it may be piecewise
 
 
 _LAW = ("setting", "parameter", "variable", "let", "law")
@@ -46,18 +48,22 @@ PREDICTED = FormulaContext("the point of a step", ("given", "setting"))
 CHOICE = FormulaContext("a condition of a step", ("given", "setting"))
 PARAMETER = FormulaContext("the domain of a parameter", ("setting", "parameter", "let"))
 CONDITION = FormulaContext("a condition", ("setting", "parameter", "let"), free=True, claims=True)
-LET = FormulaContext("a let", _LAW)
-OUTPUT = FormulaContext("the law", _LAW, free=True)
-CLAIM = FormulaContext("a claim", (*_LAW, "output"), free=True, claims=True)
-TARGET = FormulaContext("a limit", (*_LAW, "output"), endless=True, free=True, claims=True)
+LET = FormulaContext("a let", _LAW, pieces=True)
+OUTPUT = FormulaContext("the law", _LAW, free=True, pieces=True)
+CLAIM = FormulaContext("a claim", (*_LAW, "output"), free=True, claims=True, pieces=True)
+TARGET = FormulaContext(
+    "a limit", (*_LAW, "output"), endless=True, free=True, claims=True, pieces=True
+)
 APPROACH = FormulaContext("a value that is approached", ("setting",), endless=True)
 IDENTITY = FormulaContext("an identity", ("setting", "parameter", "let"), free=True)
 TIE = FormulaContext("a tie", ("setting", "parameter", "let"))
 POINT = FormulaContext("a start", ("setting",))
 GRID = FormulaContext("a start", ("setting", "parameter", "let"))
 _KINDS_IN_QUESTIONS = ("given", "setting", "unknown", "let", "value")
-QUESTION = FormulaContext("a question", _KINDS_IN_QUESTIONS)
-ARGUMENT = FormulaContext("the place at which a law is taken", _KINDS_IN_QUESTIONS[:-1], free=True)
+QUESTION = FormulaContext("a question", _KINDS_IN_QUESTIONS, pieces=True)
+ARGUMENT = FormulaContext(
+    "the place at which a law is taken", _KINDS_IN_QUESTIONS[:-1], free=True, pieces=True
+)
 UNKNOWN = FormulaContext("the domain of an unknown", ("given", "setting", "let"))
 QUESTION_CONTEXTS = (QUESTION, ARGUMENT)
 ANY = FormulaContext("this", (*_LAW, "output"))
@@ -96,10 +102,14 @@ class Scope:
     units: dict[str, Powers] = field(default_factory=dict)
     numbers: dict[str, Value] = field(default_factory=dict)  # lets that are plain numbers
     varying: set[str] = field(default_factory=set)  # lets that change with a variable
+    piecewise: set[str] = field(default_factory=set)  # lets made of piecewise formulas
     reported_cycles: set[str] = field(
         default_factory=set
     )  # names made of themselves, already reported
     indices: dict[str, IndexSet] = field(default_factory=dict)
+    options: bool = False  # whether the text is that of options, which declare nothing
+    unknown_told: set[str] = field(default_factory=set)  # unknown names that have their message
+    equation_unread: bool = False  # whether the equation is in a line that could not be read
     unknown: str = "`parameter {0}` or `variable {0}`"  # what an unknown name may be declared as
 
     def report(
@@ -152,6 +162,12 @@ class Scope:
     def line(self, span: Span) -> int:
         """The number of the line on which a span begins, counted from 1."""
         return self.text.position(span.start)[0]
+
+    def keyword(self, span: Span) -> Span:
+        """The word that begins the line in which a span begins: the keyword of its statement."""
+        line = self.text.text.rfind("\n", 0, span.start) + 1
+        word = re.compile(r"[ \t]*(\w+)").match(self.text.text, line, max(span.end, span.start))
+        return Span(*word.span(1)) if word else span
 
     def within(self, span: Span, name: str, last: bool = False) -> Span:
         """The span of a name inside a part of the text; all of it if the name is written in Greek.
@@ -229,19 +245,20 @@ class Scope:
                 help = "write a large number"
             elif context not in (VARIABLE, PARAMETER, CONDITION, GIVEN, UNKNOWN):
                 help = "write `L finite`, or `L -> E as N -> oo`"
-            self.report("L0308", "`oo` stands only behind `->`", span, help)
+            edits = self._open_side(span)
+            self.report("L0308", "`oo` stands only behind `->`", span, help, edits=edits)
         if name in fresh or name in keywords.CONSTANTS:
             return None
         symbol = self.symbols.get(name)
         if symbol is None:
-            self._unknown(name, span)
+            self._unknown(name, span, context)
             return None
         self.used.add(name)
         if symbol.kind == "index":
             help = f"it stands in brackets behind what has subscripts, as in `t[{name}]`"
             self.report("L0308", f"`{name}` is an index, which has no value", span, help)
         elif symbol.kind == "use":
-            message = f"`{name}` stands for a law, which has a value at those of its variables only"
+            message = f"`{name}` is a law: give it the values of its variables"
             self.report("L0308", message, span, f"write `{name}(…)`")
         elif symbol.kind not in context.sees:
             *most, last = ("numbers", *(PLURAL.get(kind, f"{kind}s") for kind in context.sees))
@@ -250,29 +267,74 @@ class Scope:
         elif name in self.varying and context in CONSTANT_CONTEXTS:
             message = f"{context.text} cannot change with a variable, and `{name}` does"
             self.report("L0308", message, span, "use settings and parameters")
+        elif name in self.piecewise and not context.pieces:
+            message = f"{context.text} cannot be piecewise, and `{name}` is"
+            self.report("L0308", message, span, "use it in the law or in a let")
         elif name in self.varying and context is UNKNOWN:
             message = f"{context.text} cannot change with an unknown, and `{name}` does"
             self.report("L0308", message, span, "write it as a constraint: `subject to`")
         return symbol
 
-    def _unknown(self, name: str, span: Span) -> None:
+    def _unknown(self, name: str, span: Span, context: FormulaContext) -> None:
         if name in self.declaration_spans:
             self.declared_later(name, span)
-        elif name in keywords.FUNCTIONS:
-            self.report("L0301", f"`{name}` is a function", span, f"write `{name}(…)`")
+        elif name in keywords.FUNCTIONS or keywords.RENAMED.get(name) in keywords.FUNCTIONS:
+            function = keywords.RENAMED.get(name, name)
+            self.report("L0301", f"`{name}` is a function", span, f"write `{function}(…)`")
         elif name in keywords.RESERVED:
             self.report("L0301", f"`{name}` has a meaning of its own", span, "choose another name")
-        elif not self.excused(name):
+        elif not self.excused(name) and name not in self.unknown_told:
+            self.unknown_told.add(name)
             written = keywords.RENAMED.get(name)
-            edits = (Edit(self.within(span, name), written),) if written else ()
-            self.report("L0301", f"unknown name `{name}`", span, self._instead(name), edits=edits)
+            if name in keywords.NO_NUMBERS:
+                self.report(
+                    "L0301", f"`{name}` is not a number", span, "write a number, or leave it out"
+                )
+                return
+            if written == "oo" and not context.endless:
+                help = "leave that side open: write the other bound alone, as `x > 0`"
+                edits = self._open_side(span)
+                self.report("L0301", f"unknown name `{name}`", span, help, edits=edits)
+                return
+            if self.equation_unread and name not in keywords.INSTEAD:
+                if keywords.nearest(name, self.symbols) is None:
+                    return  # it may be the name of the output
+            edit_text = written or self._product(name)
+            edits = (Edit(self.within(span, name), edit_text),) if edit_text else ()
+            help = self._instead(name, context)
+            self.report("L0301", f"unknown name `{name}`", span, help, edits=edits)
+
+    def _product(self, name: str) -> str | None:
+        """A name that is several declared ones, written together: `ND` is N*D; else None."""
+        parts: list[str] = []
+        rest = name
+        while rest:
+            first = max((s for s in self.symbols if rest.startswith(s)), key=len, default=None)
+            if first is None:
+                return None
+            parts.append(first)
+            rest = rest[len(first) :]
+        return "*".join(parts) if len(parts) > 1 else None
+
+    def _open_side(self, span: Span) -> tuple[Edit, ...]:
+        """The edit that writes `in (0, oo)` as `> 0`; none around another use of infinity."""
+        for interval in HALF_LINE.finditer(self.text.text):
+            if interval.start(3) == span.start:
+                relation = ">=" if interval[1] == "[" else ">"
+                return (Edit(Span(*interval.span()), f"{relation} {interval[2].strip()}"),)
+        return ()
 
     def excused(self, name: str) -> bool:
         """Whether the name may have been declared in a line that could not be read."""
         return name in self.unread_names or ANYTHING in self.unread_names
 
-    def _instead(self, name: str) -> str:
-        """Suggestions for an unknown name."""
+    def _instead(self, name: str, context: FormulaContext) -> str:
+        """Suggestions for an unknown name.
+
+        Args:
+            name: the name.
+            context: where it stands.
+        """
         if name in keywords.INSTEAD:
             return f"write `{keywords.INSTEAD[name]}`"
         head = self.symbols.get(name.partition("_")[0])
@@ -281,15 +343,32 @@ class Scope:
         numerator, _, denominator = name.replace("_", "").removeprefix("d").partition("d")
         if name.startswith("d") and numerator in self.symbols and denominator in self.symbols:
             return f"write a derivative as `∂{numerator}/∂{denominator}` or `diff({numerator}, {denominator})`"
+        product = self._product(name)
+        if product is not None:
+            return f"write `{product}` for a product"
         alike = keywords.nearest(name, self.symbols if self.errors < MAX_SHOWN_DIAGNOSTICS else ())
         if alike is None:
-            return f"declare it: {self.unknown.format(name)}"
+            return self._declaration(name, context)
         where = (
             f", declared on line {self.line(self.declared_here[alike])}"
             if alike in self.declared_here
             else ""
         )
         return f"did you mean `{alike}`? ({keywords.a(self.symbols[alike].kind)}{where})"
+
+    def _declaration(self, name: str, context: FormulaContext) -> str:
+        """What to write above a line so that it may use a name."""
+        output = next((s.text for s in self.symbols.values() if s.kind == "output"), None)
+        if context in (CLAIM, TARGET) and output is not None:
+            return f"the law is `{output} = …`: write `{output}`, or give the law this name"
+        if self.options:
+            known = [s.name for s in self.symbols.values() if s.kind == "parameter"]
+            return f"the parameters are {', '.join(known) or 'none'}"
+        if context in (SETTING, VARIABLE, GIVEN, POINT, APPROACH):
+            return f"declare it above: `setting {name} = …`"
+        if context in (PARAMETER, TIE, GRID, IDENTITY):
+            return f"declare it above: `parameter {name}` or `setting {name} = …`"
+        return f"declare it: {self.unknown.format(name)}"
 
     def declared_later(self, name: str, span: Span) -> None:
         """The message for a name that the file declares further down.

@@ -10,21 +10,24 @@ from lawdsl.language.declarations import names_in
 from lawdsl.language.parser import ANYTHING, long_name
 from lawdsl.language.scope import Scope
 
-EVERY = ("law", "question", "pipeline")
-HOMES = {
-    "source": EVERY,
-    "setting": EVERY,
-    "index": ("law", "question"),
-    "let": ("law", "question"),
-    "minimize": ("law", "question"),
-    "given": ("question", "pipeline"),
-    "step": ("pipeline",),
-    "uses": ("question",),
-    "choose": ("question",),
-    "maximize": ("question",),
-    "subject": ("question",),
+INSTEAD = {
+    ("maximize", "law"): "a fit minimizes: write `minimize huber(log(L), 1e-3)`",
+    ("choose", "law"): "write `variable` for a column of the table, `parameter` for what is fitted",
+    ("given", "law"): "write `variable` for a column of the table, `setting` for a known constant",
+    ("subject", "law"): "write a bound where the name is declared, or a claim behind `require`",
+    ("parameter", "question"): "write `choose` for what is asked for, `given` for what is known",
+    ("variable", "question"): "write `choose` for what is asked for, `given` for what is known",
+    ("require", "question"): "write `subject to` for a constraint",
+    ("start", "question"): "remove it: the search needs no start",
+    ("output", "question"): "write `let NAME = …` for a part, `minimize …` for the goal",
+    ("extends", "question"): "write `uses NAME : LAW`",
+    ("fix", "question"): "write `setting NAME = …`, or a constraint `subject to`",
+    ("variable", "pipeline"): "write `given` for a number that the user gives",
+    ("parameter", "pipeline"): "write `given` for a number that the user gives",
+    ("uses", "pipeline"): "write `step LAW`",
+    ("let", "pipeline"): "write `setting NAME = …` for a known number",
 }
-"""Statement -> the sections that it may stand in; all others are of a law."""
+"""Statement and the section that it stands in -> what to write there in its place."""
 
 COMMANDS = {
     "law": "`lawdsl fit` fits a law",
@@ -63,10 +66,15 @@ def header_and_body(
                 scope.report("L0401", message, statement.span, "move it to the top")
             if len(header.name) > size_limits.MAX_NAME_LENGTH:
                 scope.add(long_name(header.span, scope.text))
-    if header is None and not scope.unread_names.intersection((*keywords.SECTIONS, ANYTHING)):
-        span = body[0].span if body else Span(0, 0)
-        help = f'begin with a line as: {kind} my_{kind} "what it says"'
-        scope.report("L0401", f"the file names no {kind}", span, help)
+    unread_header = (*keywords.SECTIONS, ANYTHING, "class", "model", "module", "title", "name")
+    words = scope.unread_names
+    unread = words.intersection(unread_header) or any(
+        keywords.nearest(word, keywords.SECTIONS) for word in words if len(word) > 2
+    )
+    if header is None and not unread:
+        span = scope.keyword(body[0].span) if body else Span(0, 0)
+        help = f'begin the file with a line such as: {kind} my_{kind} "what it says"'
+        scope.report("L0401", f"the file has no `{kind}` line", span, help)
     if header is not None and header.kind != kind:
         scope.report("L0601", *_other_kind(header, kind))
         return None, None
@@ -84,7 +92,7 @@ def _kind(second: tree.Section, first: tree.Section) -> str:
 
 def _other_kind(header: tree.Section, kind: str) -> tuple[str, Span, str]:
     """The message for a section of another kind than the requested one."""
-    message = f"this is the {header.kind} `{header.name}`, where a {kind} is wanted"
+    message = f"this is the {header.kind} `{header.name}`, where a {kind} is expected"
     return message, header.span, COMMANDS[header.kind]
 
 
@@ -93,15 +101,29 @@ def _belongs(scope: Scope, statement: tree.Statement, kind: str) -> bool:
     word = type(statement).__name__.removesuffix("Node").lower()
     if isinstance(statement, (tree.Declaration, tree.Definition)):
         word = statement.kind
-    homes = HOMES.get(word, ("law",))
+    homes = keywords.STATEMENT_HOMES.get(word, ("law",))
     if kind in homes:
         return True
-    help = f"remove it, or write it to the file of a {' or a '.join(homes)}"
+    help = f"move it to the file of a {' or a '.join(homes)}"
     if homes == ("law",):
         help = "write it to the file of a law, and name that law here"
-    message = f"this line belongs to a {' or a '.join(homes)}, not to a {kind}"
-    scope.report("L0602", message, statement.span, help)
+    help = INSTEAD.get((word, kind), help)
+    named = (
+        "an equation" if word == "output" else f"`{'subject to' if word == 'subject' else word}`"
+    )
+    message = f"{named} belongs to a {' or a '.join(homes)}, not to a {kind}"
+    scope.report("L0602", message, scope.keyword(statement.span), help)
+    # what it declares may be used below: one mistake, one message
+    scope.unread_names |= _declared_names(statement)
     return False
+
+
+def _declared_names(statement: tree.Statement) -> frozenset[str]:
+    if isinstance(statement, tree.Declaration):
+        return frozenset(item.name for item in statement.items)
+    if isinstance(statement, tree.Definition):
+        return frozenset({statement.name})
+    return frozenset()
 
 
 def look_ahead(scope: Scope, body: Sequence[tree.Statement]) -> None:

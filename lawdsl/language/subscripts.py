@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lawdsl.core.diagnostics import Span
+from lawdsl.core.diagnostics import Edit, Span
 from lawdsl.language import keywords, tree
 from lawdsl.language.indices import another, is_index
-from lawdsl.language.printer import print_named
+from lawdsl.language.printer import print_named, with_subscripts
 from lawdsl.language.scope import FormulaContext, Scope
 from lawdsl.language.symbols import Symbol
 from lawdsl.language.tree import Formula, Named
@@ -48,11 +48,31 @@ def check_named(
         return None
     subscripts = named.subscripts if isinstance(named, tree.Element) else ()
     if len(subscripts) != len(symbol.indices):
-        scope.report("L0314", _miscounted(symbol, subscripts), span, f"write `{symbol.text}`")
+        help = f"write `{symbol.text}`"
+        if name in keywords.GRADIENTS and len(subscripts) > 1 and not symbol.indices:
+            help = f"write a derivative as `diff({', '.join(subscripts)})`"
+        scope.report("L0314", _miscounted(symbol, subscripts), span, help)
+    elif isinstance(named, tree.Element) and _are_swapped(scope, symbol, subscripts):
+        message = f"the subscripts of `{name}` stand in another order"
+        written = with_subscripts(name, subscripts[::-1])
+        edits = [Edit(span, written)] if scope.text.text[span.start] == name[:1] else []
+        scope.report("L0315", message, span, f"write `{written}`", edits=edits)
     else:
         for i, subscript in enumerate(subscripts):
             _check_subscript(scope, subscript, symbol, i, context, span)
     return symbol
+
+
+def _are_swapped(scope: Scope, symbol: Symbol, subscripts: Sequence[str]) -> bool:
+    """Whether two subscripts are indices over the sets of each other's places."""
+    if len(subscripts) != 2:
+        return False
+    places = [scope.indices.get(name) for name in symbol.indices]
+    used = [scope.indices.get(name) for name in subscripts]
+    if None in places or None in used:
+        return False
+    (one, two), (first, second) = ([s.over for s in sets if s] for sets in (places, used))
+    return one != two and (first, second) == (two, one)
 
 
 def _miscounted(symbol: Symbol, subscripts: Sequence[str]) -> str:

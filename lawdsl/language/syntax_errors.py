@@ -9,23 +9,33 @@ from lark import Token
 from lawdsl.core.diagnostics import Diagnostic, Edit, Span, Text
 from lawdsl.core.enumerations import disjunction
 from lawdsl.language.ast_builder import span_of
+from lawdsl.language.declaration_errors import DECLARATION_RULES
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.foreign_spellings import (
     FOREIGN_RULES,
     Explanation,
     closing_bracket,
+    function_without_brackets,
     replacing,
     second_claim,
 )
 from lawdsl.language.keywords import (
+    DEFINING,
+    INSTEAD,
     KEYWORDS,
-    LEADING,
     ORDERS,
+    PIECEWISE,
     PLACED,
-    STATEMENTS,
     TRENDS,
+    function_named,
+    intended_statement,
     nearest,
+    section_of_text,
+    statements_of,
 )
+from lawdsl.language.piecewise_errors import piecewise
+from lawdsl.language.punctuation_errors import PUNCTUATION_RULES, relation_spelling
+from lawdsl.language.statement_errors import STATEMENT_RULES
 
 
 def unexpected(
@@ -41,7 +51,7 @@ def unexpected(
     """
     ended = token.type == "$END"
     position = len(line) if ended else next(i for i, word in enumerate(line) if word is token)
-    stop = ParseFailure(token, line, position, accepted)
+    stop = ParseFailure(token, line, position, accepted, section_of_text(source.text))
     code, message, help, words, *edits = next(
         explanation for rule in RULES if (explanation := rule(stop))
     )
@@ -50,12 +60,28 @@ def unexpected(
     )
 
 
+HEADERS = (
+    "class",
+    "library",
+    "using",
+    "module",
+    "package",
+    "begin",
+    "namespace",
+    "struct",
+    "model",
+)
+"""Words by which files of other languages begin."""
+
+
 def _doubled(p: ParseFailure) -> Explanation | None:
     for sign, code, message, written in (
         ("*", "L0204", "powers are written with `^`", "^"),
         ("=", "L0209", "equality is written with one `=`", "="),
-        ("/", "L0212", "`//` begins no comment", "#"),
+        ("/", "L0212", "`//` is not a comment", "#"),
     ):
+        if sign == "=" and p.statement == "require":
+            continue
         if pair := p.both(sign):
             help = (
                 "begin comments with `#`" if sign == "/" else f"write `{written}` for `{sign * 2}`"
@@ -65,6 +91,8 @@ def _doubled(p: ParseFailure) -> Explanation | None:
 
 
 def _superscript(p: ParseFailure) -> Explanation | None:
+    if p.before is not None and p.before.value == "d":
+        return None  # d²L/dN²
     if p.token.type == "ORDER" and p.before is not None:
         written = f"^{ORDERS.get(p.token.value, 2)}"
         help = f"write `{written}` for `{p.token}`"
@@ -76,7 +104,7 @@ def _superscript(p: ParseFailure) -> Explanation | None:
 def _order_of_derivative(p: ParseFailure) -> Explanation | None:
     if p.before is not None and p.before.type == "DEL" and p.token.value == "^":
         help = "write ∂²L/∂D∂r or diff(L, D, r)"
-        return "L0201", "`^` cannot stand here", help, (p.token,)
+        return "L0201", "unexpected `^`", help, (p.token,)
     return None
 
 
@@ -84,31 +112,91 @@ def _no_statement(p: ParseFailure) -> Explanation | None:
     """The line's first word is not a keyword, and no equation follows it."""
     if not p.first:
         return None
+    assigned = relation_spelling(p)
+    if assigned is not None:
+        return assigned
     first = p.line[0]
-    message = f"`{first}` begins no statement"
+    message = f"unknown statement `{first}`"
+    if p.statement == "(" and len(p.line) > 1 and p.line[1].value == "*":
+        return "L0212", "`(*` is not a comment", "begin comments with `#`", p.line[:2]
+    if first.value == "-" and len(p.line) > 2 and p.line[2].value in (":", "="):
+        help = f"statements begin with a keyword: `variable {p.line[1]} > 0`"
+        return "L0205", "a statement is not the item of a list", help, (first,)
     if first.type != "NAME":
         help = "write a claim as `require ∂L/∂N < 0`"
         if first.value in ("+", "-", "*", "/", "^"):
             help = "to go on with a formula, end the line above with the operator"
         elif first.type != "DEL":
-            help = _statements()
+            known = disjunction(statements_of(p.section))
+            help = f"begin with {known}{_or_formula(p)}"
         return "L0205", message, help, (first,)
-    alike = nearest(str(first), (*STATEMENTS, *LEADING))
-    if alike:
-        help = f"did you mean `{alike}`?"
-    elif p.token.value == "(" and any(word.value == "=" for word in p.line):
+    if p.token.value == "(" and "=" in p.line[: len(p.line)] and first.value not in DEFINING:
         help = f"write the law as `{first} = …`, without arguments"
         values = [word.value for word in p.line]
         if ")" in values[: values.index("=")]:
             arguments = p.line[1 : values.index(")") + 1]
             return "L0205", message, help, (first,), replacing(arguments, "")
-    else:
-        help = _statements()
-    return "L0205", message, help, (first,)
+        return "L0205", message, help, (first,)
+    return _meant_statement(p, first, message)
 
 
-def _statements() -> str:
-    return f"begin with {disjunction(STATEMENTS[3:])}, or write `NAME = formula`"
+def _meant_statement(p: ParseFailure, first: Token, message: str) -> Explanation:
+    """A line that begins with a name: a misspelled statement, one of another language, a formula."""
+    if first.value in HEADERS:
+        help = 'a file begins with a line such as `law my_law "what it says"`; it needs no imports'
+        return "L0205", message, help, (first,)
+    if p.token.value == ":" and intended_statement(str(first), p.section):
+        stated = intended_statement(str(first), p.section) or ""
+        edit = replacing((first, p.token), stated)
+        return "L0205", message, f"did you mean `{stated}`, without a colon?", (first,), edit
+    if first.value in DEFINING and p.section == "law":
+        return "L0205", message, "write the law as `L = E + A/N^alpha`", (first,)
+    operator = p.token.value in ("+", "-", "*", "/", "^", ")", ",")
+    values = [str(word) for word in p.line]
+    if operator and p.section == "law":
+        return "L0205", *_formula_alone(p, first, values)
+    relation = p.token.type == "RELATION" or p.token.value in ("->", "finite", "is")
+    if relation or p.token.type == "TREND":
+        begins = {"law": "require", "question": "subject to", "pipeline": "step"}[p.section]
+        edit = Edit(Span(span_of(first).start, span_of(first).start), f"{begins} ")
+        help = f"begin it with `{begins}`"
+        return (
+            "L0205",
+            f"unknown statement `{first}`: a claim has its keyword",
+            help,
+            (first,),
+            edit,
+        )
+    meant = intended_statement(str(first), p.section)
+    if meant is None:
+        known = disjunction(statements_of(p.section))
+        return "L0205", message, f"begin with {known}{_or_formula(p)}", (first,)
+    edit = replacing((first,), meant)
+    return "L0205", message, f"did you mean `{meant}`?", (first,), edit
+
+
+def _or_formula(p: ParseFailure) -> str:
+    return ", or write `NAME = formula`" if p.section == "law" else ""
+
+
+def _formula_alone(
+    p: ParseFailure, first: Token, values: Sequence[str]
+) -> tuple[str, str, tuple[Token, ...]]:
+    """The message for a formula without `L =` before it, or with `= L` behind it."""
+    name = values[values.index("=") + 1 :] if "=" in values else []
+    if name and (len(name) == 1 or name[1] == "unit" or name[1].startswith('"')):
+        return (
+            "an equation begins with the name",
+            f"write `{name[0]} = …`, the name first",
+            (first,),
+        )
+    if any(word.type == "RELATION" for word in p.line):
+        return "a comparison alone is not a statement", "begin a claim with `require`", (first,)
+    return (
+        "a formula alone is not a statement",
+        "write `L = …`, or `let NAME = …` for a part",
+        (first,),
+    )
 
 
 def _ended(p: ParseFailure) -> Explanation | None:
@@ -129,7 +217,7 @@ def _interval(p: ParseFailure) -> Explanation | None:
     if "LSQB" in p.accepted:
         message, help = "an interval begins with a bracket", "write it as `x in [0, 1]`"
         if p.token.type == "NAME" and nearest(str(p.token), ("simplex",)):
-            message, help = f"`{p.token}` cannot stand here", "did you mean `simplex`?"
+            message, help = f"unexpected `{p.token}`", "did you mean `simplex`?"
         return "L0201", message, help, (p.token,)
     if "LBRACE" in p.accepted:
         message, help = "a grid stands in braces", "write it as `in {-1, 0, ..., 5}`"
@@ -149,14 +237,6 @@ def _second_relation(p: ParseFailure) -> Explanation | None:
     return None
 
 
-def _no_colon(p: ParseFailure) -> Explanation | None:
-    """`uses loss = chinchilla`"""
-    if p.line[0].type == "USES" and "COLON" in p.accepted and p.token.type != "$END":
-        help = f"write `uses {p.before} : LAW`"
-        return "L0201", f"`{p.token}` cannot stand here", help, (p.token,)
-    return None
-
-
 def _claim_behind_is(p: ParseFailure) -> Explanation | None:
     if p.before is not None and p.before.value == "is" and p.token.type in ("TREND", "FINITE"):
         help = f"leave the `is` out: `L {p.token}`"
@@ -169,47 +249,63 @@ def _claim_behind_is(p: ParseFailure) -> Explanation | None:
 def _mistyped_word(p: ParseFailure) -> Explanation | None:
     """A word that is nearly one of those that may stand here."""
     spellings = (text.strip("`") for text in p.accepted.values())
-    words = [word for word in spellings if word in KEYWORDS or word in PLACED]
+    words = [word for word in spellings if word in (*KEYWORDS, *PLACED, *PIECEWISE)]
     words += TRENDS if "TREND" in p.accepted else ()
     alike = nearest(str(p.token), words) if p.token.type == "NAME" else None
     if alike:
-        message = f"`{p.token}` cannot stand here"
+        message = f"unexpected `{p.token}`"
         edit = replacing((p.token,), alike)
         return "L0201", message, f"did you mean `{alike}`?", (p.token,), edit
     return None
 
 
 def _conjunction(p: ParseFailure) -> Explanation | None:
-    if p.token.value in ("and", "or"):
-        help = "write each condition by itself: `x > 0, x < 1`"
-        if p.line[0].value == "require":
-            help = "write a claim a line: `require L > 0`, `require L < 10`"
-        return "L0201", f"`{p.token}` cannot stand here", help, (p.token,)
-    return None
+    word = str(p.token)
+    if word not in ("and", "or", "&"):
+        return None
+    if word == "or" and p.line[0].value != "require":
+        help = "all conditions of a list hold together; write a smaller domain, or another file"
+        return "L0201", "conditions have no `or`", help, (p.token,)
+    if p.statement == "require" and any(w.type == "TREND" for w in p.line[: p.position]):
+        help = "write a claim for each variable, a line each"
+        return "L0201", "a trend is in one variable", help, (p.token,)
+    separated = "COMMA" in p.accepted or "for" in p.line[: p.position]
+    if p.line[0].value == "require" and not separated:
+        help = "write a claim a line: `require L > 0`, `require L < 10`"
+        return "L0201", f"unexpected `{word}`", help, (p.token,)
+    edits: tuple[Edit, ...] = (
+        (Edit(Span(span_of(p.before).end, span_of(p.token).end), ","),) if separated else ()
+    )
+    return "L0201", f"unexpected `{word}`", "separate conditions by a comma", (p.token,), *edits
 
 
 def _comma_missing(p: ParseFailure) -> Explanation | None:
     if p.token.type == "NAME" and p.after is not None and p.after.value == "=" and p.before:
         message = f"a comma is missing between `{p.before}` and `{p.token}`"
-        return "L0203", message, "write `,` between them", (p.before, p.token)
+        end = span_of(p.before).end
+        edit = Edit(Span(end, end), ",")
+        return "L0203", message, "write `,` between them", (p.token,), edit
     return None
 
 
 def _keyword_as_name(p: ParseFailure) -> Explanation | None:
     if p.token.value in KEYWORDS and "NAME" in p.accepted:
+        if p.token.value == "law" and p.before is not None and p.before.value == ".":
+            words = p.line[p.position - 1 : p.position + 1]
+            name = "".join(str(word) for word in p.line[1 : p.position - 1])
+            message = "a law is named without the ending of its file"
+            return "L0206", message, f"write `{name}`", (p.token,), replacing(words, "")
         message = f"`{p.token}` is a word of the language and cannot be a name"
         return "L0206", message, "choose another name", (p.token,)
     return None
 
 
-def _unit_after_text(p: ParseFailure) -> Explanation | None:
-    if p.token.value == "unit" and p.before is not None and p.before.type == "STRING":
-        return "L0201", "the unit stands before the text", "move the text to the end", (p.token,)
-    return None
-
-
 def _value_for_unknown(p: ParseFailure) -> Explanation | None:
     kind = str(p.line[0])
+    interval = p.after is not None and p.after.value in ("[", "(", "{")
+    if p.token.value == "=" and interval and kind in ("given", "choose", "parameter", "variable"):
+        edit = replacing((p.token,), "in")
+        return "L0201", "a domain stands behind `in`", f"write `{p.before} in …`", (p.token,), edit
     if p.token.value == "=" and kind == "given":
         help = "its user gives it; a number that is known and may be changed is a `setting`"
         return "L0201", "a given has no value in the file", help, (p.token,)
@@ -218,7 +314,19 @@ def _value_for_unknown(p: ParseFailure) -> Explanation | None:
         return "L0201", "an unknown has no value in the file", help, (p.token,)
     if p.token.value == "=" and kind in ("parameter", "variable"):
         message = f"a {kind} has no value in a law"
-        help = "a known constant is a `setting`; what a fit starts from stands after `start`"
+        name, value = (
+            p.line[1],
+            p.after if p.after is not None and p.after.type == "NUMBER" else "…",
+        )
+        help = (
+            f"for a known constant write `setting {name} = {value}`"
+            + (f", to hold it `fix {name} = {value}`" if kind == "parameter" else "")
+            + (
+                f", for a fit to begin there `start {name} = {value}`"
+                if kind == "parameter"
+                else ""
+            )
+        )
         return "L0201", message, help, (p.token,)
     return None
 
@@ -227,34 +335,35 @@ def _name_first(p: ParseFailure) -> Explanation | None:
     if p.token.type == "NUMBER" and p.before is p.line[0] and "NAME" in p.accepted:
         if p.before.value in ("parameter", "variable"):
             message = "a domain begins with the name"
-            return "L0201", message, "write it as `x > 0` or `x in (0, 1)`", (p.token,)
+            values = [str(word) for word in p.line[1:6]]
+            help = "write it as `x > 0` or `x in (0, 1)`"
+            if len(values) == 5 and p.line[3].type == "NAME" and p.line[5].type == "NUMBER":
+                low, first, name, second, high = values
+                opening, closing = "[" if "=" in first else "(", "]" if "=" in second else ")"
+                if {first[0], second[0]} == {"<"} and p.line[4].type == "RELATION":
+                    written = f"{name} in {opening}{low}, {high}{closing}"
+                    edit = replacing(p.line[1:6], written)
+                    return "L0201", message, f"write `{written}`", (p.token,), edit
+            return "L0201", message, help, (p.token,)
     return None
 
 
 def _equation_as_claim(p: ParseFailure) -> Explanation | None:
     if p.token.value == "=" and p.line[0].value == "require":
         help = "claims use <, <=, >, >=, `is`, `->`, `finite`, `increasing in` and their like"
-        if any(word.value == "as" for word in p.line):
+        if any(word.value in ("as", "lim", "limit", "Limit") for word in p.line):
             help = "write a limit as `L -> E as N -> oo`"
-        return "L0201", "`=` makes no claim", help, (p.token,)
+            first = next(w for w in p.line if w.value in ("as", "lim", "limit", "Limit"))
+            if first.value != "as":
+                return "L0201", "`=` is not a claim", help, (first,)
+        return "L0201", "`=` is not a claim", help, (p.token,)
     return None
 
 
 def _unequal(p: ParseFailure) -> Explanation | None:
     if p.token.type == "UNEQUAL":
         help = "the relations are <, <=, > and >="
-        return "L0101", "`!=` has no place in a law", help, (p.token,)
-    return None
-
-
-def _number_spelling(p: ParseFailure) -> Explanation | None:
-    if p.token.value in (".", ".."):
-        message = f"`{p.token}` cannot stand here"
-        return "L0201", message, "write numbers as 0.5 or 1.0", (p.token,)
-    words = (p.before, p.token, p.after)
-    if p.token.value == "," and all(w is not None and w.type == "NUMBER" for w in words[::2]):
-        help = "write large numbers without commas, as 1000000 or 1e6"
-        return "L0201", "`,` cannot stand here", help, (p.token,)
+        return "L0101", "unexpected `!=`", help, (p.token,)
     return None
 
 
@@ -263,7 +372,8 @@ def _dotted_function(p: ParseFailure) -> Explanation | None:
         message = "a dotted name is that of a law, not of a function"
         words = (p.line[p.position - 3], p.token)
         edit = replacing(p.line[p.position - 3 : p.position], str(p.before))
-        return "L0201", message, f"write `{p.before}(…)`", words, edit
+        help = INSTEAD.get(str(p.before), f"{function_named(str(p.before)) or p.before}(…)")
+        return "L0201", message, f"write `{help}`", words, edit
     return None
 
 
@@ -280,7 +390,7 @@ def _number_as_label(p: ParseFailure) -> Explanation | None:
 def _set_behind_for(p: ParseFailure) -> Explanation | None:
     if p.token.value == "in" and set(p.accepted) == {"COMMA", "RPAR"} and p.before is not None:
         help = f"write `for {p.before}`: an index has its set from its own line"
-        return "L0201", "`in` cannot stand here", help, (p.token,)
+        return "L0201", "unexpected `in`", help, (p.token,)
     return None
 
 
@@ -293,7 +403,7 @@ def _reading(p: ParseFailure) -> Explanation | None:
     )
     if in_condition or p.token.value == "at" or (p.before.value == "]" and p.token.value == "("):
         help = "write a reading of the runs of a label as `L(step = 1000)`"
-        return "L0201", f"`{p.token}` cannot stand here", help, (p.token,)
+        return "L0201", f"unexpected `{p.token}`", help, (p.token,)
     return None
 
 
@@ -310,22 +420,34 @@ def _operator_missing(p: ParseFailure) -> Explanation | None:
 
 
 def _other_bracket(p: ParseFailure) -> Explanation | None:
+    if p.token.value == "[" and p.before is not None and p.before.value == "]":
+        help = "write all subscripts in one pair of brackets: `t[i, j]`"
+        return (
+            "L0201",
+            "subscripts stand in one pair of brackets",
+            help,
+            (p.token,),
+            replacing((p.before, p.token), ", "),
+        )
     if p.token.value in ("[", "{") and "LPAR" in p.accepted:
         message = f"`{p.token}` is not a bracket of formulas"
         closing = closing_bracket(p.line, p.position)
-        edits = () if closing is None else (replacing((p.token,), "("), replacing((closing,), ")"))
+        edits: tuple[Edit, ...] = (
+            () if closing is None else (replacing((p.token,), "("), replacing((closing,), ")"))
+        )
         return "L0201", message, "use `(` and `)`", (p.token,), *edits
     closer = {")": "RPAR", "]": "RSQB", "}": "RBRACE"}
     expected = [bracket for bracket in closer if closer[bracket] in p.accepted]
     if p.token.value in closer and expected:
         message = f"`{p.token}` closes a bracket of another kind"
         help = f"close it with {disjunction([f'`{bracket}`' for bracket in expected])}"
-        return "L0201", message, help, (p.token,)
+        edits = (replacing((p.token,), expected[0]),) if len(expected) == 1 else ()
+        return "L0201", message, help, (p.token,), *edits
     return None
 
 
 def _any(p: ParseFailure) -> Explanation:
-    message = f"`{p.token}` cannot stand here"
+    message = f"unexpected `{p.token}`"
     return "L0201", message, f"expected {p.expected}", (p.token,)
 
 
@@ -335,20 +457,22 @@ RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _superscript,
     _order_of_derivative,
     _no_statement,
+    piecewise,
+    function_without_brackets,
+    *PUNCTUATION_RULES,
+    *DECLARATION_RULES,
+    *STATEMENT_RULES,
     _ended,
-    _unit_after_text,
     _interval,
     _number_as_label,
     _set_behind_for,
     _claim_behind_is,
-    _no_colon,
     _keyword_as_name,
     _second_relation,
     _value_for_unknown,
     _name_first,
     _equation_as_claim,
     _unequal,
-    _number_spelling,
     _dotted_function,
     *FOREIGN_RULES,
     _mistyped_word,

@@ -20,7 +20,7 @@ from lawdsl.language import size_limits, tree
 from lawdsl.language.constants import MAX_POWER_BITS, Undefined, literal
 from lawdsl.language.printer import print_formula
 from lawdsl.language.symbols import Declarations
-from lawdsl.law.functions import BUILD, CONSTANTS, NAMES, SYMPY
+from lawdsl.law.functions import BUILD, CONSTANTS, NAMES, SYMPY, choice
 
 sp.Symbol("x") + 1  # SymPy loads parts of itself at its first sum; not on anybody's time limit
 
@@ -100,6 +100,8 @@ class ExpressionBuilder:
                 return sp.Mul(*parts)
             case tree.Power(base, exponent):
                 return _power(self(base), self(exponent))
+            case tree.Conditional(lhs, relation, rhs):
+                return self._chosen(self(lhs), relation, self(rhs), node)
             case tree.Derivative(of, derived_by):
                 names = [tree.name_of(n) for n in derived_by]
                 opaque = self.opaque | {n for n in names if self._kind(n) == "let"}
@@ -116,6 +118,14 @@ class ExpressionBuilder:
                     return _extremum(function, *map(self, arguments))
                 return self._taken_at(function, keywords)
         raise AssertionError(node)
+
+    def _chosen(self, lhs: sp.Expr, relation: str, rhs: sp.Expr, node: tree.Conditional) -> sp.Expr:
+        """A piecewise formula; a part that is never taken is not built, and needs no value."""
+        marks = sp.Dummy(), sp.Dummy()
+        taken = choice(lhs, relation, rhs, *marks)
+        if taken in marks:
+            return self(node.yes if taken == marks[0] else node.no)
+        return choice(lhs, relation, rhs, self(node.yes), self(node.no))
 
     def _inverse(self, divisor: tree.Formula) -> sp.Expr:
         inverse = sp.Pow(self(divisor), -1)

@@ -16,10 +16,16 @@ from lawdsl.language.foreign_formula import DEFAULT_OUTPUTS
 from lawdsl.language.keywords import FUNCTIONS, ascii_name
 from lawdsl.language.new_law import USUAL_VARIABLES, chosen_variables, law_text
 from lawdsl.language.tree import Formula
-from lawdsl.law.functions import NAMES
+from lawdsl.law.functions import NAMES, Choice
 
 HUGE = 10**40
 """Whole numbers from here on are not written out in messages."""
+_RELATIONS = {
+    sp.StrictGreaterThan: ">",
+    sp.GreaterThan: ">=",
+    sp.StrictLessThan: "<",
+    sp.LessThan: "<=",
+}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -128,10 +134,38 @@ def _formula(node: sp.Basic, depth: int) -> Formula:
         return _product(sp.Mul.make_args(node), depth)
     if isinstance(node, sp.Pow):
         return _power(node, depth)
+    if isinstance(node, (sp.Piecewise, Choice)):
+        return _piecewise(node, depth)
     name = NAMES.get(type(node))
     if name in FUNCTIONS:
         return tree.Call(name, tuple(_formula(part, depth + 1) for part in node.args))
     raise _unsupported(node)
+
+
+def _piecewise(node: sp.Piecewise | Choice, depth: int) -> Formula:
+    """Nested `if`, the last case for all that is left.
+
+    Raises:
+        LawdslError: a case without a single comparison, or none for what is left (E0204).
+    """
+    if isinstance(node, Choice):
+        above, yes, no = node.args
+        cases = [(yes, sp.StrictGreaterThan(above, 0, evaluate=False)), (no, sp.true)]
+    else:
+        cases = [(case.expr, case.cond) for case in node.args]
+    if cases[-1][1] is not sp.true:
+        raise _unsupported(node)
+    formula = _formula(cases[-1][0], depth + 1)
+    for expression, condition in reversed(cases[:-1]):
+        relation = _RELATIONS.get(type(condition))
+        if relation is None:
+            raise _unsupported(condition)
+        depth += 1
+        sides = [_formula(side, depth + 1) for side in condition.args]
+        formula = tree.Conditional(
+            sides[0], relation, sides[1], _formula(expression, depth + 1), formula
+        )
+    return formula
 
 
 def _too_deep() -> LawdslError:
@@ -149,7 +183,7 @@ def _shown(node: sp.Basic) -> str:
 
 def _unsupported(node: sp.Basic) -> LawdslError:
     message = f"{_shown(node)} ({type(node).__name__}) is nothing that a law is made of"
-    help = f"laws have + - * / ^, min, max and {', '.join(f for f in FUNCTIONS if f not in ('min', 'max'))}"
+    help = f"laws have + - * / ^, piecewise formulas, min, max and {', '.join(f for f in FUNCTIONS if f not in ('min', 'max'))}"
     return LawdslError(Diagnostic("E0204", message, help=help))
 
 

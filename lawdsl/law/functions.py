@@ -6,7 +6,16 @@ from typing import Any
 
 import sympy as sp
 
-from lawdsl.core.functions import DERIVED, EXTREMA, FUNCTIONS, End, Function, named, value_in
+from lawdsl.core.functions import (
+    CHOICE,
+    DERIVED,
+    EXTREMA,
+    FUNCTIONS,
+    End,
+    Function,
+    named,
+    value_in,
+)
 
 
 class _SymPy:
@@ -19,6 +28,76 @@ class _SymPy:
 
 
 SYMPY: Any = _SymPy()
+
+
+class Choice(sp.Function):  # type: ignore[misc]
+    """choice(g, a, b): a where g > 0, else b.
+
+    Its derivative is that of the part taken, and where g = 0 the jump a - b times a Dirac delta: a
+    rule that needs a derivative everywhere finds none, unless the condition does not change.
+    """
+
+    nargs = 3
+
+    @classmethod
+    def eval(cls, g: sp.Expr, a: sp.Expr, b: sp.Expr) -> sp.Expr | None:
+        """One of the parts, where both are one or the sign of g is known."""
+        if a == b or g.is_positive:
+            return a
+        return b if g.is_nonpositive else None
+
+    def _eval_derivative(self, symbol: sp.Symbol) -> sp.Expr:
+        g, a, b = self.args
+        slope = Choice(g, a.diff(symbol), b.diff(symbol))
+        return slope + (a - b) * g.diff(symbol) * sp.DiracDelta(g)
+
+    def _either(self, name: str) -> bool | None:
+        """What holds of both parts."""
+        first, second = (getattr(part, name) for part in self.args[1:])
+        return first if first == second else None
+
+    def _eval_is_real(self) -> bool | None:
+        return self._either("is_real")
+
+    def _eval_is_extended_real(self) -> bool | None:
+        return self._either("is_extended_real")
+
+    def _eval_is_finite(self) -> bool | None:
+        return self._either("is_finite")
+
+    def _eval_is_positive(self) -> bool | None:
+        return self._either("is_positive")
+
+    def _eval_is_negative(self) -> bool | None:
+        return self._either("is_negative")
+
+    def _eval_is_nonnegative(self) -> bool | None:
+        return self._either("is_nonnegative")
+
+    def _eval_is_nonpositive(self) -> bool | None:
+        return self._either("is_nonpositive")
+
+    def _eval_is_zero(self) -> bool | None:
+        return self._either("is_zero")
+
+
+def without_impulses(e: sp.Expr) -> sp.Expr:
+    """A derivative where it has a value: without the Dirac deltas of kinks and jumps."""
+    return e.replace(sp.DiracDelta, lambda *_: sp.S.Zero) if e.has(sp.DiracDelta) else e
+
+
+def choice(lhs: sp.Expr, relation: str, rhs: sp.Expr, yes: sp.Expr, no: sp.Expr) -> sp.Expr:
+    """A piecewise formula as a choice: a >= b is not b > a.
+
+    Args:
+        lhs, relation, rhs: the condition; the relation is <, <=, > or >=.
+        yes: what holds where the condition does.
+        no: what holds elsewhere.
+    """
+    above = lhs - rhs if relation in (">", "<=") else rhs - lhs
+    return Choice(above, *((yes, no) if relation in "<>" else (no, yes)))
+
+
 CONSTANTS = {"pi": sp.pi, "oo": sp.oo}
 BUILD = {name: value_in(SYMPY, name) for name in FUNCTIONS}
 """Name -> SymPy expression to SymPy expression."""
@@ -35,6 +114,7 @@ ROWS: dict[type[sp.Basic], Function] = {
 NAMES: dict[type[sp.Basic], str] = {
     **{function: name for name, function in _CLASSES.items() if function in ROWS},
     **{getattr(SYMPY, name): name for name in EXTREMA},
+    Choice: CHOICE,
 }
 """SymPy class -> name."""
 
@@ -59,6 +139,9 @@ KINKED = (
 )
 """The functions without a derivative somewhere inside their domain: |x|, min, max, and the
 derivatives of these, which jump."""
+
+PIECEWISE = (Choice, *KINKED)
+"""These, and piecewise formulas, whose parts may have nothing in common."""
 
 LIKE_ITS_ARGUMENT = tuple(
     function

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import sympy as sp
 
-from lawdsl.law.functions import NAMES
+from lawdsl.law.functions import NAMES, Choice
 
 MAX_POWER_NUMBER_BITS = 100  # bits of a number in a power that is written as a decimal
 MAX_WRITTEN_BITS = 4000  # greatest size of a number in digits; Python converts at most 4,300 digits
-_SUM, _PRODUCT, _POWER, _ATOM = range(4)  # precedence of the outermost operation of a text
+_CHOICE, _SUM, _PRODUCT, _POWER, _ATOM = range(5)  # precedence of the outermost operation of a text
 
 
 def text(expression: sp.Expr) -> str:
@@ -33,10 +33,35 @@ def _written(e: sp.Expr) -> tuple[str, int]:
         return _product(e)
     if e is sp.E:
         return "exp(1)", _ATOM
+    if isinstance(e, Choice):
+        return _piecewise(e)
     if type(e) in NAMES:
         parts = e.args[:1] if NAMES[type(e)] == "step" else sorted(e.args, key=str)
         return f"{NAMES[type(e)]}({', '.join(text(part) for part in parts)})", _ATOM
     return sp.sstr(e).replace("**", "^"), _ATOM if e.is_Symbol or e.is_NumberSymbol else _SUM
+
+
+def relation_text(above: sp.Expr, holds: bool) -> str:
+    """`above > 0` (not `holds`: `above <= 0`) as a relation of two sides without a minus in front.
+
+    Args:
+        above: the difference of the sides.
+        holds: whether it is above 0.
+    """
+    terms = sp.Add.make_args(above)
+    left = sp.Add(*(t for t in terms if not _negative(t)))
+    right = sp.Add(*(-t for t in terms if _negative(t)))
+    relation, sides = ">" if holds else "<=", (left, right)
+    if left.is_number and not right.is_number:
+        relation, sides = "<" if holds else ">=", (right, left)
+    lhs, rhs = (_bracketed_below(side, _SUM) for side in sides)
+    return f"{lhs} {relation} {rhs}"
+
+
+def _piecewise(e: Choice) -> tuple[str, int]:
+    condition, yes, no = e.args
+    condition_text = relation_text(condition, True)
+    return f"if {condition_text} then {_bracketed_below(yes, _SUM)} else {text(no)}", _CHOICE
 
 
 def _bracketed_below(e: sp.Expr, min_binding: int) -> str:
@@ -76,7 +101,9 @@ def _sum(e: sp.Expr) -> str:
     formula = _bracketed_below(first, _PRODUCT) if not _negative(first) else text(first)
     for term in terms:
         formula += (
-            f" - {_bracketed_below(-term, _PRODUCT)}" if _negative(term) else f" + {text(term)}"
+            f" - {_bracketed_below(-term, _PRODUCT)}"
+            if _negative(term)
+            else f" + {_bracketed_below(term, _SUM)}"
         )
     return formula
 

@@ -82,6 +82,7 @@ FIGURES: dict[str, Message] = {
     "G0113": Message(
         "a figure of runs of a table that has none",
         "Runs are drawn at their model sizes and tokens: columns N and D, as `lawdsl collect` makes them, "
-        "with r_CORPUS, L_VALIDATION, run and status where the table has them.",
+        "with r_CORPUS, L_VALIDATION, run and status where the table has them. Other columns are "
+        "named: `lawdsl plot runs.csv 'N=params_m [Mparam]' 'D=tokens_b [Gtoken]'`.",
     ),
 }

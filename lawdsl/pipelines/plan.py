@@ -104,12 +104,14 @@ def _setting_values(
         default = value(setting.formula)
         values[setting.name] = setting_values.get(setting.name, float(default or 0))
     constants: dict[str, Value] = {name: Fraction(number) for name, number in values.items()}
+    needed = [s for s in pipeline.of_kind("given") if s.name not in setting_values]
+    if needed:
+        message = f"`{pipeline.name}` needs values of {', '.join(s.name for s in needed)}"
+        notes = tuple(f"{s.name}: {s.doc}" for s in needed if s.doc)
+        help = f"write {' '.join(f'--set {s.name}=…' for s in needed)}"
+        problems.append(Diagnostic("F0401", message, notes=notes, help=help))
     for symbol in pipeline.of_kind("given"):
         if symbol.name not in setting_values:
-            doc = f": {symbol.doc}" if symbol.doc else ""
-            message = f"`{pipeline.name}` is not told {symbol.name}{doc}"
-            help = f"give it: --set {symbol.name}=…"
-            problems.append(Diagnostic("F0401", message, help=help))
             continue
         values[symbol.name] = setting_values[symbol.name]
         problems += _domain_violations(symbol, setting_values[symbol.name], constants)

@@ -138,12 +138,13 @@ def show_law(law: Law, out: Console) -> None:
         law: the law.
         out: where it is printed.
     """
+    from lawdsl.law.functions import without_impulses
     from lawdsl.law.text import text
 
     out.print(Text(printable_lines(law.declarations.text.text)), end="")
     out.print()
     for q in (*law.variables, *law.parameters):
-        line = f"∂{law.output}/∂{q.name} = {text(law.derivative(q.name))}"
+        line = f"∂{law.output}/∂{q.name} = {text(without_impulses(law.derivative(q.name)))}"
         out.print(Text(line), soft_wrap=True)
 
 

@@ -22,6 +22,7 @@ from lawdsl.solving.alternatives import FEASIBILITY_ATOL
 from lawdsl.solving.curves import ConstraintCurve, Curve
 from lawdsl.solving.formulate.elimination import ReducedProblem
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion, Unknown
+from lawdsl.solving.formulate.sources import FitSource
 from lawdsl.solving.result import Answer
 from lawdsl.solving.uncertainty import FitUncertainty
 from lawdsl.solving.univariate.roots import UnknownRange
@@ -184,7 +185,7 @@ def _evaluated(
     half = noise.half_widths(gradients[0], level)
     rest = computed(compile_tape(outputs[1:], symbols), inputs.reshape(len(symbols), total))
     names = {u.symbol: u.name for u in formulated.unknowns}
-    goal_unit = unit_of(formulated.question, formulated.question.goal)
+    goal_unit = unit_of(formulated.question, formulated.question.goal, formulated.sources)
     stop = 0
     for path, count in zip(paths, counts, strict=True):
         part, stop = slice(stop, stop + count), stop + count
@@ -214,12 +215,13 @@ def _evaluated(
             # negated, so that a margin without a value, nan, breaks its constraint
             ~np.any(~(margins >= -FEASIBILITY_ATOL), axis=0),
             tuple(c.text for c, off in zip(equations, broken, strict=True) if off),
-            tuple(_constraint_curves(formulated.question, sided, sides)),
+            tuple(_constraint_curves(formulated.question, formulated.sources, sided, sides)),
         )
 
 
 def _constraint_curves(
     question: Question,
+    sources: Sequence[FitSource],
     sided: Sequence[tuple[AlgebraicConstraint, tuple[sp.Expr, sp.Expr]]],
     sides: Array,
 ) -> Iterator[ConstraintCurve]:
@@ -237,33 +239,39 @@ def _constraint_curves(
             print_formula(line.lhs),
             line.relation,
             print_formula(line.rhs),
-            unit_of(question, line.lhs),
+            unit_of(question, line.lhs, sources),
             left,
             right,
         )
 
 
-def unit_of(question: Question, formula: tree.Formula) -> str:
+def unit_of(question: Question, formula: tree.Formula, sources: Sequence[FitSource] = ()) -> str:
     """The unit of a name, or of a law at values, as text; empty for other formulas.
 
     Args:
         question: whose formula it is.
         formula: the formula.
+        sources: the fits that answer it.
     """
     if not isinstance(formula, (tree.Name, tree.Element)):
         return ""
-    return unit_of_name(question, formula.text if isinstance(formula, tree.Name) else formula.name)
+    name = formula.text if isinstance(formula, tree.Name) else formula.name
+    return unit_of_name(question, name, sources)
 
 
-def unit_of_name(question: Question, name: str) -> str:
+def unit_of_name(question: Question, name: str, sources: Sequence[FitSource] = ()) -> str:
     """The unit of a name of a question, or of a law at values, as text; empty for none.
 
     Args:
         question: the question.
         name: a name without a label, or the law at values as it is written.
+        sources: the fits that answer it: a fit of another law may have another unit than the law
+            that the question names, or none.
     """
     if name in question.values:
-        unit = question.uses[question.values[name].use].output.unit
+        use = question.values[name].use
+        law = next((s.law for s in sources if s.use == use and s.fit is not None), None)
+        unit = (question.uses[use] if law is None else law.declarations).output.unit
     else:
         unit = question.units.get(name)
     return unit_text(unit.factors) if unit else ""

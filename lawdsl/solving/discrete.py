@@ -212,7 +212,7 @@ class DiscreteQuestion:
             alternatives=tuple({**x, **other} for other in best.alternatives),
             # of the same combination, which need not be the best of other fits
             without_bounds=None,
-            law_error=_of_one_combination(best, x),
+            law_error=of_one_choice(best, f"only choices with {_text(x)} were drawn").law_error,
             declared=self._question,
         )
         return replace(result, choices=tuple(self._choices(result, tried, values)))
@@ -324,23 +324,28 @@ def _numbers(unknown: Unknown, values: Mapping[sp.Symbol, float]) -> tuple[float
 def _best(
     sign: int, tried: list[tuple[dict[str, float], Answer]]
 ) -> tuple[dict[str, float], Answer]:
-    """The combination of the best goal; one without a bound, or not decided, comes first."""
+    """The combination of the best goal; one without a bound comes first. A goal that is attained is
+    not worse than an equal one that is only approached."""
 
-    def rank(pair: tuple[dict[str, float], Answer]) -> tuple[bool, bool, float]:
+    def rank(pair: tuple[dict[str, float], Answer]) -> tuple[bool, float, bool]:
         answer = pair[1]
-        goal = math.inf if answer.goal is None else sign * answer.goal.value
-        return answer.status != "unbounded", not answer.unknowns, goal
+        goal = answer.limit if answer.goal is None else answer.goal.value
+        return not answer.endless, math.inf if goal is None else sign * goal, not answer.unknowns
 
     return min(tried, key=rank)
 
 
-def _of_one_combination(answer: Answer, x: Mapping[str, float]) -> Any:
-    """What is known of the error of the laws at the answer; what compares it with other choices is of
-    this combination alone, and is not stated."""
+def of_one_choice(answer: Answer, missing: str) -> Answer:
+    """An answer with what is known of the error of the laws there; what compares it with other
+    choices is not known of all of these, and is not stated.
+
+    Args:
+        answer: the answer of some of the choices.
+        missing: why the comparison is not stated.
+    """
     if answer.law_error is None:
-        return None
-    missing = f"only choices with {_text(x)} were drawn"
-    return replace(
+        return answer
+    at_answer = replace(
         answer.law_error,
         ends={},
         answered=None,
@@ -349,6 +354,7 @@ def _of_one_combination(answer: Answer, x: Mapping[str, float]) -> Any:
         draws=0,
         missing=missing,
     )
+    return replace(answer, law_error=at_answer)
 
 
 def _responses(tried: list[tuple[dict[str, float], Answer]]) -> tuple[Response, ...]:

@@ -288,6 +288,8 @@ class Answer(Presented):
         declared: the question as declared, for displays; a file has its texts, as `question_texts`.
         curves_of: what computes `curves`; None where the answer was not made by a question.
         asked: the question with its fits, which can be asked for other values; None as before.
+        limit: where nothing is best, the value that the goal comes nearer to; None where it passes
+            every number, or the value is not known. It is in no file.
     """
 
     question: str
@@ -324,6 +326,12 @@ class Answer(Presented):
         default=None, repr=False, compare=False
     )
     asked: object | None = field(default=None, repr=False, compare=False)
+    limit: float | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def endless(self) -> bool:
+        """Whether the goal passes every number, or may do so."""
+        return self.status == "unbounded" and self.limit is None
 
     @property
     def ok(self) -> bool:
@@ -387,7 +395,8 @@ class Answer(Presented):
         """The answer as plain data; the keys are stable. Non-finite numbers become null."""
         content: dict[str, Any] = {"schema": ANSWER_SCHEMA}
         content |= asdict(replace(self, declared=None, curves_of=None, asked=None))
-        del content["declared"], content["curves_of"], content["asked"]
+        for kept_in_memory in ("declared", "curves_of", "asked", "limit"):
+            del content[kept_in_memory]
         content["diagnostics"] = [d.to_json() for d in self.diagnostics]
         content["question_texts"] = asdict(texts_of(self.declared)) if self.declared else None
         document: dict[str, Any] = plain(content)

@@ -28,7 +28,7 @@ from lawdsl.language import library
 from lawdsl.language.questions import Question
 from lawdsl.solving.alternatives import compare_choice
 from lawdsl.solving.compute_curves import curves_of
-from lawdsl.solving.discrete import DiscreteQuestion
+from lawdsl.solving.discrete import DiscreteQuestion, of_one_choice
 from lawdsl.solving.formulate.elimination import ReducedProblem, complete_problem, eliminate
 from lawdsl.solving.formulate.formulate import formulate
 from lawdsl.solving.formulate.problem import AlgebraicConstraint, FormulatedQuestion
@@ -40,10 +40,13 @@ from lawdsl.solving.inputs import (
 )
 from lawdsl.solving.law_error.prepare import LawErrors, check_safe
 from lawdsl.solving.nlp.solver import NlpSolver
+from lawdsl.solving.pieces import best_of, is_piecewise, joined, parts_of, without_safe_answer
 from lawdsl.solving.result import Answer, Answers, AskedFit, Relaxation
 from lawdsl.solving.univariate.separable import SeparableSolver, separate
 from lawdsl.solving.univariate.solver import UnivariateSolver
 from lawdsl.solving.without_bounds import Relaxed, beside, relaxed
+
+Solver = UnivariateSolver | SeparableSolver | NlpSolver
 
 
 class Asked:
@@ -73,9 +76,8 @@ class Asked:
         self._law_errors = LawErrors(question, loaded, self.formulated)
         self._loaded = loaded
         self._asked_fits = {use: _asked_fit(fits[use], fit) for use, fit in loaded.items()}
-        self._solvers: dict[
-            frozenset[sp.Symbol], UnivariateSolver | SeparableSolver | NlpSolver
-        ] = {}
+        self._piecewise = is_piecewise(self.formulated)
+        self._solvers: dict[object, Solver] = {}
         self._discrete = (
             DiscreteQuestion(question, self.formulated, partial(_asked, fits=loaded))
             if any(u.discrete for u in self.formulated.unknowns)
@@ -84,7 +86,8 @@ class Asked:
         if self._discrete is not None:
             return
         # mistakes of the question itself are reported here, not at the first answer
-        self._solver_for(self.formulated.default_values)
+        if not self._piecewise:
+            self._solver_for(self.formulated.default_values)
 
     @property
     def fits(self) -> Mapping[str, Any]:
@@ -157,7 +160,12 @@ class Asked:
         asked = "" if discrepancy is None else percentage_or_learned(discrepancy)
         answer = replace(answer, compared=tuple(points), wrong=asked, seed=seed)
         problem = solver.problem if isinstance(solver, UnivariateSolver) else None
+        several = self._has_several_parts(values_of_all)
         answer = self._law_errors.under_law_error(answer, problem, values_of_all, seed, discrepancy)
+        if several:
+            answer = of_one_choice(answer, "the answer is the best of several parts")
+        if safe is not None and several:
+            raise without_safe_answer(self.question.name)
         if safe is not None:
             wrong = DEFAULT_AMPLITUDE if discrepancy is None else discrepancy
             at = self._law_errors.safe(answer, problem, values_of_all, safe, seed, wrong)
@@ -174,9 +182,11 @@ class Asked:
     def _with_curves(
         self,
         answer: Answer,
-        solver: UnivariateSolver | SeparableSolver | NlpSolver,
+        solver: Solver,
         values: Mapping[sp.Symbol, float],
     ) -> Answer:
+        if self._has_several_parts(values):
+            return self._with_curves_of(answer, complete_problem(self.formulated), values)
         problem = solver.problem if isinstance(solver, UnivariateSolver) else None
         varied = problem or complete_problem(solver.formulated)
         return self._with_curves_of(answer, varied, values, solver.formulated)
@@ -210,9 +220,29 @@ class Asked:
 
     def _solved(
         self, values: Mapping[sp.Symbol, float], level: float, seed: int, proofs: bool
-    ) -> tuple[UnivariateSolver | SeparableSolver | NlpSolver, Answer]:
-        """The solver for the values of all symbols, and its answer."""
-        solver = self._solver_for(values)
+    ) -> tuple[Solver, Answer]:
+        """The solver for the values of all symbols, and its answer; of a piecewise question that of
+        the best part."""
+        if not self._piecewise:
+            return self._solved_by(self._solver_for(values), values, level, seed, proofs)
+        parts = parts_of(self.formulated, values)
+        solved = [
+            self._solved_by(self._solver_for(values, part.formulated), values, level, seed, proofs)
+            for part in parts
+        ]
+        answered = [(part, answer) for part, (_, answer) in zip(parts, solved, strict=True)]
+        best = best_of(self.formulated, answered)
+        return solved[best][0], joined(self.formulated, answered, best)
+
+    def _solved_by(
+        self,
+        solver: Solver,
+        values: Mapping[sp.Symbol, float],
+        level: float,
+        seed: int,
+        proofs: bool,
+    ) -> tuple[Solver, Answer]:
+        """The solver and its answer."""
         check_given_constraints(solver.formulated, values)
         answer = _violated_answer(solver, values, level)
         if answer is None:
@@ -263,15 +293,21 @@ class Asked:
         return Asked(self.question, **{**self._loaded, **others}), relaxed_fits
 
     def _solver_for(
-        self, values: Mapping[sp.Symbol, float]
-    ) -> UnivariateSolver | SeparableSolver | NlpSolver:
-        """The solver of the question, from whose formulas settings of value 0 are removed."""
+        self, values: Mapping[sp.Symbol, float], part: FormulatedQuestion | None = None
+    ) -> Solver:
+        """The solver of the question, or of a part of it, from whose formulas settings of value 0 are
+        removed."""
         # without the terms that a setting of 0 removes, a problem may separate or become convex
         nothing = frozenset(s for s in self.formulated.settings.values() if values[s] == 0)
-        if nothing not in self._solvers:
-            formulated = self.formulated.without(nothing) if nothing else self.formulated
-            self._solvers[nothing] = choose_solver(formulated, eliminate(formulated))
-        return self._solvers[nothing]
+        formulated = self.formulated if part is None else part
+        key = nothing, formulated.goal, formulated.conditions
+        if key not in self._solvers:
+            formulated = formulated.without(nothing) if nothing else formulated
+            self._solvers[key] = choose_solver(formulated, eliminate(formulated))
+        return self._solvers[key]
+
+    def _has_several_parts(self, values: Mapping[sp.Symbol, float]) -> bool:
+        return self._piecewise and len(parts_of(self.formulated, values)) > 1
 
 
 def _asked(question: Question, *, fits: Mapping[str, Any]) -> Asked:
@@ -289,7 +325,7 @@ def combinations(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]
 
 
 def _violated_answer(
-    solver: UnivariateSolver | SeparableSolver | NlpSolver,
+    solver: Solver,
     values: Mapping[sp.Symbol, float],
     level: float,
 ) -> Answer | None:
@@ -354,9 +390,7 @@ def solve(
     return Asked(question, **fits).answer(given, discrepancy=discrepancy, safe=safe)
 
 
-def choose_solver(
-    formulated: FormulatedQuestion, problem: ReducedProblem
-) -> UnivariateSolver | SeparableSolver | NlpSolver:
+def choose_solver(formulated: FormulatedQuestion, problem: ReducedProblem) -> Solver:
     """Choose the solver for a question: one unknown, separable unknowns, or coupled unknowns.
 
     Args:

@@ -17,12 +17,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, Span, Text
-from lawdsl.language.keywords import did_you_mean
+from lawdsl.language.keywords import did_you_mean, nearest
 
 from ..run.evaluation_steps import Dense, Exponential, ListedSteps, Sectional, Sparse
 from ..spec import ExecutionConfig, Training
 from .file import Also, Branching, Columns, CorpusEntry, File, Grid, Learnability, ModelEntry
 
+YAML = re.compile(r"\s*([A-Za-z_][\w-]*)\s*:")
 SYNTAX = re.compile(r"(?P<why>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)")
 TABLES: Mapping[tuple[str, ...], type[BaseModel]] = {
     (): File,
@@ -51,6 +52,28 @@ TOML_NAMES: Mapping[str, str] = {
     "must be a valid string": "must be text",
 }
 """Words of pydantic -> those of a TOML file."""
+
+ALIASES: Mapping[str, str] = {
+    "lr": "learning_rate",
+    "batch_size": "batch",
+    "seq_len": "sequence",
+    "seq_length": "sequence",
+    "sequence_length": "sequence",
+    "context": "sequence",
+    "max_steps": "steps",
+    "num_steps": "steps",
+    "warmup_steps": "warmup",
+    "wd": "weight_decay",
+    "eval": "evaluation",
+    "train": "training",
+    "model": "models",
+    "datasets": "corpora",
+    "data": "corpora",
+    "mixtures": "shares",
+    "weights": "shares",
+    "seed": "seeds",
+}
+"""What other trainers call a key -> its name here."""
 
 Problems = list[Diagnostic]
 
@@ -84,9 +107,27 @@ def raise_mistakes(path: Path, problems: Iterable[Diagnostic]) -> None:
     Raises:
         LawdslError: with each of them, once.
     """
-    diagnostics = dict.fromkeys(replace(d, place=f"{path}: {d.place}") for d in problems)
+    told = _renamed(list(problems))
+    diagnostics = dict.fromkeys(replace(d, place=f"{path}: {d.place}") for d in told)
     if diagnostics:
         raise LawdslError(diagnostics)
+
+
+def _renamed(problems: Problems) -> Problems:
+    """The problems, a key under another name and the missing one being a single problem."""
+    missing = {d.place: d for d in problems if d.message == f"{d.place} is missing"}
+    kept: Problems = []
+    for problem in problems:
+        table, _, key = problem.place.rpartition(".")
+        if problem.message == f"unknown key {problem.place}":
+            beside = {p.rpartition(".")[2]: p for p in missing if p.rpartition(".")[0] == table}
+            meant = ALIASES.get(key.lower()) or nearest(key, beside)
+            if meant is not None:
+                problem = replace(problem, help=f"did you mean `{meant}`?")
+                missing.pop(beside.get(meant, ""), None)
+        kept.append(problem)
+    present = set(missing)
+    return [d for d in kept if not d.message.endswith(" is missing") or d.place in present]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -96,6 +137,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         LawdslError: it cannot be read, or is not TOML; R0103, with line and column. It has dates or
             times, which no entry is; R0102.
     """
+    if path.suffix.lower() in (".json", ".csv", ".law", ".yaml", ".yml", ".parquet"):
+        message = f"{path.name} ends in {path.suffix}, where a sweep.toml is expected"
+        help = "give the path of a file that ends in .toml"
+        raise LawdslError(Diagnostic("R0103", message, place=str(path), help=help))
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
@@ -135,7 +180,25 @@ def _no_toml(text: Text, parser_message: str) -> Diagnostic:
     lines = text.text.split("\n")[: int(match["line"]) - 1]
     start = sum(len(line) + 1 for line in lines) + int(match["column"]) - 1
     message = f"this is not TOML: {match['why'][:1].lower()}{match['why'][1:]}"
+    help = _toml_advice(text.line(int(match["line"])), int(match["column"]) - 1, help)
     return Diagnostic("R0103", message, text=text, span=Span(start, start + 1), help=help)
+
+
+def _toml_advice(line: str, column: int, otherwise: str) -> str:
+    """What to write in a line that is not TOML."""
+    yaml = YAML.match(line)
+    if yaml and "=" not in line[: yaml.end()]:
+        return f"write `{yaml[1]} = …`: keys and values are separated by `=`"
+    if line[column : column + 1] == ",":
+        return "remove the comma: a key and its value end with the line"
+    if line.startswith("["):
+        return (
+            "a table stands once in the file; of several entries, as models, each is `[[models]]`"
+        )
+    key, equals, value = line.partition("=")
+    if equals and value.strip()[:1].isalpha():
+        return f'text stands in double quotes: `{key.strip()} = "{value.strip()}"`'
+    return otherwise
 
 
 def valid_sections(raw: Mapping[str, Any]) -> tuple[dict[str, Any], Problems]:
@@ -275,7 +338,7 @@ def _follows(e: Any) -> bool:
 def _unknown(location: str, key: str, valid_keys: Sequence[str]) -> Diagnostic:
     listed = f"there may be {', '.join(valid_keys)}" if valid_keys else ""
     help = did_you_mean(key, valid_keys, listed)
-    return sweep_diagnostic(location, f"{location} is not known here", help)
+    return sweep_diagnostic(location, f"unknown key {location}", help)
 
 
 def _path(loc: Iterable[str | int]) -> str:

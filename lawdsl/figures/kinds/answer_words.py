@@ -108,7 +108,7 @@ def legend(answer: Answer, curves: Sequence[Curve], *, labelled: bool) -> str:
     if answer.unknowns:
         parts.append("point: the answer" + (f", {answer.where}" if answer.where else ""))
     if any(u.ends for u in answer.unknowns):
-        parts.append("thick bar: its interval from noise")
+        parts.append(f"thick bar: its {100 * answer.level:g} % interval from noise")
     if wrong is not None and (wrong.ends or wrong.goal):
         parts.append(f"thin bars: with laws wrong by {100 * wrong.discrepancy:g} % per decade")
     if any(c.constraints and c.allowed.any() for c in curves):
@@ -116,7 +116,7 @@ def legend(answer: Answer, curves: Sequence[Curve], *, labelled: bool) -> str:
     first = curves[0]
     goal_drawn = len(curves) > 1 or not first.constraints or first.goal_text != first.unknown
     if goal_drawn and any(np.isfinite(c.low).any() for c in curves):
-        parts.append(f"band: {100 * answer.level:g} % interval of the goal")
+        parts.append(f"band: {100 * answer.level:g} % interval of the goal from noise")
     if answer.compared:
         parts.append("diamonds: choices compared")
     if len(curves) > 1:

@@ -35,7 +35,8 @@ def title_of(comparison: Comparison, rankings: Sequence[Ranking]) -> str:
             f"{first.law} {verb} {second.law} by {ranking.title}: "
             f"{_score(comparison, ranking, 0)} against {_score(comparison, ranking, 1)}"
         )
-    return f"{_most_first(held_out)} of {len(held_out)} protocols on {table}"
+    kind = "held-out " if held_out[0].criterion != "AICc" else ""
+    return f"{_most_first(held_out)} of {len(held_out)} {kind}protocols on {table}"
 
 
 def title_by_label(comparisons: Comparisons, rankings: Sequence[Ranking]) -> str:
@@ -48,7 +49,8 @@ def title_by_label(comparisons: Comparisons, rankings: Sequence[Ranking]) -> str
     held_out = [r for r in rankings if r.criterion != "AICc"] or list(rankings)
     parts = comparisons.parts.values()
     every = [part.ranking(r.protocol) for part in parts for r in held_out]
-    protocols = f"{len(held_out)} protocol{'s' * (len(held_out) > 1)}"
+    kind = "held-out " if held_out[0].criterion != "AICc" else ""
+    protocols = f"{len(held_out)} {kind}protocol{'s' * (len(held_out) > 1)}"
     where = f"{len(comparisons.parts)} labels of {comparisons.over} by {protocols}"
     return f"{_most_first(every)} of {len(every)} rankings, {where}"
 

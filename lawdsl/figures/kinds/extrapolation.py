@@ -17,14 +17,17 @@ from lawdsl.figures import theme
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_variables import axis_title
 from lawdsl.figures.held_out_rows import larger_runs
+from lawdsl.figures.measured_range import cautions
 from lawdsl.figures.measured_rows import MeasuredRows, measured_rows, median_distance
+from lawdsl.figures.options import number_of
 from lawdsl.fitting.extrapolation.assess import LEVEL, model_of_horizon
 from lawdsl.fitting.extrapolation.discrepancy import DEFAULT_AMPLITUDE
 from lawdsl.fitting.extrapolation.fitted_surface import FittedSurface
 from lawdsl.fitting.extrapolation.horizon import MAX_DECADES, Horizon, path_of
 from lawdsl.fitting.extrapolation.law_error import LawErrorModel
-from lawdsl.fitting.prediction_bands import missing_rows_diagnostic
+from lawdsl.fitting.prediction_bands import missing_band_diagnostic, missing_rows_diagnostic
 from lawdsl.fitting.result import Fit
+from lawdsl.fitting.verdicts import subject
 from lawdsl.law.law import Law
 
 Array = NDArray[np.float64]
@@ -33,9 +36,11 @@ POINTS = 200
 MAX_TESTED = 20_000  # held-out runs whose predictions are computed: a second each 100,000
 OF_CURVE = ("law", "prediction", "noise_low", "noise_high", "low", "high", "zero", "text")
 OF_RUNS = ("measured", "moved", "off", "fitted")
+MAX_TIMES = 12  # decades beyond the largest fitted run that can be drawn
 LEAST_DECADES = 1.0  # beyond the largest fitted run
 BEYOND_REACH = 2.5  # times the last reach that is known
 TOP, BOTTOM = 260, 140  # heights of the panels
+LABEL_WIDTH, LABEL_HEIGHT = 28, 12  # px of the names of rules
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ class _ComputePath:
             }
 
 
-def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = None) -> Figure:
+def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | str | None = None) -> Figure:
     """Draw the prediction along the path of the trust horizon, with its interval.
 
     Args:
@@ -124,10 +129,10 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
             within 5 %, and 10 at least.
 
     Raises:
-        LawdslError: a fit without a trust horizon (G0106), a multiple of 1 or less (G0104), a name
-            of the law that a column of the figure has (G0107).
+        LawdslError: a fit without a trust horizon (G0106), a multiple of 1 or less or beyond all
+            numbers (G0104), a name of the law that a column of the figure has (G0107).
     """
-    path = _path(fit, times)
+    path = _path(fit, None if times is None else _multiple(times))
     # a variable that is the size of a run has its own column
     size_column = {path.size} - {path.horizon.size}
     refuse_own_columns("extrapolation", path.surface.names, (*size_column, *OF_CURVE, *OF_RUNS))
@@ -141,7 +146,7 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
     curve = _curve(path)
     rows = rows.thinned()
     points = _points(path, [] if rows.other else [rows], [some.thinned() for some in held_out])
-    notes = [*rows.notes, *filter(None, [_where(path)])]
+    notes = [*rows.notes, *cautions(fit, "prediction"), *filter(None, [_where(path)])]
     if data is None and fit.data.where:
         notes.append("larger runs that the fit left out need the table: lawdsl plot --data TABLE")
     what = f"row of {rows.other}" if rows.other else "larger run"
@@ -169,19 +174,23 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | None = No
     )
 
 
-def _number(text: float | str) -> float:
-    """An option as a number, also of a command line; nan for a text that is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
+def _multiple(times: float | str) -> float:
+    """The option `times`.
+
+    Raises:
+        LawdslError: not a number above 1, or one beyond 10**MAX_TIMES (G0104).
+    """
+    number = number_of(times)
+    if not 1 < number <= 10.0**MAX_TIMES:
+        shown = times if isinstance(times, str) else repr(times)
+        message = f"`{shown}` times the largest fitted run cannot be drawn"
+        help = f"give a number above 1, of 1e{MAX_TIMES} at most: times=100"
+        raise LawdslError(Diagnostic("G0104", message, help=help))
+    return number
 
 
 def _path(fit: Fit, times: float | None) -> _ComputePath:
     """The path of a fit's trust horizon, from its smallest row to well beyond its largest."""
-    if times is not None and not _number(times) > 1:
-        message = f"`{times}` times the largest fitted run is not beyond it"
-        raise LawdslError(Diagnostic("G0104", message, help="give a number above 1: times=100"))
     horizon = fit.horizon
     if horizon is None or fit.spread is None:
         raise LawdslError(_no_horizon(fit))
@@ -192,7 +201,7 @@ def _path(fit: Fit, times: float | None) -> _ComputePath:
     model = model_of_horizon(surface.law_error(DEFAULT_AMPLITUDE), fit.extrapolation.rolled)
     logs = surface.size.log10(surface.names, surface.columns)
     largest = float(np.log10(horizon.largest))
-    end = largest + (_decades(horizon) if times is None else float(np.log10(float(times))))
+    end = largest + (_decades(horizon) if times is None else float(np.log10(times)))
     sizes = np.linspace(float(np.min(logs)), end, POINTS)
     if not path_of(horizon, surface, sizes)[1]:
         sizes = np.linspace(largest, end, POINTS)
@@ -214,6 +223,11 @@ def _no_horizon(fit: Fit) -> Diagnostic:
         missing = missing_rows_diagnostic(fit)
         return Diagnostic("G0106", missing.message, help=missing.help)
     message = f"this fit of {fit.law.name} has no trust horizon"
+    if fit.spread is None:
+        rank = next((d for d in fit.diagnostics if subject(d.code) == "rank"), None)
+        why = rank or missing_band_diagnostic(fit)
+        help = "draw it with --kind fit" + (f"; {why.help}" if rank and rank.help else "")
+        return Diagnostic("G0106", f"{message}: {why.message}", help=help)
     help = "its law has no variable that measures the size of a run, or it was fitted without one"
     return Diagnostic("G0106", message, help=f"{help}: draw it with --kind fit")
 
@@ -271,17 +285,28 @@ def _capital(missed: str) -> str:
 def _reach_text(horizon: Horizon) -> str:
     """Up to where predictions are within 2 %, or 5 % where they are nowhere within 2 %."""
     what = "compute" if horizon.is_compute else horizon.size
+    given = f"{100 * LEVEL:g} %, {_error_words(horizon)}"
     for reach in horizon.path[1:]:
         if reach.times == np.inf:
-            return f"within {100 * reach.within:g} % beyond 10,000 times the largest {what}"
+            return (
+                f"within {100 * reach.within:g} % ({given}) beyond 10,000 times the largest {what}"
+            )
         if reach.times:
             unit = horizon.unit or ("FLOP" if horizon.is_compute else "")
             end = f"{theme.power(reach.times * horizon.largest)} {unit}".rstrip()
             return (
-                f"within {100 * reach.within:g} % up to {reach.times:.2g} times the largest {what} "
-                f"({end})"
+                f"within {100 * reach.within:g} % ({given}) up to {reach.times:.2g} times the "
+                f"largest {what}, {end}"
             )
-    return f"not within 5 % even at the largest {what}"
+    return f"not within 5 % ({given}) even at the largest {what}"
+
+
+def _error_words(horizon: Horizon) -> str:
+    """The error of the law that the horizon is about, as the table of a fit calls it."""
+    if not horizon.discrepancy:
+        return "law taken as right"
+    widened = "" if horizon.widening == 1 else f" widened {horizon.widening:.2g} times"
+    return f"law wrong by {100 * horizon.discrepancy:g} %/decade{widened}"
 
 
 def _where(path: _ComputePath) -> str:
@@ -393,13 +418,27 @@ def _rules(path: _ComputePath, x: Any, *, labels: bool) -> list[Any]:
             at.append(reach.times * horizon.largest)
             text.append(f"{100 * reach.within:g} %")
     ends = chart_of({path.size: at, "text": text})
-    largest = chart_of({path.size: [horizon.largest], "text": ["largest fitted run"]})
+    # of rules that are close, the names stand below each other
+    decades = float(np.ptp(path.sizes))
+    near = [
+        LABEL_WIDTH > theme.WIDTH * abs(np.log10(b / a)) / decades
+        for a, b in zip(at, at[1:], strict=False)
+    ]
+    rows = [0]
+    for close in near:
+        rows.append(rows[-1] + 1 if close else 0)
+    largest = chart_of({path.size: [horizon.largest]})
     layers: list[Any] = []
-    for rules, align in ((ends, "left"), (largest, "right")):
+    for rules in (ends, largest):
         rule = rules.mark_rule(color=theme.GREY, strokeDash=[2, 2], strokeWidth=1.2)
         layers.append(rule.encode(x=x))
-        if labels:
-            placed = rules.encode(x=x, y=alt.value(0), text="text:N")
+    if labels:
+        named = [(horizon.largest, "largest fitted run", "right", 0)]
+        named += [(a, words, "left", row) for a, words, row in zip(at, text, rows, strict=False)]
+        for place, words, align, row in named:
+            one = chart_of({path.size: [place], "text": [words]})
+            placed = one.encode(x=x, y=alt.value(0), text="text:N")
             shift = 3 if align == "left" else -3
-            layers += theme.labelled(placed, align=align, baseline="top", dx=shift, dy=2)
+            dy = 2 + LABEL_HEIGHT * row
+            layers += theme.labelled(placed, align=align, baseline="top", dx=shift, dy=dy)
     return layers

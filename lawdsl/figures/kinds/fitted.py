@@ -19,6 +19,7 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 
 CURVE_POINTS = 200
+LABEL_HEIGHT, LEGEND_OFFSET = 12, 48  # px
 OUTLIER_SCORE = 4.0
 """Residuals beyond this many robust standard deviations are marked."""
 
@@ -54,7 +55,8 @@ def fit_figure(
     subtitle = [_legend(roles, far, curves), *notes]
     chart = _chart(law, roles, points, curves)
     of = rows_text(law.name, fit.data.name, rows.total, rows.other)
-    title = f"{of}: R² {rows.r2:.4f}, {rows.off_text}"
+    # of one row there is no R²
+    title = f"{of}: " + (f"R² {_r2(rows.r2)}, " if np.isfinite(rows.r2) else "") + rows.off_text
     description = (
         f"Measured {law.output} and the fitted law against {roles.x}"
         + (f", in groups of {roles.group}" if roles.group else "")
@@ -141,7 +143,7 @@ def _chart(
         )
     layers.append(drawn.mark_line(strokeWidth=1.8, clip=True).encode(x=x, y=y, **of_lines))
     if roles.group and not roles.are_exact:
-        layers += _labels_of_curves(roles, curves, output, x=x, y=y)
+        layers += _labels_of_curves(roles, curves, output, every, x=x, y=y)
     tooltip = [
         alt.Tooltip(f"{theme.escaped(name)}:Q", title=name, format=".5~g")
         for name in (*law_names(law), output, "fitted")
@@ -173,21 +175,32 @@ def _colors(
         labels = [_label(value) for value in roles.levels]
         color = {"color": theme.color("group", title, labels)}
         return color, color, {**color, "shape": theme.shape("group", title, labels)}
-    color = {"color": theme.gradient(group, title, points[group])}
+    gradient = theme.gradient(group, title, points[group])
+    gradient["legend"]["offset"] = LEGEND_OFFSET  # behind the labels of the curves
+    color = {"color": gradient}
     detail = {"detail": alt.Detail(f"{theme.escaped(group)}:Q")}
     # bands of one grey, since a gradient is of strokes or of fills
     return {"color": alt.value(theme.GREY), **detail}, {**color, **detail}, color
 
 
 def _labels_of_curves(
-    roles: Roles, curves: dict[str, Any], output: str, **position: Any
+    roles: Roles, curves: dict[str, Any], output: str, every: list[float], **position: Any
 ) -> list[alt.Chart]:
-    """The value of the group at the right end of each curve."""
+    """The value of the group behind the right end of each curve; `every`: the values of the axis."""
     ends = slice(CURVE_POINTS - 1, None, CURVE_POINTS)
     labels = {name: curves[name][ends] for name in (roles.x, output)}
     labels["label"] = [f"{roles.group} = {theme.short(value)}" for value in roles.levels]
-    drawn = chart_of(labels).encode(**position, text="label:N")
-    return theme.labelled(drawn, align="right", dy=-9)
+    y = np.array(labels[output])
+    shown = np.array(every)
+    logarithmic = theme.is_logarithmic(shown)
+    scale = np.log if logarithmic else np.asarray
+    pixels = theme.HEIGHT * (scale(y) / float(np.ptp(scale(shown))))
+    layers: list[alt.Chart] = []
+    for k, dy in enumerate(theme.apart(-pixels, LABEL_HEIGHT)):
+        one = chart_of({name: [values[k]] for name, values in labels.items()})
+        drawn = one.encode(**position, text="label:N")
+        layers += theme.labelled(drawn, align="left", dx=7, dy=dy)
+    return layers
 
 
 def law_names(law: Law) -> tuple[str, ...]:
@@ -218,4 +231,10 @@ def _moved(law: Law, roles: Roles) -> list[str]:
 
 def _label(value: float) -> str:
     """A value of a group, as its legend has it."""
-    return theme.power(value, 4)
+    return theme.label(value)
+
+
+def _r2(value: float) -> str:
+    """R² in four digits, or in as many as tell it from 1."""
+    texts = (f"{value:.{digits}f}" for digits in range(4, 9))
+    return next((text for text in texts if float(text) != 1), "1")

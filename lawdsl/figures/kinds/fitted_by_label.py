@@ -41,7 +41,7 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
     points = _points(law, groups)
     target = np.concatenate([group.all_rows.target for group in groups])
     off = median_distance(target, np.concatenate([group.all_rows.fitted for group in groups]))
-    worst, read = groups[0], len(target)
+    read = len(target)
     other = next((group.rows.other for group in groups if group.rows.other), "")
     fitted = sum(part.data.rows for part in fits.parts)
     rows = fitted if data is None else read
@@ -49,7 +49,10 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
     title = f"{of}: off by {100 * off:.2g} % in the median"
     title += f" of {read:,}" if read < rows else ""
     if len(groups) > 1:
-        title += f", on {worst.label} by {100 * worst.all_rows.off:.2g} %"
+        label, most = max(
+            ((group.label, _furthest(group)) for group in groups), key=lambda pair: pair[1]
+        )
+        title += f", by {100 * most:.2g} % at most, on {label}"
     count = len(points["fitted"])
     notes = other_table_notes(other)
     notes += [] if count == rows else [f"{count:,} of {rows:,} rows are drawn"]
@@ -66,7 +69,10 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
             "points: measured (upwards) against fitted; line: where both are equal; percent: the median "
             "distance; the worst first"
         )
-    listed = "; ".join(f"{group.label} {100 * group.all_rows.off:.2g} %" for group in groups)
+    listed = "; ".join(
+        f"{group.label} {100 * group.all_rows.off:.2g} %, {100 * _furthest(group):.2g} % at most"
+        for group in groups
+    )
     description = f"Measured against fitted {law.output} for each label. Median distance: {listed}."
     return Figure(
         "fit",
@@ -76,6 +82,13 @@ def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
         description,
         tuple(notes),
     )
+
+
+def _furthest(group: LabelledRows) -> float:
+    """The largest |measured/fitted - 1| of the rows of a label; 0 where none is finite."""
+    with np.errstate(all="ignore"):
+        distances = np.abs(group.all_rows.target / group.all_rows.fitted - 1)
+    return float(np.max(distances[np.isfinite(distances)], initial=0.0))
 
 
 def _points(law: Law, groups: Sequence[LabelledRows]) -> dict[str, list[Any]]:

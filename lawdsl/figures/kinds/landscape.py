@@ -14,6 +14,7 @@ from lawdsl.figures import theme
 from lawdsl.figures.contours import LevelLine, level_lines, nice_levels, rectangle
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_variables import axis_title, check_variable, middle
+from lawdsl.figures.measured_range import FRAME, cautions, frame
 from lawdsl.figures.measured_rows import MeasuredRows, law_values, measured_rows
 from lawdsl.fitting.extrapolation.fitted_surface import size_variables
 from lawdsl.fitting.extrapolation.horizon import SPLIT_DECADES, SPLIT_POINTS, size_path
@@ -99,10 +100,10 @@ def landscape_figure(
     points = _points(drawn)
     path, no_path = _path(drawn)
     title = _title(drawn, path, low, high)
-    notes = drawn.rows.notes
+    notes = [*drawn.rows.notes, *cautions(fit, "prediction")]
     if drawn.others:
         notes.append("at " + ", ".join(f"{n} = {theme.short(v)}" for n, v in drawn.others.items()))
-    legend = [f"lines: equal {law.output}", "points: measured"]
+    legend = [f"lines: equal {law.output} on the fitted law", "points: measured", FRAME]
     if drawn.has_compute:
         legend.append(f"dotted: equal compute, {drawn.size.text}")
         legend.append("thick line: compute-optimal" if path else no_path)
@@ -165,10 +166,10 @@ def _landscape(fit: Fit, law: Law, rows: MeasuredRows, x: str | None, y: str | N
 def _ends(values: Array, logarithmic: bool, share: bool) -> tuple[float, float]:
     """The ends of an axis: those of the rows, and on a logarithmic axis a little beyond."""
     low, high = float(np.min(values)), float(np.max(values))
-    if logarithmic:
-        return low, high * MARGIN  # below the rows the law may have no value
+    if logarithmic:  # far below the rows the law may have no value
+        return theme.padded(low, high * MARGIN)[0], high * MARGIN
     if share:
-        return max(0.0, low - 0.02), min(1.0, high + 0.02)
+        return low - 0.02, high + 0.02
     margin = 0.05 * (high - low) or 1.0
     return low - margin, high + margin
 
@@ -177,11 +178,14 @@ def _lines(drawn: _Landscape) -> tuple[list[LevelLine], float, float]:
     """Lines of equal output, in the units of the axes, and the range of the output."""
 
     # in the coordinates of the figure, in which lines are straight between points
-    def along(ends: tuple[float, float], log: bool) -> Array:
+    def along(name: str, ends: tuple[float, float], log: bool) -> Array:
+        if name in shares:  # the axis has room for points at 0 and 1, beyond which there is no law
+            ends = max(0.0, ends[0]), min(1.0, ends[1])
         low, high = (float(np.log10(end)) if log else end for end in ends)
         return np.linspace(low, high, GRID)
 
-    mesh = rectangle(*map(along, drawn.ends, drawn.logarithmic))
+    shares = {q.name for q in drawn.law.variables if q.is_share}
+    mesh = rectangle(*map(along, drawn.names, drawn.ends, drawn.logarithmic))
     x, y = (
         10**at if log else at for at, log in zip((mesh.x, mesh.y), drawn.logarithmic, strict=True)
     )
@@ -255,7 +259,7 @@ def _compute_lines(drawn: _Landscape) -> dict[str, list[Any]]:
         inside = drawn.inside(x, y)
         table[drawn.names[0]] += x[inside].tolist()
         table[drawn.names[1]] += y[inside].tolist()
-        table["compute"] += [f"1e{decade:+d}"] * int(np.sum(inside))
+        table["compute"] += [f"1e{decade}"] * int(np.sum(inside))
     return table
 
 
@@ -269,12 +273,12 @@ def _title(drawn: _Landscape, path: dict[str, list[float]], low: float, high: fl
         verbs[1] = "" if verbs[1] == verbs[0] else f" {verbs[1]}"
         first, second = (f"C^{slope:.2f}" for slope in slopes)
         return (
-            f"{law.name}: compute-optimal {drawn.names[0]} {verbs[0]} as {first}, "
+            f"{law.name}: on the fitted law, compute-optimal {drawn.names[0]} {verbs[0]} as {first}, "
             f"{drawn.names[1]}{verbs[1]} as {second}"
         )
     unit = axis_title(law, law.output).partition(" [")[2].removesuffix("]")
     return (
-        f"{law.name}: {law.output} from {low:.3g} to {high:.3g} {unit}".rstrip()
+        f"{law.name}: on the fitted law, {law.output} from {low:.3g} to {high:.3g} {unit}".rstrip()
         + f" over {drawn.names[0]} and {drawn.names[1]}"
     )
 
@@ -294,7 +298,8 @@ def _chart(
             drawn.names, drawn.ends, ("x", "y"), drawn.logarithmic, strict=True
         )
     )
-    layers: list[Any] = []
+    measured = [(float(np.min(v)), float(np.max(v))) for v in map(drawn.rows.values, drawn.names)]
+    layers: list[Any] = [frame(drawn.names, (measured[0], measured[1]), {"x": x, "y": y})]
     if drawn.has_compute:
         table = _compute_lines(drawn)
         layers.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from lawdsl.figures.contours import LevelLine, in_triangle, level_lines, nice_le
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.kinds.landscape import level_layers
 from lawdsl.figures.labelled_rows import LabelledRows, labelled_rows
+from lawdsl.figures.options import names_of, values_of
 from lawdsl.fitting.prediction_inputs import PredictionInputs, prediction_inputs
 from lawdsl.fitting.result_by_label import Fits
 
@@ -85,23 +86,26 @@ def ternary_figure(
     fits: Fits,
     *,
     data: Any = None,
-    x: str | None = None,
+    x: str | Sequence[str] | None = None,
     label: str | None = None,
-    held: str | None = None,
+    held: str | Mapping[str, float] | None = None,
 ) -> Figure:
     """Draw lines of equal output over three shares of a mixture, with the measured and best ones.
 
     Args:
         fits: the fits of a law whose shares sum to 1.
         data: the table that was fitted; by default the rows that the fits keep.
-        x: the three domains, `web,code,books`; by default those whose measured shares differ most.
+        x: the three domains, as a list or as a text, `web,code,books`; by default those whose
+            measured shares differ most.
         label: the output that is drawn, of a law that predicts several; by default their mean.
-        held: other shares, `web=0.1,maths=0`; by default their means over the measured mixtures.
+        held: other shares, as a mapping or as a text, `web=0.1,maths=0`; by default their means over
+            the measured mixtures.
 
     Raises:
         LawdslError: a law without three shares (G0106), names or shares that do not suit (G0104),
             fits without rows (G0103).
     """
+    names, at = names_of("x", x), values_of("held", held)
     inputs = prediction_inputs(fits)
     simplex = next((names for names in inputs.shares if len(names) >= 3), None)
     if simplex is None or (inputs.sets and not inputs.outputs):
@@ -113,7 +117,7 @@ def ternary_figure(
         raise LawdslError(Diagnostic("G0104", message, help=known))
     rows = labelled_rows(fits, data)
     measured = _measured(rows, simplex, label)
-    drawn = _simplex(fits, inputs, simplex, rows, measured, x, label, held)
+    drawn = _simplex(fits, inputs, simplex, rows, measured, names, label, at)
     return _figure(drawn, simplex, measured)
 
 
@@ -146,18 +150,17 @@ def _simplex(
     simplex: Sequence[str],
     rows: Sequence[LabelledRows],
     measured: _Mixtures,
-    x: str | None,
+    asked: list[str] | None,
     label: str | None,
-    held: str | None,
+    held: Mapping[str, float],
 ) -> _Simplex:
     """Choose the three shares, and hold all else."""
     labels = [_domain(name) for name in simplex]
     by_spread = np.argsort(-np.std(measured.shares, axis=0), kind="stable")[:3]
     chosen = [simplex[k] for k in sorted(by_spread.tolist())]
-    if x is not None:
-        asked = [part.strip() for part in x.split(",")]
-        if len(set(asked)) != 3 or not set(asked) <= {*labels, *simplex}:
-            message = f"{x!r} does not name three of its shares"
+    if asked is not None:
+        if len(asked) != 3 or len(set(asked)) != 3 or not set(asked) <= {*labels, *simplex}:
+            message = f"{','.join(asked)!r} does not name three of its shares"
             help = f"write three of {', '.join(labels)}: x={','.join(labels[:3])}"
             raise LawdslError(Diagnostic("G0104", message, help=help))
         chosen = [simplex[labels.index(n)] if n in labels else n for n in asked]
@@ -175,20 +178,13 @@ def _simplex(
     return _Simplex(fits, inputs, tuple(chosen), at, free, label or "")
 
 
-def _held(text: str | None, names: dict[str, str]) -> dict[str, float]:
+def _held(held: Mapping[str, float], names: dict[str, str]) -> dict[str, float]:
     """The shares that the user holds, by domain."""
     values: dict[str, float] = {}
-    for part in (text or "").split(","):
-        if not part.strip():
-            continue
-        label, _, number = (piece.strip() for piece in part.partition("="))
+    for label, value in held.items():
         name = next((n for n, domain in names.items() if label in (n, domain)), None)
-        try:
-            value = float(number)
-        except ValueError:
-            value = np.nan
         if name is None or not 0 <= value < 1:
-            message = f"{part.strip()!r} is not another share and its value"
+            message = f"'{label}={value:g}' is not another share and its value"
             known = ", ".join(names.values()) or "none is left"
             help = f"held=DOMAIN=0.1, of {known}"
             raise LawdslError(Diagnostic("G0104", message, help=help))
@@ -330,6 +326,21 @@ def _frame(drawn: _Simplex, position: dict[str, Any]) -> list[Any]:
     layers.append(edge.encode(**position, order="order:Q"))
     words: list[tuple[float, float, str, dict[str, Any]]]
     words = [(*tick[:3], {"fontSize": 10, "color": theme.GREY} | tick[3]) for tick in ticks]
+    for end, start, angle, dx, dy, text in (
+        (0, 2, 300, -58, -34, "← share of {}"),
+        (1, 0, 0, 0, 30, "share of {} →"),
+        (2, 1, 60, 58, -34, "← share of {}"),
+    ):
+        middle = (corners[:, [end]] + corners[:, [start]]) / 2
+        x, y = in_triangle(middle)
+        along: dict[str, Any] = {
+            "fontSize": 11,
+            "angle": angle,
+            "dx": dx,
+            "dy": dy,
+            "color": theme.GREY,
+        }
+        words.append((float(x[0]), float(y[0]), text.format(_domain(drawn.names[end])), along))
     for k, dy in enumerate((26, 26, -12)):
         x, y = in_triangle(corners[:, [k]])
         style: dict[str, Any] = {"fontSize": 12, "dy": dy, "color": "#222222", "fontWeight": "bold"}
@@ -349,7 +360,8 @@ def _title(drawn: _Simplex, shares: Array, least: float) -> str:
     unit = f" {drawn.inputs.output_unit}" if drawn.inputs.output_unit else ""
     edge = ", at the edge" if np.min(shares) < 0.5 / CELLS else ""
     return (
-        f"{drawn.inputs.law}: least {drawn.output}, {least:.4g}{unit}, at {', '.join(parts)}{edge}"
+        f"{drawn.inputs.law}: least {drawn.output} on the fitted law, {least:.4g}{unit}, "
+        f"at {', '.join(parts)}{edge}"
     )
 
 

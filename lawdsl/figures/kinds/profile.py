@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from lawdsl.figures import theme
 from lawdsl.figures.contours import LevelLine, Mesh, level_lines, rectangle
 from lawdsl.figures.figure import Figure, chart_of, refuse_own_columns
 from lawdsl.figures.fitted_problem import FittedProblem, fitted_problem
+from lawdsl.figures.options import names_of
 from lawdsl.fitting.intervals.profile_curve import (
     ProfiledFit,
     joint_ratio,
@@ -36,19 +38,22 @@ MAX_PANELS = 9
 TOP = 3.0  # of the axis of the rise; 1 is an end of the interval
 
 
-def profile_figure(fit: Fit, *, data: Any = None, parameters: str | None = None) -> Figure:
+def profile_figure(
+    fit: Fit, *, data: Any = None, parameters: str | Sequence[str] | None = None
+) -> Figure:
     """Draw the least objective along each parameter, or its lines over two.
 
     Args:
         fit: the fit.
         data: the table that was fitted; by default the rows that the fit keeps.
-        parameters: names separated by commas: two for a figure of both, `alpha,beta`; by default
-            each that has an interval.
+        parameters: a list of names, or a text with commas: two for a figure of both, `alpha,beta`;
+            by default each that has an interval.
 
     Raises:
         LawdslError: a fit without intervals (G0106) or rows (G0103), a parameter that it does not
             have (G0104), a table that is not the fitted one (G0108).
     """
+    names = names_of("parameters", parameters)
     fitted = fitted_problem(fit, fit.read_law(), data)
     if fitted.other:
         message = (
@@ -56,11 +61,11 @@ def profile_figure(fit: Fit, *, data: Any = None, parameters: str | None = None)
         )
         help = "give the fitted table, or fit the law to this one and draw that fit"
         raise LawdslError(Diagnostic("G0108", message, help=help))
-    chosen = _chosen(fit, parameters)
+    chosen = _chosen(fit, names)
     followed, scale, notes = _followed(fit, fitted)
-    if len(chosen) == 2 and parameters is not None:
+    if len(chosen) == 2 and names is not None:
         return _pair(fit, fitted, followed, scale, (chosen[0], chosen[1]), notes)
-    if parameters is None:
+    if names is None:
         without = [name for name in fit.parameters if name not in chosen]
         notes += [f"{', '.join(without)}: no interval, not drawn"] if without else []
     title = _title(fit, chosen)
@@ -92,7 +97,7 @@ def profile_figure(fit: Fit, *, data: Any = None, parameters: str | None = None)
     )
 
 
-def _chosen(fit: Fit, parameters: str | None) -> list[str]:
+def _chosen(fit: Fit, names: list[str] | None) -> list[str]:
     """The parameters that are drawn."""
     with_interval = [name for name in fit.parameters if name in fit.intervals.ends]
     if not with_interval:
@@ -100,9 +105,8 @@ def _chosen(fit: Fit, parameters: str | None) -> list[str]:
         raise LawdslError(
             Diagnostic("G0106", message, help="see what `lawdsl fit` said of them (F0122, F0130)")
         )
-    if parameters is None:
+    if not names:
         return with_interval
-    names = [name.strip() for name in parameters.split(",")]
     for name in names:
         if name not in with_interval:
             message = f"this fit of {fit.law.name} has no interval of {name!r}"
@@ -242,8 +246,8 @@ def _pair(
     lines = level_lines(mesh, np.maximum(rise, 0.0), [1.0, ratio])
     table = _lines_table(followed, numbers, lines, {1.0: "intervals", ratio: "joint"}, names)
     title = (
-        f"{fit.law.name}: {names[0]} and {names[1]} have correlation {correlation:.2g} in the "
-        "linearised fit"
+        f"{fit.law.name}: {names[0]} and {names[1]} have correlation {_correlation(correlation)} in "
+        "the linearised fit"
     )
     if fitted.groups is not None:
         notes.append("rows of a run are dependent: the lines are for the mean of both parameters")
@@ -290,6 +294,12 @@ def _pair(
         description,
         tuple(notes),
     )
+
+
+def _correlation(value: float) -> str:
+    """A correlation in two digits, or in as many as tell it from 1 and -1."""
+    texts = (f"{value:.{digits}g}" for digits in range(2, 7))
+    return next((text for text in texts if text not in ("1", "-1")), f"{value:.9g}")
 
 
 def _lines_table(

@@ -147,13 +147,14 @@ def residuals_figure(fit: Fit, *, data: Any = None) -> Figure:
     findings = [] if fitted.other else _findings(fit)
     description = " ".join([f"{title}.", *(f"{d.message}." for d in findings)])
     columns = min(2, len(panels))
+    dashed = any(_means(drawn, name) is not None for name in shown)
     chart = alt.concat(*panels, columns=columns, spacing=18)
     width = columns * (theme.PANEL_WIDTH + 75.0)
     return Figure(
         "residuals",
         title,
         points,
-        theme.titled(chart, title, [_legend(drawn), *notes], description, width),
+        theme.titled(chart, title, [_legend(drawn, dashed), *notes], description, width),
         description,
         tuple(notes),
     )
@@ -169,7 +170,10 @@ def _residuals(fitted: FittedProblem) -> _Residuals:
             if problem.objective.log
             else problem.target - prediction
         )
-    structure = residual_structure(fitted.prepared, problem, theta, fitted.groups)
+    # of a table that was not fitted, patterns are not those of a misfit alone
+    structure = (
+        None if fitted.other else residual_structure(fitted.prepared, problem, theta, fitted.groups)
+    )
     centre = float(np.median(residual))
     scale = MAD_TO_SIGMA * float(np.median(np.abs(residual - centre)))
     sizes = np.abs(residual[np.isfinite(residual)])
@@ -237,7 +241,9 @@ def _panel(drawn: _Residuals, points: dict[str, Any], name: str) -> Any:
     ends = np.array([np.min(values), np.max(values)])
     title = {FIT: f"fitted {axis_title(law, law.output)}", ORDER: "row of the table"}.get(name)
     logarithmic = False if name == ORDER else None
-    x = theme.axis(name, title or axis_title(law, name), ends, logarithmic=logarithmic)
+    room = theme.MARGIN * float(ends[1] - ends[0])
+    beyond = (float(ends[0]) - room, float(ends[1]) + room) if room else None
+    x = theme.axis(name, title or axis_title(law, name), ends, logarithmic=logarithmic, ends=beyond)
     y = _vertical(drawn, "drawn")
     rows = chart_of(points)
     zero = chart_of({"at": [0.0]}).mark_rule(color=theme.GREY).encode(y=_vertical(drawn, "at"))
@@ -295,14 +301,25 @@ def _along(drawn: _Residuals, name: str, x: Any) -> list[Any]:
     variance = structure.order.variance if structure else None
     if variance is not None and variance.axis == position:
         layers += _variance(drawn, variance, name, x)
-    far = np.flatnonzero(_far_rows(drawn))
-    at, mean = level_means(*(np.delete(x, far) for x in (drawn.values(name), drawn.residual)))
-    if len(at) > 2:
+    means_of_rows = _means(drawn, name)
+    if means_of_rows is not None:
+        at, mean = means_of_rows
         line = chart_of({name: at, "mean": np.clip(mean, -drawn.limit, drawn.limit)})
         layers.append(
             line.mark_line(color="black", strokeWidth=1.4, strokeDash=[4, 2]).encode(x=x, y=y)
         )
     return layers
+
+
+def _means(drawn: _Residuals, name: str) -> tuple[list[float], list[float]] | None:
+    """The means of the rows along an axis; None where these would only join the rows, or the curve of
+    a pattern is drawn in their place."""
+    position = len(drawn.fitted.names) if name == FIT else _position(drawn, name)
+    if any(p.axes == (position,) for p in _patterns(drawn)):
+        return None
+    far = np.flatnonzero(_far_rows(drawn))
+    at, mean = level_means(*(np.delete(x, far) for x in (drawn.values(name), drawn.residual)))
+    return (at, mean) if 2 < len(at) <= len(drawn.residual) / 2 else None
 
 
 def level_means(values: Array, residual: Array) -> tuple[list[float], list[float]]:
@@ -430,7 +447,9 @@ def _title(fit: Fit, drawn: _Residuals) -> str:
     name, structure = drawn.fitted.law.name, drawn.structure
     name += f" on {drawn.fitted.other}" if drawn.fitted.other else ""
     rows = counted(drawn.fitted.total, "row")
-    if structure is None:
+    if drawn.fitted.other:
+        return f"{name}: {_where(drawn, rows)}"
+    if structure is None or drawn.fitted.total <= len(drawn.fitted.theta):
         return f"{name}: the residuals of {rows} are too few, or too exact, to be tested"
     order, view = structure.order, structure.view
     if order.patterns:
@@ -458,12 +477,27 @@ def _title(fit: Fit, drawn: _Residuals) -> str:
         ratio = max(order.variance.ratio, 1 / order.variance.ratio)
         which = view.names[order.variance.axis]
         return f"{name}: the residuals scatter {ratio:.2g} times as far at one end of {which}"
-    return f"{name}: no pattern in the residuals of {rows}, which scatter by {drawn.scale:.2g}{drawn.unit}"
+    size = float(np.sqrt(np.mean(drawn.residual**2)))
+    return f"{name}: no pattern found in the residuals of {rows}, root mean square {size:.2g}{drawn.unit}"
 
 
-def _legend(drawn: _Residuals) -> str:
-    """What the marks are."""
-    parts = ["points: rows", "dashed: their means along the axis"]
+def _where(drawn: _Residuals, rows: str) -> str:
+    """How far rows that were not fitted are from the law: their median, and the furthest."""
+    what = f"{drawn.axis.partition(' [')[0]} of {rows}"
+    finite = drawn.residual[np.isfinite(drawn.residual)]
+    if not finite.size:
+        return f"{what} has no value"
+    low, middle, high = (drawn.size(float(f(finite))) for f in (np.min, np.median, np.max))
+    if finite.size == 1:
+        return f"{what} is {middle}"
+    return f"{what} is {middle} in the median, from {low} to {high}"
+
+
+def _legend(drawn: _Residuals, dashed: bool) -> str:
+    """What the marks are; `dashed`: whether means are drawn."""
+    parts = ["points: rows"]
+    if dashed:
+        parts.append("dashed: their means along the axis")
     if _far_rows(drawn).any():
         parts.append("rings: rows that the fit names")
     order = drawn.structure.order if drawn.structure else None

@@ -32,24 +32,37 @@ MAX_POINTS = 2_000
 ENOUGH_SHARES = 4  # values of a share, along which losses are then drawn
 MAX_MODELS = 12
 LARGEST, SMALLEST = 420, 24  # px² of the marks of cells
+LABEL_CHARACTER = 6.5  # px of a character of a label, with its share of the space beside it
 GAP = 3  # px between them
 ROW = 20
 FLOP_LABELS = "datum.value == 0 ? '0' : replace(format(datum.value, '.2~e'), 'e+', 'e')"
 SECONDS = ((86_400 * 2, 86_400, "days"), (5_400, 3_600, "hours"), (90, 60, "minutes"))
 
 
-def sweep_figure(source: Any) -> Figure:
+def sweep_figure(
+    source: Any,
+    *,
+    N: str | None = None,
+    D: str | None = None,
+    L: str | None = None,
+    drop_bad: bool = False,
+) -> Figure:
     """Draw the runs of a sweep.
 
     Args:
         source: the plan of a sweep, or a table of runs with columns N and D, r_CORPUS, L_VALIDATION,
             run and status, as `lawdsl collect` makes it.
+        N, D, L: which columns these are in another table, with a unit where the header has none:
+            `params_m [Mparam]`.
+        drop_bad: leave out rows that are no runs, instead of refusing the table.
 
     Raises:
-        LawdslError: a table without columns N and D, or without a row that has both (G0113).
+        LawdslError: a table without columns N and D, or without a row that has both (G0113); rows
+            that are no runs (D0106, D0108, D0121); a unit that is not known (D0112).
     """
-    runs = runs_of(source)
-    notes: list[str] = []
+    columns = {name: c for name, c in (("N", N), ("D", D), ("L", L)) if c is not None}
+    runs = runs_of(source, columns, drop_bad=drop_bad)
+    notes: list[str] = [runs.note] if runs.note else []
     tokens = levels_of(runs.D, MAX_LEVELS)
     top = [_cells_of(runs, _tokens_title(runs), tokens), *_mixtures(runs)]
     ranges = {"D": tokens, "N": levels_of(runs.N, MAX_SIZES)}
@@ -60,7 +73,12 @@ def sweep_figure(source: Any) -> Figure:
     if _has_cost(runs):
         rows.append(_cost(runs))
     else:
-        notes.append("without compute, since N and D have no units: N [param], D [token]")
+        why = (
+            "N is not in param, or D not in token"
+            if runs.units["N"] and runs.units["D"]
+            else "N and D have no units: N [param], D [token]"
+        )
+        notes.append(f"without compute, since {why}")
     losses = _losses(runs, notes)
     rows += [losses] if losses is not None else []
     chart: Any = alt.vconcat(*rows, spacing=26).resolve_scale(
@@ -129,7 +147,7 @@ def _cell_panel(
     table["runs"] = [cell[DONE] + cell[COMING] + cell[FAILED] for cell in found]
     order = list(reversed(down.labels)) if down_title else list(down.labels)
     y = alt.Y("down:N", sort=order, axis=alt.Axis(title=down_title or None, ticks=False))
-    long = max(map(len, across.labels)) > 4 and len(across.labels) > 7
+    long = LABEL_CHARACTER * max(map(len, across.labels)) > PANEL_WIDTH / len(across.labels)
     shape = alt.Axis(title=title, labelAngle=-40 if long else 0, labelOverlap=False, ticks=False)
     x = alt.X("across:N", sort=list(across.labels), axis=shape)
     most = max(table["runs"])
@@ -228,6 +246,7 @@ def _loss_panel(runs: SweepRuns, validation: str, losses: Array, notes: list[str
     title = "loss" if validation == "L" else f"loss on {validation}"
     sizes = levels_of(runs.N, theme.MAX_GROUPS)
     table: dict[str, Any] = {"x": x[chosen], "loss": losses[chosen], "N": runs.N[chosen]}
+    table["failed"] = runs.are(FAILED)[chosen]
     encoding: dict[str, Any] = {
         "x": theme.axis("x", x_title, table["x"], logarithmic=False if is_share else None),
         "y": theme.axis("loss", title + unit, table["loss"], channel="y", logarithmic=False),
@@ -239,8 +258,14 @@ def _loss_panel(runs: SweepRuns, validation: str, losses: Array, notes: list[str
         table["size"] = [sizes.labels[code] for code in sizes.codes[chosen]]
         encoding["color"] = theme.color("size", _size_title(runs), sizes.labels)
         encoding["shape"] = theme.shape("size", _size_title(runs), sizes.labels)
-    marks: Any = chart_of(table).mark_point(filled=True, size=28, opacity=0.7)
-    return marks.encode(**encoding).properties(width=PANEL_WIDTH - 40, height=PANEL_HEIGHT - 20)
+    drawn = chart_of(table)
+    marks = drawn.transform_filter("!datum.failed").mark_point(filled=True, size=28, opacity=0.7)
+    crosses = drawn.transform_filter("datum.failed").mark_point(
+        shape="cross", angle=45, filled=True, size=40, color=theme.VERMILION, opacity=1
+    )
+    place = {name: encoding[name] for name in ("x", "y")}
+    layered: Any = alt.layer(marks.encode(**encoding), crosses.encode(**place))
+    return layered.properties(width=PANEL_WIDTH - 40, height=PANEL_HEIGHT - 20)
 
 
 def _most_varied(runs: SweepRuns, validation: str) -> tuple[str, Array, bool]:

@@ -6,6 +6,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from lawdsl.fitting.preparation.breakpoint_draws import between_rows
 from lawdsl.fitting.preparation.build_problem import is_computed_on_arrays
 from lawdsl.fitting.preparation.start_scales import draw_scaled_to_terms
 from lawdsl.law.law import Law, Quantity
@@ -32,7 +33,8 @@ def draw_values(law: Law, columns: Array, draws: int, seed: int, rng: np.random.
     near += [1 / column for column in near]
     theta = np.stack([_draw(law, q, near, draws, rng) for q in law.parameters], axis=1)
     scaled = draw_scaled_to_terms(law, columns, theta, np.random.default_rng((seed, 1)))
-    return theta if scaled is None else np.concatenate([theta, scaled])
+    theta = theta if scaled is None else np.concatenate([theta, scaled])
+    return between_rows(law, columns, theta, np.random.default_rng((seed, 2)))
 
 
 def _draw(law: Law, q: Quantity, near: list[Array], draws: int, rng: np.random.Generator) -> Array:

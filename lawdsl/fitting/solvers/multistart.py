@@ -261,7 +261,8 @@ def _count_agreeing(problem: Problem, reached: Sequence[Solution]) -> int:
 def _is_flat(problem: Problem, free: Array) -> bool:
     """Whether no parameter that is searched for changes the predictions at a point."""
     moving = [i for i in range(problem.parameters) if i not in problem.linear]
-    if not moving:
+    # a parameter of a condition has its effect between rows, without a slope
+    if not moving or problem.model.piecewise:
         return False
     theta = to_parameters(problem.transforms, free[None])
     slopes = problem.slopes(theta)[1][0][:, moving]

@@ -175,7 +175,9 @@ def _answer(content: Any, path: str) -> Answer:
         if content["schema"] != ANSWER_SCHEMA:
             raise ValueError(f"schema {content['schema']!r:.40}")
         answer = read(
-            Answer, {**content, "declared": None, "curves_of": None, "asked": None}, READERS
+            Answer,
+            {**content, "declared": None, "curves_of": None, "asked": None, "limit": None},
+            READERS,
         )
         texts = content.get("question_texts")
         declared = None if texts is None else question_of(read(QuestionTexts, texts))

@@ -253,7 +253,8 @@ class NlpSolver:
                 for s in endless
             )
             proof = (f"{text} has no best value: it goes on as {ends}",)
-            return replace(answer, unknowns=(), goal=None, proof=proof, certain=False)
+            limit = self.formulated.sign * goal if math.isfinite(goal) else None
+            return replace(answer, unknowns=(), goal=None, proof=proof, certain=False, limit=limit)
         errors_known = search.smooth is None and self.noise.is_known(self._parameter_slopes(slopes))
         missing = MissingInterval.ERRORS if search.smooth is None else MissingInterval.GOAL
         diagnostics = answer_warnings(self.formulated, all_values, errors_known, lacking=missing)

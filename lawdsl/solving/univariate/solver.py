@@ -183,6 +183,7 @@ class UnivariateSolver:
         limit = solution.minimum.value
         text = self.formulated.question.goal_text
         proof = [f"{text} is unbounded: it has no best value as {name} -> {end}"]
+        value = None
         if limit is not None and limit.low.is_finite() and limit.high.is_finite():
             value = self.formulated.sign * nearest_float(limit) + 0.0
             proof = [f"{text} comes nearer and nearer to {value:.6g} as {name} -> {end}"]
@@ -192,7 +193,7 @@ class UnivariateSolver:
         finite = limit is not None and limit.low.is_finite()
         status = "undecided" if finite and not solution.minimum.certain else "unbounded"
         base = self.formulated.blank(status, solution.values, solution.level)
-        return replace(base, proof=tuple(proof), certain=certain)
+        return replace(base, proof=tuple(proof), certain=certain, limit=value)
 
     def _beyond_floats(self, solution: UnivariateSolution) -> Answer:
         """The answer where the optimum is too large or too small for a float."""
@@ -205,8 +206,6 @@ class UnivariateSolver:
         line = f"the best {self.unknown.name} is about {point_text}, {largest}"
         base = self.formulated.blank("undecided", solution.values, solution.level)
         return replace(base, proof=(line, "state the question in another unit"))
-
-    # An answer
 
     def _answered(self, solution: UnivariateSolution, *, proofs: bool) -> Answer:
         curve = tuple(response_curve(self.state, solution))

@@ -1,0 +1,132 @@
+"""A character of LaTeX, of a prior, a percentage or an absolute value -> how its line is written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lawdsl.language.keywords import FUNCTIONS, GREEK
+
+COMMANDS = {
+    "cdot": "*",
+    "times": "*",
+    "le": "<=",
+    "leq": "<=",
+    "ge": ">=",
+    "geq": ">=",
+    "in": "in",
+    "partial": "∂",
+    "infty": "oo",
+    "to": "->",
+    "rightarrow": "->",
+    "left": "",
+    "right": "",
+    "ln": "log",
+    "pm": "±",
+} | {name: name for name in (*GREEK.values(), *FUNCTIONS)}
+"""Commands of LaTeX -> what stands for them here."""
+FRACTION = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
+COMMAND = re.compile(r"\\([A-Za-z]+)")
+BRACED = re.compile(r"\\(sqrt|exp|log|ln)\{([^{}]*)\}")
+OPERATOR = re.compile(r"%[^%\s]{1,3}%|%%")
+PERCENTAGE = re.compile(r"([0-9]+(?:\.[0-9]+)?)[ ]?%")
+SIMPLE = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What to do about a character.
+
+    Attributes:
+        help: the advice.
+        edits: start and end in the line, and what is to stand there.
+        end: up to where the line needs no further message.
+    """
+
+    help: str
+    edits: tuple[tuple[int, int, str], ...]
+    end: int
+
+
+def spelled(line: str, at: int) -> Remedy | None:
+    """The advice about a character in its line; None where it has none of its own.
+
+    Args:
+        line: the text of the line.
+        at: the position of the character.
+    """
+    if at >= len(line):  # the end of the line itself
+        return None
+    char, first = line[at], (line.split() or [""])[0]
+    if char == "\\":
+        return _backslash(line, at)
+    if char == "%":
+        return _percent(line, at)
+    if char == "~":
+        if first in ("prior", "parameter"):
+            words = line.split()
+            name = words[1].rstrip("~") if len(words) > 1 else "alpha"
+            help = (
+                f"write a prior as `prior {name} = 0.35 ± 0.1`: its center and standard deviation"
+            )
+            return Remedy(help, (), len(line))
+        if first == "require":
+            return Remedy("write a limit as `L -> E as N -> oo`", (), len(line))
+        return Remedy("an equation is written with `=`", ((at, at + 1, "="),), at + 1)
+    if char == "|" and line.count("|") == 2 and line.index("|") == at:
+        end = line.rindex("|")
+        edits = ((at, at + 1, "abs("), (end, end + 1, ")"))
+        return Remedy("absolute values are written abs(x)", edits, len(line))
+    if char == "√":
+        word = SIMPLE.match(line, at + 1)
+        written = ((at, word.end(), f"sqrt({word[0]})"),) if word else ((at, at + 1, "sqrt"),)
+        bracket = line[at + 1 : at + 2] == "("
+        return Remedy("roots are written sqrt(x)", written if word or bracket else (), at + 1)
+    if char == "?" and ":" in line[at:]:
+        return Remedy(
+            "formulas have no `?`: write a smooth formula, `max(a, b)` or `min(a, b)`",
+            (),
+            len(line),
+        )
+    if char == "&" and line[at : at + 2] == "&&":
+        return Remedy("write a second condition after a comma", ((at, at + 2, ","),), at + 2)
+    return None
+
+
+def _percent(line: str, at: int) -> Remedy:
+    operator = OPERATOR.match(line, at)
+    if operator:
+        written = {"%*%": "*", "%in%": "in"}.get(operator[0])
+        help = f"write `{written}`" if written else "the operators are + - * / ^"
+        edits = ((at, operator.end(), written),) if written else ()
+        return Remedy(help, edits, operator.end())
+    number = PERCENTAGE.search(line[: at + 1])
+    numbers = [m for m in PERCENTAGE.finditer(line) if m.end() == at + 1]
+    if number is None or not numbers:
+        if not line[:at].strip():
+            return Remedy("comments begin with `#`", ((at, at + 1, "#"),), len(line))
+        return Remedy("comments begin with `#`; write 0.1 for 10 %", (), len(line))
+    found = numbers[0]
+    share = f"{float(found[1]) / 100:.12g}"
+    help = f"numbers have no percent sign: write {share}"
+    return Remedy(help, ((found.start(), found.end(), share),), at + 1)
+
+
+def _backslash(line: str, at: int) -> Remedy:
+    rest = line[at + 1 :]
+    if not rest.strip() or rest.strip()[0] in "+-*/" or rest[0] == " ":
+        help = "leave it out: a line goes on where it ends in an operator or inside brackets"
+        return Remedy(help, ((at, at + 1, ""),) if rest.strip() else (), at + 1)
+    text = line[at:]
+    written = text
+    for _ in range(text.count("{") + 1):
+        written = BRACED.sub(r"\\\1(\2)", FRACTION.sub(r"(\1)/(\2)", written))
+    for name, quotient in (("cdot", "*"),):
+        written = written.replace(f"\\{name}", quotient)
+    known = all(name in COMMANDS for name in COMMAND.findall(written))
+    written = COMMAND.sub(lambda m: COMMANDS.get(m[1], m[0]), written)
+    written = re.sub(r"\(([A-Za-z]\w*)\)/\(", r"\1/(", written)
+    written = re.sub(r"/\(([A-Za-z]\w*)\)", r"/\1", written)
+    help = "write formulas as plain text: `A/N^alpha` for `\\frac{A}{N^\\alpha}`"
+    whole = known and "\\" not in written
+    return Remedy(help, ((at, len(line), written),) if whole else (), len(line))

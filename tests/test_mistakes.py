@@ -1,0 +1,152 @@
+"""Common mistakes have one message each, at the right place, with the right advice."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lawdsl
+from lawdsl import cli
+from lawdsl.core.diagnostics import Diagnostic, Text
+from lawdsl.language.fixes import diagnostics_of, fix_text
+from lawdsl.language.library import warnings_of
+
+HERE = Path(__file__).resolve().parent
+MISTAKES = HERE / "fixtures" / "mistakes"
+BANKS = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in MISTAKES.glob("*.toml")}
+FILES = [
+    (bank["bases"][mistake["in"]], mistake)
+    for bank in BANKS.values()
+    for mistake in bank.get("mistakes", ())
+]
+COMMANDS = BANKS["commands"]
+
+LEAST = """\
+question least "The smallest share of C4 that keeps the loss"
+uses      loss : dcpt.share
+given     T >= 0                       "tolerated relative rise of the loss"
+given     L0 > 0       unit nat/token  "loss on C4 alone"
+choose    r in [0, 1]                  "share of C4"
+minimize  r
+subject to loss(r) <= (1 + T)*L0  "loss"
+"""
+LARGE = """\
+pipeline large "The largest model from smaller ones"
+given     N_target > 0          unit param
+given     r_target in [0, 1]
+step      mixing.size  by r  where phase = "end"  at N = N_target
+step      dcpt.share                              at r = r_target
+"""
+
+
+def read(text: Text) -> list[Diagnostic]:
+    return warnings_of(text, Path())
+
+
+def file_of(base: str, mistake: dict[str, Any]) -> str:
+    if "add" in mistake:
+        return f"{base}{mistake['add']}\n"
+    assert mistake["old"] in base
+    return base.replace(mistake["old"], mistake["new"], 1)
+
+
+@pytest.mark.parametrize("base", sorted({base for base, _ in FILES}), ids=lambda b: b.split()[1])
+def test_the_files_have_no_mistakes_before_they_are_changed(base: str):
+    assert not diagnostics_of(Text("a.law", base), read)
+
+
+@pytest.mark.parametrize(("base", "mistake"), FILES, ids=[f"{i}" for i in range(len(FILES))])
+def test_a_mistake_in_a_file_is_found_at_its_place_with_the_right_advice(
+    base: str, mistake: dict[str, Any]
+):
+    text = Text("a.law", file_of(base, mistake))
+    found = diagnostics_of(text, read)
+    first = found[0]
+    assert first.text is not None and first.span is not None
+    line, column = first.text.position(first.span.start)
+
+    assert f"{line}:{column}" == mistake["place"], first
+    assert first.code == mistake["code"]
+    assert mistake["says"] in f"{first.message}\n{first.help}"
+    assert len(found) == mistake.get("messages", 1) <= 2
+
+    fixed = fix_text(text, read)
+    checks = bool(fixed.fixed) and not [d for d in fixed.left if d.severity == "error"]
+    assert checks == mistake.get("fixed", False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table, a fit, a question, a pipeline and files that are none of these."""
+    path = tmp_path_factory.mktemp("mistakes")
+    table = path / "runs.csv"
+    shutil.copy(HERE.parent / "laws" / "data" / "c4_share.csv", table)
+    shutil.copy(table, path / "runs.xlsx")
+    lawdsl.fit("dcpt.share", table).save(path / "c4.json")
+    (path / "least.law").write_text(LEAST, encoding="utf-8")
+    (path / "large.law").write_text(LARGE, encoding="utf-8")
+    (path / "study.law").write_text(BANKS["files"]["bases"]["study"], encoding="utf-8")
+    (path / "sweep.toml").write_text(COMMANDS["sweep"], encoding="utf-8")
+    (path / "empty.csv").touch()
+    (path / "broken.json").write_text('{"a":\n', encoding="utf-8")
+    return path
+
+
+def left(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The exit code of a command, and its messages."""
+    with pytest.raises(SystemExit) as stop:
+        cli.main(arguments)
+    return int(stop.value.code or 0), capsys.readouterr().err
+
+
+@pytest.mark.parametrize("case", COMMANDS["commands"], ids=lambda case: case["run"])
+def test_a_mistake_on_the_command_line_is_answered_with_the_right_advice(
+    case: dict[str, Any],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.chdir(folder)
+    code, said = left(shlex.split(case["run"]), capsys)
+
+    assert code == case["exit"]
+    assert case["says"] in said
+    assert said.count("error[") + said.count("Error: ") == 1
+
+
+@pytest.mark.parametrize("case", COMMANDS["tables"], ids=lambda case: json.dumps(case["text"][:25]))
+def test_a_mistake_in_a_table_is_found_at_its_place(
+    case: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(case["text"], encoding="utf-8")
+    code, said = left(["fit", "dcpt.share", "t.csv", "--starts", "4"], capsys)
+
+    assert code == 3 and said.count("error[") == 1
+    assert f"--> {case['place']}\n" in said and case["says"] in said
+
+
+@pytest.mark.parametrize("case", COMMANDS["sweeps"], ids=lambda case: case["new"])
+def test_a_mistake_in_a_sweep_is_found_at_its_place(
+    case: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.chdir(tmp_path)
+    assert case["old"] in COMMANDS["sweep"]
+    text = COMMANDS["sweep"].replace(case["old"], case["new"], 1)
+    Path("s.toml").write_text(text, encoding="utf-8")
+    code, said = left(["run", "s.toml", "--dry-run"], capsys)
+
+    assert code == 3 and said.count("error[") == 1
+    assert f"--> {case['place']}\n" in said and case["says"] in said
