@@ -19,7 +19,7 @@ from lawdsl.compiling.interval_slopes import reverse_slopes
 from lawdsl.compiling.intervals import OPERATIONS, Interval, NoInterval
 from lawdsl.compiling.tape import compile_tape
 from lawdsl.core.diagnostics import LawdslError, Text
-from lawdsl.fitting.diagnostics.breakpoints import breakpoints
+from lawdsl.fitting.preparation.breakpoints import breakpoints
 from lawdsl.language.latex import formula_latex
 from lawdsl.language.library import declared
 from lawdsl.language.parser import parse

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 
 class _Command(click.Command):
-    """`--fix` alone is `--apply-fixes`; `--fix NAME=VALUE` holds a parameter, as elsewhere."""
+    """`--fix` without a value is `--apply-fixes`; `--fix NAME=VALUE` fixes a parameter, as for
+    other commands.
+    """
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         pairs = zip_longest(arguments, arguments[1:], fillvalue="")
@@ -122,7 +124,7 @@ def check(
 
     checks: list[Check] = []
     silent = as_json or sarif
-    # all are loaded first: a mistake in the last file is reported before minutes of proofs
+    # all laws are loaded first, so that a mistake in the last file is reported before the proofs
     _check_other_sections(laws)
     read = [changes.apply(load(name)) for name in laws]
     to_check = list(_laws_and_values(read, fits))
@@ -188,8 +190,8 @@ def _laws_of_fits(
 
     Args:
         paths: the paths of fits.
-        laws: the laws of which they have to be fits, one for each fit, whose claims are then
-            checked; any law is accepted if empty.
+        laws: the laws that the fits must belong to, one per fit, whose claims are then checked; if
+            empty, any law is accepted.
 
     Returns:
         An iterator over laws and parameter -> value.
@@ -202,7 +204,7 @@ def _laws_of_fits(
 
     for number, path in enumerate(paths):
         read = load_fit(path)
-        read.read_law()  # says whether its parts belong together
+        read.read_law()  # raises an error if its parts are inconsistent
         for fit in read.parts if isinstance(read, Fits) else (read,):
             law = fit.read_law()
             # a single law is the law of all fits
@@ -218,7 +220,7 @@ def _law_of_fit(law: Law, fit: Fit, message: str) -> Law:
     """A law with the parameters of a fit: those fixed or tied in the fit, at its labels.
 
     Raises:
-        click.UsageError: it has others.
+        click.UsageError: the law has other parameters.
     """
     law, instance = law.holding(fit.law.changes.statements), fit.law.instance
     if law.indexed == (instance is None):
@@ -230,7 +232,7 @@ def _law_of_fit(law: Law, fit: Fit, message: str) -> Law:
 
 
 def _title_of(law: Law) -> str:
-    """The law's name, with the label where it is fitted for one."""
+    """The law's name, with the label if it is fitted for one."""
     instance = law.declarations.instance
     return f"{law.name} at {instance.text}" if instance and instance.text else law.name
 

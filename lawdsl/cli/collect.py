@@ -50,7 +50,7 @@ def collect(
     from lawdsl.runners.tables.recommendation import advise
 
     path = Path(output)
-    written_format(path)  # a wrong name is refused before the folders are read
+    written_format(path)  # an invalid name is refused before the folders are read
     table = collected([Path(source) for source in sources], step_0=with_step_0, notes=notes)
     write_table(path, table)
     result = {

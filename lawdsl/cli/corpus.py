@@ -82,7 +82,7 @@ def tokenizer(
     from lawdsl.runners.corpora.tokenizer import load_tokenizer, sample, train_tokenizer
 
     path = Path(output)
-    # before hours of reading
+    # before files are read for hours
     if path.exists() and not force:
         help = "choose another name, or replace it with --force"
         raise LawdslError(Diagnostic("R0205", "the file exists", place=output, help=help))
@@ -277,7 +277,7 @@ def _parts(
     """The corpora that are asked for, by folder.
 
     Raises:
-        click.UsageError: a name, share or number that cannot be one.
+        click.UsageError: an invalid name, share or number.
     """
     from lawdsl.runners.corpora.build import CorpusPart
 
@@ -314,7 +314,7 @@ def _shares(split: str) -> dict[str, Fraction]:
 
 
 def _limits(pairs: Iterable[str], parts: Iterable[str], option: str) -> dict[str, int]:
-    """A number for each part that has one; N alone is for all that have none of their own."""
+    """A number for each part that has one; N without a name applies to all other parts."""
     limits: dict[str, int] = {}
     for pair in sorted(pairs, key=lambda pair: "=" in pair):
         part, equals, number = (word.strip() for word in pair.rpartition("="))

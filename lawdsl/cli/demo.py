@@ -41,7 +41,7 @@ def demo(report: str | None, no_report: bool, as_json: bool) -> int:
     result, ok, entries = run(out)
     lacking = missing(*REPORTING)
     if not (report or no_report or as_json or lacking):
-        # a new folder: nothing is overwritten, and nothing is left in that of the user
+        # a temporary folder, so that no file of the user is overwritten or left behind
         report = str(Path(tempfile.mkdtemp(prefix="lawdsl-demo-")) / "report.html")
     if report:
         write_report(entries, report)

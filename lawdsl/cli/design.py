@@ -210,7 +210,7 @@ def _for_question(
     options: Mapping[str, Any],
 ) -> tuple[Design, Pool]:
     """The design for the answer to a question."""
-    from lawdsl.cli.solve import sorted_arguments
+    from lawdsl.cli.solve import fits_and_values
     from lawdsl.designing.design import as_pool, design_for_question
     from lawdsl.designing.runs.costs import inherited_conditions
     from lawdsl.fitting.result import Fit
@@ -218,7 +218,7 @@ def _for_question(
     from lawdsl.solving.solve import Asked
 
     parsed, _ = library.question(question)
-    fits, values = sorted_arguments(parsed, arguments)
+    fits, values = fits_and_values(parsed, arguments)
     several = [name for name, given in values.items() if len(given) > 1]
     if several:
         raise click.UsageError(f"{several[0]} has several values: a design is for one answer")

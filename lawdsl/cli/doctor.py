@@ -58,7 +58,7 @@ def doctor(
     machine = this_machine()
     chosen = device if device != "auto" else ("cuda" if machine.gpus else "cpu")
     command = _command_line(quick, device, only)
-    # a check that is named is requested in full
+    # a check that is requested by name is run in full
     quick = quick and not only
 
     def announce(check: Check, result: CheckResult | None) -> None:
@@ -85,7 +85,8 @@ def _report(examination: Examination, output: str | None, as_json: bool) -> int:
     if output:
         try:
             write(Path(output), report)
-        except LawdslError as error:  # it could be before the checks; they need not be repeated
+        # the file was writable before the checks; they need not be repeated
+        except LawdslError as error:
             unwritten = error.diagnostics
 
     def show() -> None:
@@ -106,7 +107,7 @@ def _report(examination: Examination, output: str | None, as_json: bool) -> int:
 
 
 def _command_line(quick: bool, device: str, only: Sequence[str]) -> str:
-    """The command line without the options that change no result; paths are left out of reports."""
+    """The command line without options that do not affect results, and without paths, for reports."""
     words = ["lawdsl doctor"]
     words += ["--quick"] if quick else []
     words += [f"--device {device}"] if device != "auto" else []
@@ -114,7 +115,7 @@ def _command_line(quick: bool, device: str, only: Sequence[str]) -> str:
 
 
 def _selected(names: Sequence[str]) -> tuple[Check, ...]:
-    """The checks of some names, in the order of the table; all without names.
+    """The checks with the given names, in the order of the table; all checks if there are no names.
 
     Raises:
         click.UsageError: a name is unknown.

@@ -91,8 +91,8 @@ def _with_values(path: str, values: Mapping[str, float]) -> Fit | Fits | Law:
     """A fit, or a law with values for its parameters and settings.
 
     Raises:
-        LawdslError: neither can be read, or a value is not one of the law.
-        click.UsageError: values beside a fit.
+        LawdslError: neither can be read, or a value is for a name that the law lacks.
+        click.UsageError: values together with a fit.
     """
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.law.law import load

@@ -110,10 +110,11 @@ def fit(
     if output:
         check_writable(Path(output))
     read = replace(changes, priors=priors).apply(load(law))
-    # of index sets only a table says the labels, and priors may tell apart what no rows can
+    # the labels of index sets are known from a table only, and priors may determine what no rows
+    # can
     is_known = not (as_json or read.indexed or read.priors)
     earlier = findings(read, freedom(read), "error") if is_known else []
-    print_diagnostics(earlier)  # before a search for values that mean nothing
+    print_diagnostics(earlier)  # before a search for values that may have no meaning
     cheaper = "fewer --starts or --resamples take less"
     with (
         progress(quiet or as_json, "starts") as report,

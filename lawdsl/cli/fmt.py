@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from lawdsl.cli.fixing import fixed
+from lawdsl.cli.fixing import with_fixes
 from lawdsl.cli.options import as_json, finish, print_message, write
 from lawdsl.core.diagnostics import LawdslError
 
@@ -36,9 +36,9 @@ def fmt(files: tuple[str, ...], check: bool, fix: bool, diff: bool, as_json: boo
     for name in files:
         text = read(Path(name))
         before = text.text
-        source = fixed(text, Path(name).parent) if fix else before
+        source = with_fixes(text, Path(name).parent) if fix else before
         document, mistakes = parse(source, text.name)
-        # a line that could not be read would be lost in printing
+        # a line that could not be parsed would be lost
         if any(d.severity == "error" for d in mistakes):
             raise LawdslError(mistakes)
         after = print_document(document)

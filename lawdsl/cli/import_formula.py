@@ -12,10 +12,10 @@ from lawdsl.core.diagnostics import Diagnostic, LawdslError
 
 
 class _FormulaCommand(click.Command):
-    """A command whose argument may begin with a minus, as no option does."""
+    """A command whose argument may start with a minus sign, unlike an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; a formula goes behind `--`."""
+        """Parse the arguments; a formula is moved behind `--`."""
         formulas = [each for each in args if _NEGATIVE.match(each)]
         if formulas and "--" not in args:
             args = [*(each for each in args if each not in formulas), "--", *formulas]
@@ -23,7 +23,7 @@ class _FormulaCommand(click.Command):
 
 
 _NEGATIVE = re.compile(r"-(?!-|h$|o$)(?!o[^*(^+ ]*$)")
-"""A formula with a minus before it: no long option, no -h, no -o, and no -oFILE."""
+"""A formula that starts with a minus sign: no long option, no -h, no -o, and no -oFILE."""
 
 
 @click.command("import", cls=_FormulaCommand)

@@ -12,11 +12,11 @@ from lawdsl.fitting.options import LEARNED
 
 Command = Callable[..., Any]
 
-LEVEL = 0.95  # of intervals, by default
+LEVEL = 0.95  # default level of intervals
 
 
 def _percentage(text: str) -> float:
-    """The number of `2%`, or of `0.02`."""
+    """The number given as `2%` or `0.02`."""
     number = text.strip()
     try:
         value = float(number[:-1]) / 100 if number.endswith("%") else float(number)
@@ -28,7 +28,7 @@ def _percentage(text: str) -> float:
 
 
 def _percentage_or_learned(text: str) -> float | str:
-    """The number of `2%`, or the word `learned`."""
+    """The number given as `2%`, or the word `learned`."""
     return LEARNED if text.strip() == LEARNED else _percentage(text)
 
 
@@ -37,7 +37,7 @@ def percentage_option(name: str, help: str) -> Callable[[Command], Command]:
 
     Args:
         name: the name of the option.
-        help: what it is.
+        help: its help text.
     """
     return click.option(
         name,

@@ -31,9 +31,9 @@ output = table_option("-o", "--output", help="Write the table to this file")
 
 
 def sampling_options(command: Callable[..., int]) -> Callable[..., int]:
-    """The arguments of commands that sample mixtures from the tokens available of domains.
+    """The arguments of commands that sample mixtures, given the available tokens of domains.
 
-    The command receives the domains with their largest shares as one value, `domains`.
+    The command receives the domains, with their largest shares, as one value `domains`.
     """
 
     @wraps(command)
@@ -213,7 +213,7 @@ def _finish_design(design: Mixtures, output: str | None, as_json: bool) -> int:
 
 
 def _write_table(result: Mixtures | SelectedMixtures, output: str | None) -> None:
-    """Write the table of mixtures to the file that the command line names, if it does."""
+    """Write the table of mixtures to the file named on the command line, if any."""
     if output:
         from lawdsl.data.write import write_rows
 

@@ -89,8 +89,8 @@ def new(
     draft = _draft(name, source, bound) if source else None
     text = draft.text if draft else (QUESTION if question else TEMPLATE).format(name=name)
     read = declared_question if question else declared
-    read(Text(str(path), text), path.parent)  # the name must be that of the file
-    # a law somebody has written is never overwritten
+    read(Text(str(path), text), path.parent)  # the name of the law must be that of the file
+    # an existing law is never overwritten
     if path.exists():
         help = "choose another name, or -o FILE"
         raise LawdslError(

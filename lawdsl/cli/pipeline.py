@@ -145,7 +145,7 @@ def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
     from lawdsl.reporting.pipelines import show_needs
     from lawdsl.reporting.terminal import console
 
-    def told(kind: str) -> list[dict[str, Any]]:
+    def input_records(kind: str) -> list[dict[str, Any]]:
         return [
             {"name": s.name, "unit": print_unit(s.unit) if s.unit else None, "doc": s.doc}
             for s in declared.of_kind(kind)
@@ -156,8 +156,8 @@ def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
         "title": declared.title,
         "sources": list(declared.sources),
         "text": declared.text.text,
-        "givens": told("given"),
-        "settings": told("setting"),
+        "givens": input_records("given"),
+        "settings": input_records("setting"),
         "laws": [step.law.name for step in declared.steps],
         "columns": declared.names,
     }
@@ -172,7 +172,7 @@ def _print_inputs(declared: Pipeline, *, as_json: bool) -> int:
 
 
 def _numbers(declared: Pipeline, settings: Sequence[str]) -> dict[str, float]:
-    """NAME=VALUE as numbers in the units of the givens and settings."""
+    """The values of NAME=VALUE in the units of the givens and settings."""
     units = declared.units
     values = {}
     for name, text in bindings(settings, "--set takes NAME=NUMBER").items():

@@ -19,7 +19,7 @@ NAMES = list(dict.fromkeys(kind.name for kind in OF_FITS))
 
 
 def _kinds_text() -> str:
-    """The kinds of figure of fits, a line each, for the help."""
+    """The kinds of figure, one line each, for the help."""
     width = max(len(kind.name) for kind in OF_FITS)
     return "\n".join(f"    {kind.name:{width}}  {kind.shows}" for kind in OF_FITS)
 
@@ -97,7 +97,7 @@ def plot(
 
 
 def _read(source: str) -> Any:
-    """What is drawn: the plan of a sweep, a table of runs, a law, or a fit."""
+    """The object to draw: the plan of a sweep, a table of runs, a law, or a fit."""
     from lawdsl.data.read import read_table
     from lawdsl.fitting.result_by_label import load_fit
     from lawdsl.law.law import load
@@ -113,14 +113,14 @@ def _read(source: str) -> Any:
 
 
 def _name_of(source: str, drawn: Any) -> str:
-    """What the file of a figure is called after: laws have names with dots."""
+    """The base name of the file of a figure; names of laws contain dots."""
     from lawdsl.law.law import Law
 
     return drawn.name if isinstance(drawn, Law) else Path(source).stem
 
 
 def _plan(path: str) -> Any:
-    """The plan of a sweep on this machine, which starts nothing."""
+    """The plan of a sweep on this machine; nothing is started."""
     needs("pydantic")
     from lawdsl.runners.sweeps.grid import orders_of
     from lawdsl.runners.sweeps.inputs import inputs_of

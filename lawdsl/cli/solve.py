@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -103,15 +104,11 @@ def solve(
         raise click.UsageError("-o and --curve name one file: give two")
     if not arguments and (parsed.uses or parsed.of_kind("given")):
         return print_inputs(parsed, "solve", warned, name=question, as_json=as_json)
-    fits, values_of = sorted_arguments(parsed, arguments)
+    fits, values_of = fits_and_values(parsed, arguments)
     ready = Asked(parsed, **fits)
     compared = [_point(parsed, text) for text in points]
-    # counted before any is answered: each may take up to the time limit
+    check_count(values_of)
     rows = list(combinations(values_of))
-    if len(rows) > MAX_COMBINATIONS:
-        raise click.UsageError(
-            f"{len(rows):,} combinations of values; at most {MAX_COMBINATIONS:,}"
-        )
     many = len(rows) > 1
     answers = []
     for row in rows:
@@ -163,9 +160,9 @@ def print_inputs(
 
     Args:
         question: the question.
-        command: the command's name.
+        command: the name of the command.
         warned: diagnostics.
-        name: the name or file of the question, for the command that is printed.
+        name: the name or file of the question, for the printed command.
         as_json: whether to print JSON.
 
     Returns:
@@ -207,10 +204,15 @@ def print_inputs(
     )
 
 
-def sorted_arguments(
+def fits_and_values(
     question: Question, arguments: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, list[float]]]:
-    """The fits, and the values of givens and settings, in the units of the question."""
+    """The fits, and the values of givens and settings, in the units of the question.
+
+    Args:
+        question: the question.
+        arguments: NAME=VALUE, `loss=fit.json C=1e21,1e22`.
+    """
     fits: dict[str, Any] = {}
     values: dict[str, list[float]] = {}
     names = [argument.partition("=")[0].strip() for argument in arguments]
@@ -233,38 +235,33 @@ def sorted_arguments(
     return fits, values
 
 
-def one_of_each(
-    question: Question, arguments: Sequence[str]
-) -> tuple[dict[str, Any], dict[str, float]]:
-    """The fits and the values of one answer, `loss=fit.json C=1e22`.
-
-    Args:
-        question: the question.
-        arguments: NAME=VALUE.
+def check_count(values_of: Mapping[str, Sequence[float]]) -> None:
+    """Refuse more combinations of values than a command answers.
 
     Raises:
-        click.UsageError: a name with several values.
+        click.UsageError: there are more.
     """
-    fits, values_of = sorted_arguments(question, arguments)
-    several = [name for name, values in values_of.items() if len(values) > 1]
-    if several:
-        raise click.UsageError(f"{several[0]} has several values: give one")
-    return fits, {name: values[0] for name, values in values_of.items()}
+    # counted before any is answered: each may take up to the time limit
+    count = math.prod(map(len, values_of.values()))
+    if count > MAX_COMBINATIONS:
+        raise click.UsageError(f"{count:,} combinations of values; at most {MAX_COMBINATIONS:,}")
 
 
 def _is_part(question: Question, use: str, name: str) -> bool:
-    """Whether a name behind `use.` is a parameter; a setting has other values than the fit's."""
+    """Whether the name after `use.` is a parameter, not a setting, whose value may differ from the
+    fit's.
+    """
     symbol = question.uses[use].symbols.get(name)
     return symbol is not None and symbol.kind == "parameter"
 
 
 def _value(question: Question, name: str, text: str) -> float:
-    """A number in the unit that the question has for a name."""
+    """A number in the unit that the question declares for a name."""
     return value_in(name, _unit(question, name), text)
 
 
 def _unit(question: Question, name: str) -> tuple[tuple[str, int], ...] | None:
-    """The unit that the question has for a name; None where it has none."""
+    """The unit that the question declares for a name; None if it has none."""
     use, dot, inner = name.partition(".")
     if dot and use in question.uses:
         symbol = question.uses[use].symbols.get(inner)
@@ -276,7 +273,7 @@ def _unit(question: Question, name: str) -> tuple[tuple[str, int], ...] | None:
 
 def _point(question: Question, text: str) -> dict[str, float]:
     """NAME=VALUE,NAME=VALUE as numbers in the units of the unknowns."""
-    parts = re.split(r",(?![^\[]*\])", text)  # not between the labels of T[a, b]
+    parts = re.split(r",(?![^\[]*\])", text)  # commas between the labels of T[a, b] do not separate
     pairs = bindings([part for part in parts if part.strip()], "--at takes NAME=VALUE")
     return {name: _value(question, name, value) for name, value in pairs.items()}
 
@@ -288,14 +285,14 @@ def _write_tables(
     output: str | None,
     curve: str | None,
 ) -> list[str]:
-    """Write the tables that the command line asks for; return the paths."""
+    """Write the tables requested on the command line; return their paths."""
     from lawdsl.data.write import write_rows
 
     written = []
     if output:
-        from lawdsl.reporting.answer_tables import by_label, rows_by_label, rows_of
+        from lawdsl.reporting.answer_tables import is_by_label, rows_by_label, rows_of
 
-        labelled = by_label(question)
+        labelled = is_by_label(question)
         rows = rows_by_label(question, answers, varying) if labelled else rows_of(answers, varying)
         write_rows(Path(output), *rows)
         written.append(output)

@@ -25,7 +25,7 @@ TOKENS = {"cpu": 4096, "cuda": 32768}
 
 
 class _Part(click.ParamType):  # type: ignore[type-arg]
-    """A part of a whole, at least 0 and less than 1: 0.1 or 1/10."""
+    """A parameter type: a fraction of at least 0 and less than 1, written 0.1 or 1/10."""
 
     name = "part"
 
@@ -212,7 +212,9 @@ def _panel(
 
 
 def _score_samples(drawn: SampleSet, panel: Panel, folder: Path, silent: bool) -> SampleLosses:
-    """The losses of all samples, with a progress bar; an interruption says that scores are kept."""
+    """The losses of all samples, with a progress bar; the message at an interruption states that
+    scores are stored.
+    """
     from lawdsl.runners.validation import sets
 
     resume_hint = "what was scored is kept; the same command goes on from there"
@@ -221,7 +223,7 @@ def _score_samples(drawn: SampleSet, panel: Panel, folder: Path, silent: bool) -
 
 
 def _print_forecast(drawn: SampleSet, models: Sequence[dict[str, Any]], as_json: bool) -> int:
-    """Report what the command would take; nothing is scored."""
+    """Print the expected cost of the command; nothing is scored."""
     from lawdsl.reporting.terminal import console
     from lawdsl.reporting.validation import show_forecast
 
@@ -242,11 +244,12 @@ def _print_forecast(drawn: SampleSet, models: Sequence[dict[str, Any]], as_json:
 def _tokenizer(
     inputs: tuple[str, ...], tokenizer: str | None, end_of_text: str | None
 ) -> Tokenizer:
-    """The tokenizer of the set: the named one, or that of the corpora from which it is drawn.
+    """The tokenizer of the set: the one that was named, or that of the corpora from which samples
+    are drawn.
 
     Raises:
-        LawdslError: it cannot be read (R0206).
-        click.UsageError: it is not named, and the corpora do not say which.
+        LawdslError: it cannot be read (R0206). click.UsageError: it is not named, and the corpora
+        do not determine it.
     """
     from lawdsl.runners.corpora.corpus import is_corpus
     from lawdsl.runners.corpora.tokenizer import load_tokenizer

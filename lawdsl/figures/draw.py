@@ -30,8 +30,8 @@ def draw(result: Any, name: str | None = None, /, **options: Any) -> Figure:
 
     Args:
         result: a public record: a fit, a comparison, an answer.
-        name: of the kind; by default the first that the result has.
-        options: those of the kind.
+        name: the name of the kind; by default the first that the result has.
+        options: the options of the kind.
 
     Raises:
         LawdslError: Altair is not installed (G0101), a kind that this result does not have (G0102),
@@ -86,7 +86,7 @@ def _with_distrust(figure: Figure, result: Any) -> Figure:
 
 
 def require_altair() -> None:
-    """Refuse to draw without the libraries that draw.
+    """Raise an error where the plotting libraries are not installed.
 
     Raises:
         LawdslError: G0101.
@@ -99,7 +99,7 @@ def require_altair() -> None:
 
 
 def _no_kind(result: Any, name: object, kinds: Mapping[str, Kind]) -> Diagnostic:
-    """The refusal of a kind that a result does not have."""
+    """The error for a kind of figure that a result does not have."""
     what = type(result).__name__
     if not kinds:
         return Diagnostic(

@@ -1,4 +1,4 @@
-"""Runs of a sweep, from its plan or from a table of runs -> what a figure draws of them."""
+"""Runs of a sweep, from its plan or from a table of runs -> the quantities that a figure draws."""
 
 from __future__ import annotations
 
@@ -34,25 +34,26 @@ STATES: Mapping[str, str] = {
     "crashed": FAILED,
     "killed": FAILED,
 }
-"""Status of a run -> the state that is drawn; of any other it is to come."""
-MAX_NAMED = 100  # sizes that are models of their own
+"""Status of a run -> the state that is drawn; runs of any other status are still to come."""
+MAX_NAMED = 100  # sizes that are treated as models of their own
 
 
 @dataclass(frozen=True, eq=False)
 class SweepRuns:
-    """Runs, one an entry.
+    """Runs, one entry each.
 
     Attributes:
-        name: of the sweep, or of the table.
-        models: the names of models, the last empty: of runs that name none.
-        model: which of them each run has, shape (runs,).
-        state: which of STATE_NAMES each run has, shape (runs,).
+        name: the name of the sweep, or of the table.
+        models: the names of the models; the last is empty, for runs that name no model.
+        model: the index of each run's model, shape (runs,).
+        state: the index of each run's state in STATE_NAMES, shape (runs,).
         N: parameters without embeddings, in `units["N"]`, shape (runs,).
-        D: tokens of the whole run, in `units["D"]`; of a table those of the last row.
-        finished: the share of its steps that is done.
-        flop: of the whole run; nan where N or D of a table has no unit.
-        seconds: that remain until all runs are done, estimated; None where it is not known.
-        shares: corpus -> its share of each run.
+        D: tokens of the whole run, in `units["D"]`; those of the last row, if the runs are from a
+            table.
+        finished: the completed share of each run's steps, shape (runs,).
+        flop: the FLOP of the whole run; nan where N or D of a table has no unit.
+        seconds: the estimated time until all runs are done (s); None where it is not known.
+        shares: corpus -> its share in each run, shape (runs,).
         losses: validation set -> the loss of each run's last evaluation, nan where there is none.
         units: N, D and L -> their units as text; empty for none.
         domain: the corpus whose share is varied; empty where none is named.
@@ -78,11 +79,11 @@ class SweepRuns:
         return len(self.model)
 
     def count(self, state: str) -> int:
-        """How many runs are in a state."""
+        """The number of runs in a state."""
         return int(np.sum(self.are(state)))
 
     def are(self, state: str) -> NDArray[np.bool_]:
-        """Which runs are in a state, shape (runs,)."""
+        """The mask of runs in a state, shape (runs,)."""
         of_state: NDArray[np.bool_] = self.state == STATE_NAMES.index(state)
         return of_state
 
@@ -145,7 +146,7 @@ def _of_plan(plan: Mapping[str, Any]) -> SweepRuns:
 
 
 def _of_table(table: Table) -> SweepRuns:
-    """The last row of each run; each row is a run where no column names them.
+    """The last row of each run; each row counts as a run if no column names the runs.
 
     Raises:
         LawdslError: no row has both N and D (G0113).
@@ -205,7 +206,7 @@ def _last_rows(table: Table, tokens: Array) -> NDArray[np.int64]:
 
 
 def _texts(table: Table, name: str) -> tuple[list[str], Codes]:
-    """The distinct texts of a column, and which of them each row has, shape (rows,)."""
+    """The distinct texts of a column, and the index of each row's text, shape (rows,)."""
     encoded = table.columns[name].combine_chunks().dictionary_encode()
     cells = [str(cell).strip() for cell in encoded.dictionary.to_pylist()]
     codes = np.nan_to_num(to_numpy(encoded.indices), nan=len(cells)).astype(np.int64)
@@ -213,13 +214,13 @@ def _texts(table: Table, name: str) -> tuple[list[str], Codes]:
 
 
 def _state_codes(status: Sequence[str]) -> Codes:
-    """The state of each status; a row without one is a measurement, and done."""
+    """The state of each status; a row without a status is a finished measurement."""
     states = [STATES.get(text, COMING) if text else DONE for text in status]
     return np.array([STATE_NAMES.index(state) for state in states], dtype=np.int64)
 
 
 def _models(rows: Table, sizes: Array) -> tuple[tuple[str, ...], Codes]:
-    """The names of models, and which of them each row has: their sizes where none is named."""
+    """The names of models, and the index of each row's model; sizes where no model is named."""
     if "model" in rows.columns:
         names, codes = _texts(rows, "model")
         return tuple(names), codes
@@ -229,12 +230,12 @@ def _models(rows: Table, sizes: Array) -> tuple[tuple[str, ...], Codes]:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The values of a variable that are told from each other, ascending, or ranges of many.
+    """The distinct values of a variable, ascending, or ranges if there are many.
 
     Attributes:
-        labels: of each, to three digits.
-        codes: of which of them each run has, shape (runs,); -1 for none.
-        are_ranges: whether they are ranges, of which a label is the middle.
+        labels: the label of each level, to three digits.
+        codes: the index of each run's level, shape (runs,); -1 for none.
+        are_ranges: whether they are ranges, labelled by their middles.
     """
 
     labels: tuple[str, ...]
@@ -243,18 +244,19 @@ class Levels:
 
 
 def levels_of(values: Array, most: int, *, linear: bool = False) -> Levels:
-    """The distinct values of a variable; of more than `most`, ranges, even on their axis.
+    """The distinct values of a variable; if there are more than `most`, ranges that are evenly
+    spaced on their axis.
 
     Args:
         values: shape (runs,); nan for none.
-        most: levels.
-        linear: whether ranges are even on a linear axis, whatever the values suggest.
+        most: the largest number of levels.
+        linear: whether ranges are evenly spaced on a linear axis even if the values span decades.
     """
     known = np.isfinite(values)
     distinct = np.unique(values[known])
     if len(distinct) <= most:
         labels = [theme.short(v) for v in distinct]
-        unique = list(dict.fromkeys(labels))  # values alike in three digits are one level
+        unique = list(dict.fromkeys(labels))  # values that agree to three digits are one level
         places = np.array([unique.index(label) for label in labels] or [0], dtype=np.int64)
         codes = places[
             np.searchsorted(distinct, np.where(known, values, 0.0)).clip(0, len(places) - 1)
@@ -269,14 +271,15 @@ def levels_of(values: Array, most: int, *, linear: bool = False) -> Levels:
 
 
 def counted(across: Levels, down: Levels, state: Codes) -> list[dict[str, Any]]:
-    """Count runs at each pair of levels that some run has.
+    """Count the runs at each pair of levels that occurs.
 
     Args:
-        across, down: the levels of all runs.
-        state: which of STATE_NAMES each run has, shape (runs,).
+        across, down: the levels of both variables.
+        state: the index of each run's state in STATE_NAMES, shape (runs,).
 
     Returns:
-        For each pair `across` and `down`, their labels, and how many runs are done, to come, failed.
+        For each pair the labels `across` and `down`, and the numbers of runs that are done, to come
+        and failed.
     """
     known = (across.codes >= 0) & (down.codes >= 0)
     shape = len(across.labels), len(down.labels), len(STATE_NAMES)

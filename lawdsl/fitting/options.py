@@ -51,7 +51,7 @@ FEWEST_RESAMPLES, MOST_RESAMPLES = 100, 1_000_000
 
 @dataclass(frozen=True)
 class Option:
-    """The meaning of an option of a fit, beside its name, type and default.
+    """The description of an option of a fit, in addition to its name, type and default.
 
     Attributes:
         doc: for the documentation of functions.
@@ -206,7 +206,8 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        object.__setattr__(self, "seed", int(self.seed))  # NumPy's integers are no JSON
+        # NumPy's integers cannot be written as JSON
+        object.__setattr__(self, "seed", int(self.seed))
         if self.intervals not in METHODS:
             message = f"`{self.intervals}` is not a kind of interval"
             help = f"give one of {', '.join(METHODS)}"

@@ -19,7 +19,7 @@ from lawdsl.core.functions import (
 
 
 class _SymPy:
-    """SymPy as an arithmetic: the names that it spells in another way."""
+    """SymPy as an arithmetic, for names that SymPy spells differently."""
 
     abs, step, min, max = sp.Abs, sp.Heaviside, sp.Min, sp.Max
 
@@ -100,7 +100,7 @@ def choice(lhs: sp.Expr, relation: str, rhs: sp.Expr, yes: sp.Expr, no: sp.Expr)
 
 CONSTANTS = {"pi": sp.pi, "oo": sp.oo}
 BUILD = {name: value_in(SYMPY, name) for name in FUNCTIONS}
-"""Name -> SymPy expression to SymPy expression."""
+"""Name -> function from SymPy expressions to SymPy expressions."""
 
 _CLASSES = {name: getattr(SYMPY, name, None) for name in (*FUNCTIONS, *DERIVED)}
 
@@ -109,7 +109,8 @@ ROWS: dict[type[sp.Basic], Function] = {
     for name, function in _CLASSES.items()
     if isinstance(function, type)
 }
-"""SymPy class -> its row. What SymPy makes of others (sqrt: a power) has none."""
+"""SymPy class -> its row. Functions that SymPy rewrites as others (sqrt as a power) have no entry.
+"""
 
 NAMES: dict[type[sp.Basic], str] = {
     **{function: name for name, function in _CLASSES.items() if function in ROWS},
@@ -128,7 +129,7 @@ def _number(end: End) -> sp.Expr | None:
 RANGES: dict[type[sp.Basic], tuple[sp.Expr | None, sp.Expr | None]] = {
     function: (_number(row.range[0]), _number(row.range[1])) for function, row in ROWS.items()
 }
-"""SymPy class -> its least and its greatest value; None where there is none."""
+"""SymPy class -> the infimum and the supremum of its values; None where there is none."""
 
 ANALYTIC = tuple(function for function, row in ROWS.items() if row.analytic)
 """The functions that are analytic on the whole real line."""
@@ -165,7 +166,9 @@ def limit_at(function: type[sp.Basic], side: int) -> sp.Expr:
 
 
 def _derived_by_row(function: type[sp.Basic]) -> tuple[type[sp.Basic], ...]:
-    """A function that SymPy derives by its row: value, first and second derivative."""
+    """SymPy methods for a function that is differentiated by its row: value, first and second
+    derivative.
+    """
     name = NAMES[function]
     second = type(f"{name}_second", (sp.Function,), {})
     first = type(f"{name}_first", (sp.Function,), {"fdiff": lambda e, _=1: second(*e.args)})

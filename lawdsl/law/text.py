@@ -1,7 +1,7 @@
 """SymPy expression -> text in the syntax of the language, in the usual mathematical form.
 
-The text parses back: `B*eta*r^(eta - 1)/D^beta`, with negative exponents in the denominator, plain
-symbols before powers, and a positive term first in each sum.
+The text can be parsed again: `B*eta*r^(eta - 1)/D^beta`, with negative exponents in the
+denominator, plain symbols before powers, and a positive term first in each sum.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _written(e: sp.Expr) -> tuple[str, int]:
     if e.is_Rational:
         return _number(e)
     if e.is_number and any(_long(n) for n in e.atoms(sp.Rational)):
-        return _rounded(e), _ATOM  # powers of fractions, which SymPy puts together
+        return _rounded(e), _ATOM  # powers of fractions, which SymPy combines
     if e.is_Add:
         return _sum(e), _SUM
     if e.is_Mul or e.is_Pow:
@@ -94,7 +94,7 @@ def _number(e: sp.Rational) -> tuple[str, int]:
 
 
 def _sum(e: sp.Expr) -> str:
-    # a sum that begins with a minus reads badly and may need brackets
+    # a sum that starts with a minus is hard to read and may need brackets
     terms = e.as_ordered_terms()
     first = next((t for t in terms if not _negative(t)), terms[0])
     terms.remove(first)
@@ -109,7 +109,7 @@ def _sum(e: sp.Expr) -> str:
 
 
 def _negative(e: sp.Expr) -> bool:
-    """Whether every term has a minus sign, which is then written before the whole sum."""
+    """Whether every term has a minus sign, which is then factored out of the sum."""
     return all(_parts(term)[0].is_negative for term in sp.Add.make_args(e))
 
 

@@ -107,7 +107,7 @@ def _settled(part: PartOfQuestion, above: sp.Expr, values: Values) -> Iterator[P
         margin = above if holds else -above
         condition = AlgebraicConstraint(stated, None, margin, strict=holds, law=name)
         formulated = _where(part.formulated, above, holds)
-        if not condition.plain:
+        if not condition.always_holds:
             formulated = replace(formulated, conditions=(*formulated.conditions, condition))
         yield PartOfQuestion(formulated, (*part.conditions, stated), part.uncertain)
 
@@ -126,7 +126,7 @@ def _where(formulated: FormulatedQuestion, above: sp.Expr, holds: bool) -> Formu
         replace(c, margin=settled(c.margin), sides=c.sides and tuple(map(settled, c.sides)))
         for c in formulated.conditions
     )
-    conditions = tuple(c for c in conditions if not c.plain)
+    conditions = tuple(c for c in conditions if not c.always_holds)
     return replace(formulated, goal=settled(formulated.goal), conditions=conditions)
 
 

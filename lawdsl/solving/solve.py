@@ -44,25 +44,26 @@ from lawdsl.solving.law_error.outcomes import Outcomes
 from lawdsl.solving.law_error.prepare import LawErrors, check_safe
 from lawdsl.solving.nlp.solver import NlpSolver
 from lawdsl.solving.pieces import best_of, is_piecewise, joined, parts_of, without_safe_answer
-from lawdsl.solving.result import Answer, Answers, Relaxation
+from lawdsl.solving.result import Answer, Answers, AskedFit, Relaxation
 from lawdsl.solving.univariate.separable import SeparableSolver, separate
 from lawdsl.solving.univariate.solver import UnivariateSolver
-from lawdsl.solving.without_bounds import Relaxed, beside, relaxed
+from lawdsl.solving.without_bounds import Relaxed, refit_without_bounds, with_relaxed_answer
 
 Solver = UnivariateSolver | SeparableSolver | NlpSolver
 
 
 class Asked:
-    """A question about fits, ready to be answered.
+    """A question about fits, prepared for solution.
 
-    Algebra is done once here; an answer for further values of the givens takes some milliseconds.
+    Algebra is performed once here; an answer for further values of the givens takes a few
+    milliseconds.
 
     Args:
-        question: its name, the path of its file, or as it was parsed.
+        question: the name of a shipped question, the path of its file, or a parsed question.
         fits: use -> a fit, the path of one, or parameter -> value of the law that it names.
 
     Raises:
-        LawdslError: no such question, or fits that are not those of its laws.
+        LawdslError: no such question, or fits of other laws.
     """
 
     def __init__(self, question: str | Path | Question, **fits: Any) -> None:
@@ -78,6 +79,7 @@ class Asked:
         self.formulated: FormulatedQuestion = formulate(question, loaded)
         self._law_errors = LawErrors(question, loaded, self.formulated)
         self._loaded = loaded
+        self._asked_fits = {use: _asked_fit(fits[use], fit) for use, fit in loaded.items()}
         self._piecewise = is_piecewise(self.formulated)
         self._solvers: dict[object, Solver] = {}
         self._discrete = (
@@ -93,7 +95,7 @@ class Asked:
 
     @property
     def fits(self) -> Mapping[str, Any]:
-        """Use -> its fit, or the values of parameters that stand for one."""
+        """Use -> its fit, or the parameter values given in place of one."""
         return dict(self._loaded)
 
     def answer(
@@ -115,14 +117,16 @@ class Asked:
             values: given or setting -> number in its unit, or label -> number.
             level: the level of the intervals, 0.95 for 95 %.
             seed: the seed of the random draws.
-            proofs: whether to search for bounds of laws that keep an answer at an end, and prove
-                that they do, which may take a second.
-            compare: further choices of the unknowns that are compared with the answer.
-            discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws that are right;
-                "learned" for 0.02, widened by the rolled check of each fit. By default 0.02 where the answer leaves the fitted rows, and for safe answers.
-            safe: a probability, 0.95 for 95 %, with which the constraints that involve fitted laws
-                hold at a further answer, `Answer.safe`, under noise and the error of the laws.
-            named: more values, N=1.8.
+            proofs: whether to search for bounds of laws that keep an answer at an end, with proofs,
+                which may take a second.
+            compare: further choices of the unknowns to compare with the answer.
+            discrepancy: the error of the laws, 0.02 for 2 % per decade; 0 for laws without error;
+                "learned" for 0.02, widened by the rolled check of each fit. By default 0.02 where
+                the answer leaves the fitted rows, and for safe answers.
+            safe: the probability, 0.95 for 95 %, with which the constraints that involve fitted
+                laws must hold for an additional answer, `Answer.safe`, under noise and the error of
+                the laws.
+            named: further values as keywords, N=1.8.
 
         Returns:
             The answer, whose status says whether there is an optimum.
@@ -130,7 +134,7 @@ class Asked:
         Raises:
             LawdslError: a value that is missing, has an unknown name, or is outside its domain; a
                 level outside (0, 1), a negative seed, a discrepancy outside 0 to 1 (F0133), or a
-                safe answer that this question cannot have (F0515, F0516, F0517).
+                safe answer that cannot be computed for this question (F0515, F0516, F0517).
         """
         check_level(level)
         check_seed(seed)
@@ -178,7 +182,7 @@ class Asked:
         if self._without_bounds is not None:
             question, relaxed_fits = self._without_bounds
             other = question.answer(inputs, level=level, seed=seed, proofs=False, discrepancy=0)
-            answer = beside(answer, other, relaxed_fits)
+            answer = with_relaxed_answer(answer, other, relaxed_fits)
         return self._with_curves(answer, solver, values_of_all)
 
     def _with_curves(
@@ -201,14 +205,14 @@ class Asked:
         formulated: FormulatedQuestion | None = None,
     ) -> Answer:
         along = partial(curves_of, formulated or self.formulated, problem, values)
-        return replace(answer, curves_of=along, asked=self)
+        return replace(answer, curves_of=along, asked=self, asked_fits=self._asked_fits)
 
     def point(self, values: Mapping[str, Any], /, *, level: float = 0.95, seed: int = 0) -> Answer:
-        """The answer by the fits alone: nothing is proved of it, compared with it, or said of the
-        error of the laws, so that answers for many values take little time.
+        """The answer by the fits only, without proofs, comparisons and the error of the laws, so
+        that many answers can be computed quickly.
 
         Args:
-            values, level, seed: as `answer` takes them.
+            values, level, seed: as for `answer`.
 
         Raises:
             LawdslError: as `answer` does.
@@ -281,7 +285,7 @@ class Asked:
             and isinstance(solver, UnivariateSolver)
             and solver.problem.follow
         ):
-            # an unknown that an equation gives may have no value for some of the other
+            # an unknown determined by an equation may be undefined for some values of the others
             other = NlpSolver(solver.formulated, complete_problem(solver.formulated)).answer(
                 values, level, seed, proofs=proofs
             )
@@ -293,7 +297,7 @@ class Asked:
 
         Args:
             values: given or setting -> number, label -> number, or a sequence of such.
-            options: those of `answer`.
+            options: the options of `answer`.
 
         Returns:
             An answer for each combination, the last name varying fastest.
@@ -313,8 +317,14 @@ class Asked:
 
     @cached_property
     def _without_bounds(self) -> tuple[Asked, dict[str, Relaxed]] | None:
-        """The question about the fits without bounds on which they lie; None where none does."""
-        fits = {use: relaxed(use, f) for use, f in self._loaded.items() if isinstance(f, Fit)}
+        """The question about the fits without their active bounds between parameters; None if there
+        are no such bounds.
+        """
+        fits = {
+            use: refit_without_bounds(use, f)
+            for use, f in self._loaded.items()
+            if isinstance(f, Fit)
+        }
         relaxed_fits = {use: one for use, one in fits.items() if one is not None}
         if not relaxed_fits:
             return None
@@ -344,7 +354,7 @@ def _asked(question: Question, *, fits: Mapping[str, Any]) -> Asked:
 
 
 def combinations(values: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Yield each choice of one value for each name.
+    """Yield each combination of one value per name.
 
     Args:
         values: name -> its values.
@@ -358,7 +368,7 @@ def _violated_answer(
     values: Mapping[sp.Symbol, float],
     level: float,
 ) -> Answer | None:
-    """The answer where a constraint without unknowns is violated; None if all hold."""
+    """The answer if a constraint without unknowns is violated; None if all hold."""
     formulated = solver.formulated
     conditions = (
         solver.problem.conditions if isinstance(solver, UnivariateSolver) else formulated.conditions
@@ -380,11 +390,11 @@ def _violated_answer(
 def _is_certainly_violated(
     condition: AlgebraicConstraint, values: Mapping[sp.Symbol, float]
 ) -> bool:
-    """Whether a condition in which the unknowns cancel is violated for certain."""
+    """Whether a condition in which the unknowns cancel is certainly violated."""
     symbols = sorted(condition.margin.free_symbols, key=str)
     tape = compile_tape([condition.margin], symbols)
     try:
-        # the violation was found in float64, where it may be rounding
+        # the violation was found in float64, where it may be a rounding error
         sign = interval_sign(tape, [Fraction(values[s]) for s in symbols])
     except (OverflowError, ValueError):  # a value that is not finite
         return False
@@ -402,8 +412,8 @@ def solve(
     """Answer a question.
 
     Args:
-        question: its name, the path of its file, or as it was parsed.
-        discrepancy, safe: as `Asked.answer` takes them.
+        question: the name of a shipped question, the path of its file, or a parsed question.
+        discrepancy, safe: as for `Asked.answer`.
         given: for each use of the question a fit, its path, or its law's parameters; for each
             given a number in its unit.
 
@@ -429,11 +439,20 @@ def choose_solver(formulated: FormulatedQuestion, problem: ReducedProblem) -> So
     Returns:
         The solver.
     """
-    # certified solvers first: that of several coupled unknowns relies on local searches
-    if problem.single is not None:
+    # certified solvers first: that for several coupled unknowns relies on local searches
+    if problem.only_unknown is not None:
         return UnivariateSolver(formulated, problem)
     parts = separate(problem)
     return NlpSolver(formulated, problem) if parts is None else SeparableSolver(formulated, parts)
+
+
+def _asked_fit(given: Any, fit: Fit | Fits | Mapping[str, float]) -> AskedFit:
+    """What is known of a fit, from what was given for it."""
+    if isinstance(fit, Mapping):
+        return AskedFit(values={name: float(value) for name, value in fit.items()})
+    parts = fit.parts if isinstance(fit, Fits) else (fit,)
+    file = str(given) if isinstance(given, (str, Path)) else ""
+    return AskedFit(file, fit.law.digest, tuple(part.data.digest for part in parts))
 
 
 def _loaded_fit(fit: Any) -> Fit | Fits | Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""`answer` of several answers to one question: the unknowns and the goal against a given."""
+"""`answer` of several answers to one question: the unknowns and the goal against a varied given."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from lawdsl.solving.solve import Asked
 
 MAX_PANELS = 4
 WIDTH, HEIGHT = 430, 180
-MAX_BANDS = 3  # of more groups, intervals are bars beside each other
+MAX_BANDS = 3  # with more groups, intervals are bars side by side
 ENDS = ("low", "high", "low, laws wrong", "high, laws wrong")
-ALIKE = 3.0  # times: values that differ by less are on a linear axis
-MOST_BEYOND = 1e3  # times the answers: an interval with the error of the laws is seen as far
-BESIDE, MARGIN = 0.009, 0.03  # of the axis
+ALIKE = 3.0  # ratio below which the axis is linear
+MOST_BEYOND = (
+    1e3  # multiple of the answers up to which intervals with the error of the laws are visible
+)
+BESIDE, MARGIN = 0.009, 0.03  # relative to the axis
 LABEL_SEPARATOR = ", "
 
 Row = dict[str, Any]
@@ -37,12 +39,12 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
     """Draw the unknowns and the goal against the given that varies.
 
     Args:
-        answers: to one question.
-        x: the given of the horizontal axis; by default the one with the most values. Others, and
-            labels, are groups.
+        answers: several answers to one question.
+        x: the given of the horizontal axis; by default the one with the most values. Other varied
+            givens, and labels, become groups.
 
     Raises:
-        LawdslError: a name that does not vary (G0104); no answer at all (G0111).
+        LawdslError: a name that does not vary (G0104); none of the questions has an answer (G0111).
     """
     if not answers.varying:
         return answer_figure(answers.answers[0])
@@ -58,7 +60,7 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
         message = f"no answer to {first.question} has a value: {first.status}"
         help = "give values of the givens for which there is an answer"
         raise LawdslError(Diagnostic("G0111", message, help=help))
-    rows, notes = _drawn(rows)
+    rows, notes = _limited_rows(rows)
     notes += _without_law_error(answers, horizontal)
     quantities = list(dict.fromkeys(row["quantity"] for row in rows))
     nothing = [a.given(horizontal) for a in answers.answers if not a.unknowns]
@@ -85,7 +87,7 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
     columns = {horizontal: columns.pop("x"), **columns}
     chart: Any = panels[0]
     if len(panels) > 1:
-        # groups of one panel may be those of another, or not: the goal has no labels
+        # the groups may differ between panels: the goal has no labels
         chart = alt.vconcat(*panels, spacing=20)
         if (
             len(
@@ -102,7 +104,7 @@ def answers_figure(answers: Answers, *, x: str | None = None) -> Figure:
 
 
 def _unit(answer: Answer, name: str) -> str:
-    """The unit of a given, or of the goal as it is written; empty where it is not known."""
+    """The unit of a given or of the goal expression, as text; empty if unknown."""
     if answer.declared is None:
         return ""
     sources = answer.asked.formulated.sources if isinstance(answer.asked, Asked) else ()
@@ -154,8 +156,10 @@ def _row(
     }
 
 
-def _drawn(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
-    """The rows of as many quantities and groups as are told apart, and what was left out."""
+def _limited_rows(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """The rows of the quantities and groups that are drawn, limited in number, and notes on what
+    was left out.
+    """
     notes = []
     quantities = list(dict.fromkeys(row["quantity"] for row in rows))
     groups = list(dict.fromkeys(row["group"] for row in rows))
@@ -166,20 +170,22 @@ def _drawn(rows: Sequence[Row]) -> tuple[list[Row], list[str]]:
         kept = np.linspace(0, len(groups) - 1, theme.MAX_GROUPS).round().astype(int)
         groups = [groups[i] for i in kept]
     names = set(quantities[:MAX_PANELS])
-    # the goal has no labels: its group is drawn beside those of the unknowns
+    # the goal has no labels: its group is drawn with the colour of those of the unknowns
     return [row for row in rows if row["quantity"] in names and row["group"] in groups], notes
 
 
 @dataclass(frozen=True)
 class _Given:
-    """The given of the horizontal axis: its title, all values, and those without an answer."""
+    """The given of the horizontal axis: its title, all its values, and the values without an
+    answer.
+    """
 
     title: str
     values: Sequence[float]
     nothing: Sequence[float]
 
     def axis(self, field: str) -> Any:
-        """The horizontal channel of a column, alike in all panels."""
+        """The horizontal channel of a column, the same in all panels."""
         low, high = min(self.values), max(self.values)
         room = MARGIN * (high - low)
         return theme.axis(field, self.title, self.values, ends=(low - room, high + room))
@@ -196,11 +202,11 @@ def _panel(rows: Sequence[Row], given: _Given, scale: _Scale) -> Any:
     if len(groups) > 1:
         encoding = {"color": theme.color("group", "", groups)}
         marks = {**encoding, "shape": theme.shape("group", "", groups)}
-    for name in ENDS:  # an end beyond the axis, or none, has no place on a logarithmic one
+    for name in ENDS:  # ends beyond the axis, or unbounded, cannot be drawn on a logarithmic axis
         table[name] = [
             None if v is None else float(np.clip(v, scale.low, scale.high)) for v in table[name]
         ]
-    table["beside"] = _beside(table["x"], table["group"], given.values)
+    table["beside"] = _shifted_positions(table["x"], table["group"], given.values)
     beside = given.axis("beside")
     drawn = chart_of(table)
     layers: list[Any] = []
@@ -248,7 +254,7 @@ class _Scale:
         return theme.ranged_y(field, self.title, self.low, self.high, logarithmic=log)
 
     def notes(self, quantity: str, rows: Sequence[Row]) -> list[str]:
-        """Which intervals go beyond the axis."""
+        """Notes about intervals that extend beyond the axis."""
         ends = [row[name] for row in rows for name in ENDS if row[name] is not None]
         parts = []
         if ends and min(ends) < self.low:
@@ -263,15 +269,16 @@ class _Scale:
 
 
 def _end(way: str, value: float) -> str:
-    """How far an interval goes."""
+    """An end of an interval, in words."""
     if math.isfinite(value):
         return f"{way} {theme.short(value)}"
     return "without a bound below" if value < 0 else "without a bound above"
 
 
 def _scale_of(rows: Sequence[Row], given: _Given) -> _Scale:
-    """An axis on which all answers and their intervals from noise are seen, and those with the error
-    of the laws as far as they do not flatten the rest."""
+    """An axis that covers all answers and their noise intervals; intervals with the error of the
+    laws are cut off where they would flatten the other values.
+    """
     wide = ("low, laws wrong", "high, laws wrong")
     values, rest = (
         np.array([row[n] for row in rows for n in names if row[n] is not None], dtype=np.float64)
@@ -294,7 +301,7 @@ def _scale_of(rows: Sequence[Row], given: _Given) -> _Scale:
 
 
 def _without_law_error(answers: Answers, horizontal: str) -> list[str]:
-    """At which values the error of the laws is not drawn, where it is at others; and why."""
+    """A note about the values without the error of the laws, if it is drawn at others."""
     solved = [a for a in answers.answers if a.unknowns]
     lacking = [a for a in solved if a.law_error is None]
     if len(lacking) in (0, len(solved)):
@@ -305,8 +312,10 @@ def _without_law_error(answers: Answers, horizontal: str) -> list[str]:
     return [f"no error of the laws at {horizontal} = {at}: {why}"]
 
 
-def _beside(at: Sequence[float], group: Sequence[str], values: Sequence[float]) -> list[float]:
-    """The values of the given, those of each group a little beside the others."""
+def _shifted_positions(
+    at: Sequence[float], group: Sequence[str], values: Sequence[float]
+) -> list[float]:
+    """The values of the given, slightly shifted for each group so that marks do not overlap."""
     groups = list(dict.fromkeys(group))
     places = [groups.index(name) - (len(groups) - 1) / 2 for name in group]
     low, high = min(values), max(values)
@@ -317,7 +326,7 @@ def _beside(at: Sequence[float], group: Sequence[str], values: Sequence[float]) 
 
 
 def _title(rows: Sequence[Row], question: str, horizontal: str) -> str:
-    """How far the first unknown goes while the given does."""
+    """The range of the first unknown over the range of the given."""
     quantity, group = rows[0]["quantity"], rows[0]["group"]
     chosen = [row for row in rows if (row["quantity"], row["group"]) == (quantity, group)]
     first = min(chosen, key=lambda row: row["x"])
@@ -335,7 +344,7 @@ def _title(rows: Sequence[Row], question: str, horizontal: str) -> str:
 
 
 def _legend(rows: Sequence[Row], nothing: Sequence[float], answers: Answers) -> str:
-    """What the marks are."""
+    """The meaning of the marks."""
     level = f"{100 * answers.answers[0].level:g} %"
     parts = ["points: the answers"]
     groups = {

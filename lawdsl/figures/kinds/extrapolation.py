@@ -1,4 +1,6 @@
-"""`extrapolation`: the prediction of a fit from its data to well beyond them, and how far to trust it."""
+"""`extrapolation`: the predictions of a fit from its data to well beyond them, with the trust
+horizon.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ from lawdsl.law.law import Law
 Array = NDArray[np.float64]
 
 POINTS = 200
-MAX_TESTED = 20_000  # held-out runs whose predictions are computed: a second each 100,000
+# held-out runs whose predictions are computed, which takes a second per 100,000
+MAX_TESTED = 20_000
 OF_CURVE = ("law", "prediction", "noise_low", "noise_high", "low", "high", "zero", "text")
 OF_RUNS = ("measured", "moved", "off", "fitted")
 MAX_TIMES = 12  # decades beyond the largest fitted run that can be drawn
@@ -45,12 +48,12 @@ LABEL_WIDTH, LABEL_HEIGHT = 28, 12  # px of the names of rules
 
 @dataclass(frozen=True)
 class _ComputePath:
-    """What is drawn along the path.
+    """The quantities drawn along the path.
 
     Attributes:
-        fit, law, horizon: of the figure.
+        fit, law, horizon: the fit, its law and its trust horizon.
         surface: the fitted law and its rows.
-        model: the error of the law that the horizon is about.
+        model: the error of the law under which the horizon was computed.
         quantile: half the width of an interval in standard deviations.
         sizes: decimal logarithms of the sizes of runs, shape (points,).
     """
@@ -74,7 +77,7 @@ class _ComputePath:
         return self.horizon.unit or ("FLOP" if self.horizon.is_compute else "")
 
     def size_axis(self, values: Array, *, labels: bool) -> Any:
-        """The axis of sizes, logarithmic; powers of ten for compute, as papers have it."""
+        """The axis of sizes: logarithmic, with powers of ten for compute, as is usual in papers."""
         name = self.size
         if self.horizon.is_compute and self.horizon.size != name:
             name = f"{name} = {self.horizon.size}"
@@ -92,7 +95,7 @@ class _ComputePath:
         )
 
     def columns(self, sizes: Array) -> Array:
-        """The variables at sizes, shape (variables, sizes)."""
+        """The variables at given sizes, shape (variables, sizes)."""
         return path_of(self.horizon, self.surface, sizes)[0]
 
     def law_at(self, columns: Array) -> Array:
@@ -101,7 +104,7 @@ class _ComputePath:
         return values.copy()
 
     def predicted(self, columns: Array) -> dict[str, Array]:
-        """The prediction at points, with its interval and the part of that by noise alone."""
+        """The predictions at points, with their intervals and the part of these due to noise alone."""
         with np.errstate(all="ignore"):  # an extrapolated law may have no value
             law = self.law_at(columns)
             error = self.model.at(self.surface.at(columns), self.surface.theta)
@@ -123,10 +126,10 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | str | Non
 
     Args:
         fit: the fit.
-        data: the table that was fitted, for all its rows, and the larger runs that the conditions of
-            the fit have held out; by default the rows that the fit keeps.
-        times: up to which multiple of the largest fitted size; by default 2.5 times the horizon
-            within 5 %, and 10 at least.
+        data: the fitted table, to draw all its rows and the larger runs that the conditions of the
+            fit exclude; by default the rows that the fit stores.
+        times: the multiple of the largest fitted size at which the figure ends; by default 2.5
+            times the horizon within 5 %, but at least 10.
 
     Raises:
         LawdslError: a fit without a trust horizon (G0106), a multiple of 1 or less or beyond all
@@ -146,16 +149,16 @@ def extrapolation_figure(fit: Fit, *, data: Any = None, times: float | str | Non
     curve = _curve(path)
     rows = rows.thinned()
     points = _points(path, [] if rows.other else [rows], [some.thinned() for some in held_out])
-    notes = [*rows.notes, *cautions(fit, "prediction"), *filter(None, [_where(path)])]
+    notes = [*rows.notes, *cautions(fit, "prediction"), *filter(None, [_path_text(path)])]
     if data is None and fit.data.where:
         notes.append("larger runs that the fit left out need the table: lawdsl plot --data TABLE")
     what = f"row of {rows.other}" if rows.other else "larger run"
-    missed = _missed(path, held_out, what)
+    missed = _missed_text(path, held_out, what)
     title = f"{path.law.name}: {_reach_text(path.horizon)}{missed}"
     description = (
         f"{path.law.output} predicted against {path.size} from {theme.short(10 ** path.sizes[0])} to "
         f"{theme.short(10 ** path.sizes[-1])}, with {len(rows.target):,} measured runs. "
-        f"Predictions are {path.horizon.text}.{_capital(missed)}"
+        f"Predictions are {path.horizon.text}.{_capitalized(missed)}"
     )
     chart = _chart(path, curve, points)
     legend = (
@@ -209,7 +212,7 @@ def _path(fit: Fit, times: float | None) -> _ComputePath:
 
 
 def _decades(horizon: Horizon) -> float:
-    """How many decades beyond the largest run are drawn."""
+    """The number of decades drawn beyond the largest run."""
     known = [reach.times for reach in horizon.path if 0 < reach.times < np.inf]
     decades = np.log10(BEYOND_REACH * max(known)) if known else 0.0
     if any(reach.times == np.inf for reach in horizon.path):
@@ -218,7 +221,7 @@ def _decades(horizon: Horizon) -> float:
 
 
 def _no_horizon(fit: Fit) -> Diagnostic:
-    """The refusal of a fit without a trust horizon."""
+    """The error for a fit without a trust horizon."""
     if fit.rows is None:
         missing = missing_rows_diagnostic(fit)
         return Diagnostic("G0106", missing.message, help=missing.help)
@@ -243,11 +246,13 @@ def _curve(path: _ComputePath) -> dict[str, list[Any]]:
 def _points(
     path: _ComputePath, of_fit: Sequence[MeasuredRows], held_out: Sequence[MeasuredRows]
 ) -> dict[str, list[Any]]:
-    """The tidy table of the measured runs, moved to the path by the prediction."""
+    """The tidy table of the measured runs, adjusted to the path by the prediction (partial
+    residuals).
+    """
     parts = []
     for some, fitted in [*((rows, True) for rows in of_fit), *((rows, False) for rows in held_out)]:
         sizes = path.surface.size.log10(some.names, some.columns)
-        # a run tests the prediction at its own point
+        # a run tests the prediction at the run's own point
         ratio = some.target / path.predicted(some.columns)["prediction"]
         parts.append(
             {
@@ -262,8 +267,8 @@ def _points(
     return {name: [x for part in parts for x in part[name].tolist()] for name in parts[0]}
 
 
-def _missed(path: _ComputePath, held_out: Sequence[MeasuredRows], what: str) -> str:
-    """By how much the held-out runs missed their predictions, as text; empty without any."""
+def _missed_text(path: _ComputePath, held_out: Sequence[MeasuredRows], what: str) -> str:
+    """The median error of the predictions of the held-out runs, as text; empty without any."""
     if not held_out:
         return ""
     columns = np.concatenate([rows.columns for rows in held_out], axis=1)
@@ -277,13 +282,15 @@ def _missed(path: _ComputePath, held_out: Sequence[MeasuredRows], what: str) -> 
     return f"; {runs} missed by {100 * off:.2g} % in the median{some}"
 
 
-def _capital(missed: str) -> str:
+def _capitalized(missed: str) -> str:
     text = missed.removeprefix("; ")
     return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
 def _reach_text(horizon: Horizon) -> str:
-    """Up to where predictions are within 2 %, or 5 % where they are nowhere within 2 %."""
+    """The size up to which predictions are within 2 %, or within 5 % where they are nowhere within
+    2 %.
+    """
     what = "compute" if horizon.is_compute else horizon.size
     given = f"{100 * LEVEL:g} %, {_error_words(horizon)}"
     for reach in horizon.path[1:]:
@@ -309,8 +316,8 @@ def _error_words(horizon: Horizon) -> str:
     return f"law wrong by {100 * horizon.discrepancy:g} %/decade{widened}"
 
 
-def _where(path: _ComputePath) -> str:
-    """Where the curve runs, and the measured runs are drawn."""
+def _path_text(path: _ComputePath) -> str:
+    """The path of the curve, to which the measured runs are adjusted."""
     if len(path.surface.names) == 1:
         return ""
     held = [name for name in path.surface.names if name not in path.surface.size.variables]
@@ -321,7 +328,7 @@ def _where(path: _ComputePath) -> str:
 
 
 def _chart(path: _ComputePath, curve: dict[str, Any], points: dict[str, Any]) -> Any:
-    """The prediction above, and the same relative to it below."""
+    """The predictions, and below them the same relative to the prediction."""
     above, x = (path.size_axis(curve[path.size], labels=labels) for labels in (False, True))
     output = path.law.output
     every = [*curve["low"], *curve["high"], *points["moved"]]
@@ -341,8 +348,8 @@ def _chart(path: _ComputePath, curve: dict[str, Any], points: dict[str, Any]) ->
         *_runs(path, points, above, y("moved")),
         *_rules(path, above, labels=True),
     ).properties(width=theme.WIDTH, height=TOP)
-    relative = _relative(curve)
-    limit = _limit(path, points)
+    relative = _relative_to_prediction(curve)
+    limit = _relative_limit(path, points)
 
     def below(field: str) -> Any:
         scale = alt.Scale(domain=[-limit, limit], nice=False)
@@ -363,7 +370,7 @@ def _chart(path: _ComputePath, curve: dict[str, Any], points: dict[str, Any]) ->
     return alt.vconcat(top, bottom, spacing=12)
 
 
-def _relative(curve: dict[str, Any]) -> dict[str, Any]:
+def _relative_to_prediction(curve: dict[str, Any]) -> dict[str, Any]:
     """The bands and the law, in percent of the prediction."""
     middle = np.array(curve["prediction"])
     names = ("law", "noise_low", "noise_high", "low", "high")
@@ -373,14 +380,14 @@ def _relative(curve: dict[str, Any]) -> dict[str, Any]:
     return {first: curve[first], "zero": np.zeros(len(middle)), **table}
 
 
-def _limit(path: _ComputePath, points: dict[str, Any]) -> float:
-    """Where the axis in percent ends: beyond the last tolerance and most points."""
+def _relative_limit(path: _ComputePath, points: dict[str, Any]) -> float:
+    """The end of the axis in percent: it covers the last tolerance and most points."""
     off = np.abs(np.array(points["off"], dtype=np.float64))
     return float(max(6.0, 1.15 * np.nanquantile(off, 0.98)))
 
 
 def _bands(table: dict[str, Any], x: Any, y: Callable[[str], Any]) -> list[Any]:
-    """The interval, and the part of it that noise alone gives."""
+    """The interval, and the part of it due to noise alone."""
     drawn = chart_of(table)
     return [
         drawn.mark_area(color=theme.SKY, opacity=opacity, clip=True).encode(
@@ -391,7 +398,7 @@ def _bands(table: dict[str, Any], x: Any, y: Callable[[str], Any]) -> list[Any]:
 
 
 def _runs(path: _ComputePath, points: dict[str, Any], x: Any, y: Any) -> list[Any]:
-    """The measured runs; larger ones that were not fitted as diamonds."""
+    """The measured runs; larger ones that were not fitted are diamonds."""
     tooltip = [
         alt.Tooltip(f"{theme.escaped(name)}:Q", title=name, format=".5~g")
         for name in (path.size, *path.surface.names, "measured", "off")
@@ -410,7 +417,7 @@ def _runs(path: _ComputePath, points: dict[str, Any], x: Any, y: Any) -> list[An
 
 
 def _rules(path: _ComputePath, x: Any, *, labels: bool) -> list[Any]:
-    """The largest fitted run, and how far predictions are within 1, 2 and 5 %."""
+    """The largest fitted run, and the sizes up to which predictions are within 1, 2 and 5 %."""
     horizon = path.horizon
     at, text = [], []
     for reach in horizon.path:

@@ -25,15 +25,15 @@ PANEL, COLUMNS = 105, 6  # pixels of a panel for one of many labels, and panels 
 def fits_figure(fits: Fits, *, data: Any = None) -> Figure:
     """Draw the measured output against the fitted one, for each label.
 
-    Up to seven labels share a panel; more have one each, the worst first.
+    Up to seven labels share a panel; more labels have a panel each, the worst fit first.
 
     Args:
         fits: the fits.
-        data: the table that was fitted; by default the rows that the fits keep.
+        data: the table that was fitted; by default the rows that the fits store.
 
     Raises:
-        LawdslError: fits without rows (G0103), a table that does not suit, an output with the name
-            of a column of the figure (G0107).
+        LawdslError: fits without rows (G0103), a table that the fits cannot be applied to, an
+            output with the name of a column of the figure (G0107).
     """
     groups = labelled_rows(fits, data)
     law = fits.parts[0].read_law()
@@ -129,7 +129,7 @@ def _layers(law: Law, points: Any, ends: Sequence[float], ticks: int, **group: A
 
 
 def _ends(*values: Sequence[float]) -> list[float]:
-    """The ends of both axes: a little beyond the values."""
+    """The ends of both axes: slightly beyond the values."""
     every = np.concatenate([np.asarray(v, dtype=np.float64) for v in values])
     low, high = float(np.min(every)), float(np.max(every))
     margin = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
@@ -137,7 +137,7 @@ def _ends(*values: Sequence[float]) -> list[float]:
 
 
 def _one_panel(law: Law, groups: Sequence[LabelledRows], points: dict[str, Any]) -> Any:
-    """All labels together, by colour and mark."""
+    """All labels in one panel, distinguished by colour and mark."""
     labels = [group.label for group in groups]
     layers = _layers(
         law,
@@ -151,7 +151,7 @@ def _one_panel(law: Law, groups: Sequence[LabelledRows], points: dict[str, Any])
 
 
 def _panels(law: Law, groups: Sequence[LabelledRows], points: dict[str, Any]) -> Any:
-    """A panel for each label."""
+    """One panel per label."""
     panels = []
     for group in groups:
         chosen = [i for i, label in enumerate(points["label"]) if label == group.label]

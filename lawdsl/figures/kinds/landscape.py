@@ -27,22 +27,22 @@ Array = NDArray[np.float64]
 GRID = 70  # points along each axis
 LEVELS = 12
 OWN_COLUMNS = ("fitted", "compute", "level", "line", "order")
-MARGIN = 3.0  # factor by which a logarithmic axis goes beyond the rows
+MARGIN = 3.0  # factor by which a logarithmic axis extends beyond the rows
 PATH_POINTS = 60
-STEP, REFINEMENTS = SPLIT_DECADES / (SPLIT_POINTS - 1), 51  # of the search for optima, in decades
-MIN_LABELLED = 8  # points of a line that has room for a label
-LABEL_PLACE = 0.25  # along a line, off the diagonal on which optima lie
+STEP, REFINEMENTS = SPLIT_DECADES / (SPLIT_POINTS - 1), 51  # decades, of the search for optima
+MIN_LABELLED = 8  # points: shorter lines have no room for a label
+LABEL_PLACE = 0.25  # relative position along a line, away from the diagonal on which optima lie
 
 
 @dataclass(frozen=True)
 class _Landscape:
-    """What is drawn.
+    """The contents of the figure.
 
     Attributes:
-        fit, law, rows: of the figure.
+        fit, law, rows: the fit, its law and the measured rows.
         names: the variables of both axes.
-        logarithmic: which of these are.
-        ends: of both axes.
+        logarithmic: which of the axes are logarithmic.
+        ends: the ends of both axes.
         others: the other variables and their values.
         size: the size of a run.
     """
@@ -58,11 +58,11 @@ class _Landscape:
 
     @property
     def has_compute(self) -> bool:
-        """Whether both axes together are the compute of a run."""
+        """Whether the product of both axes determines the compute of a run."""
         return self.size.is_compute and set(self.size.variables) == set(self.names)
 
     def columns(self, x: Array, y: Array) -> Array:
-        """Points over both axes as the law takes them, shape (variables, points)."""
+        """Points given by both axes, as the law takes them, shape (variables, points)."""
         given = {self.names[0]: x, self.names[1]: y}
         return np.stack(
             [given.get(n, np.full(len(x), self.others.get(n, np.nan))) for n in self.rows.names]
@@ -79,18 +79,18 @@ def landscape_figure(
 ) -> Figure:
     """Draw lines of equal output over two variables of a fitted law.
 
-    Over a model size and tokens the lines of equal compute and the compute-optimal path are drawn
-    too.
+    If the variables are a model size and tokens, the lines of equal compute and the compute-optimal
+    path are drawn too.
 
     Args:
         fit: the fit.
-        data: the table that was fitted; by default the rows that the fit keeps.
-        x, y: the variables of both axes; by default those that make the size of a run, else the two
-            with the most values.
+        data: the table that was fitted; by default the rows that the fit stores.
+        x, y: the variables of both axes; by default those that determine the size of a run, else
+            the two with the most values.
 
     Raises:
-        LawdslError: a law with one variable (G0106), a variable that it does not have (G0104), a fit
-            without rows (G0103), a name of the law that a column of the figure has (G0107).
+        LawdslError: a law with one variable (G0106), a variable that it does not have (G0104), a
+            fit without rows (G0103), a name of the law that is also a column of the figure (G0107).
     """
     law = fit.read_law()
     names = (*(q.name for q in law.variables), law.output)
@@ -164,9 +164,9 @@ def _landscape(fit: Fit, law: Law, rows: MeasuredRows, x: str | None, y: str | N
 
 
 def _ends(values: Array, logarithmic: bool, share: bool) -> tuple[float, float]:
-    """The ends of an axis: those of the rows, and on a logarithmic axis a little beyond."""
+    """The ends of an axis: those of the rows, slightly extended on a logarithmic axis."""
     low, high = float(np.min(values)), float(np.max(values))
-    if logarithmic:  # far below the rows the law may have no value
+    if logarithmic:  # far below the rows the law may be undefined
         return theme.padded(low, high * MARGIN)[0], high * MARGIN
     if share:
         return low - 0.02, high + 0.02
@@ -211,7 +211,7 @@ def _points(drawn: _Landscape) -> dict[str, list[Any]]:
 
 
 def _path(drawn: _Landscape) -> tuple[dict[str, list[float]], str]:
-    """The compute-optimal path within the axes; where there is none, an empty one and why."""
+    """The compute-optimal path within the axes; if there is none, an empty one and the reason."""
     if not drawn.has_compute:
         return {}, ""
     if drawn.fit.rows is None:
@@ -225,7 +225,7 @@ def _path(drawn: _Landscape) -> tuple[dict[str, list[float]], str]:
     columns, optimal = size_path(surface, sizes, split=True)
     numbers = [drawn.rows.names.index(name) for name in drawn.names]
     if optimal:
-        columns = _refined(drawn, columns, numbers)
+        columns = _refined_optima(drawn, columns, numbers)
     x, y = (columns[k] for k in numbers)
     inside = drawn.inside(x, y)
     if not optimal:
@@ -236,8 +236,8 @@ def _path(drawn: _Landscape) -> tuple[dict[str, list[float]], str]:
     return {name: values[inside].tolist() for name, values in table.items()}, ""
 
 
-def _refined(drawn: _Landscape, columns: Array, numbers: list[int]) -> Array:
-    """The optima at equal compute, searched near those of a coarse grid."""
+def _refined_optima(drawn: _Landscape, columns: Array, numbers: list[int]) -> Array:
+    """The optima at equal compute, refined from those of a coarse grid."""
     shifts = np.linspace(-STEP, STEP, REFINEMENTS)
     grid = np.repeat(columns, REFINEMENTS, axis=1)
     for k, sign in zip(numbers, (1, -1), strict=True):
@@ -264,7 +264,7 @@ def _compute_lines(drawn: _Landscape) -> dict[str, list[Any]]:
 
 
 def _title(drawn: _Landscape, path: dict[str, list[float]], low: float, high: float) -> str:
-    """How the optimum grows with compute, else the range of the output."""
+    """The growth of the optimum with compute, else the range of the output."""
     law = drawn.law
     if path:
         logs = np.log10([path["C"], path[drawn.names[0]], path[drawn.names[1]]])
@@ -289,7 +289,7 @@ def _chart(
     points: dict[str, list[Any]],
     path: dict[str, list[float]],
 ) -> Any:
-    """Lines, rows and path in one panel."""
+    """Level lines, rows and path in one panel."""
     x, y = (
         theme.axis(name, axis_title(drawn.law, name), ends, channel=channel, logarithmic=log).scale(
             domain=list(ends), nice=False, type="log" if log else "linear"
@@ -330,10 +330,10 @@ def _chart(
 def level_layers(
     lines: list[LevelLine], names: tuple[str, str], position: dict[str, Any]
 ) -> list[Any]:
-    """Layers of lines of equal value, each with its level.
+    """Layers of lines of equal value, each labelled with its level.
 
     Args:
-        lines: in the units of both axes.
+        lines: the lines, in the units of the axes.
         names: the fields of both axes.
         position: the channels x and y.
     """

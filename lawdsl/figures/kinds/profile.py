@@ -1,4 +1,6 @@
-"""`profile`: the objective along each parameter, or over two, with the intervals of the fit."""
+"""`profile`: the profile of the objective along each parameter, or over two parameters, with the
+intervals of the fit.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +33,23 @@ Array = NDArray[np.float64]
 
 POINTS = 31  # of a curve
 GRID = 37  # points along each axis of a surface
-REACH = 2.0  # of the curve, in half-widths of the interval
-ACROSS = 3.5  # of a surface across its ridge, in half-widths with the other parameter held
+REACH = 2.0  # length of the curve, in half-widths of the interval
+ACROSS = 3.5  # extent of a surface across its ridge, in half-widths with the other parameter fixed
 MAX_ROWS = 4_000
 MAX_PANELS = 9
-TOP = 3.0  # of the axis of the rise; 1 is an end of the interval
+TOP = 3.0  # end of the axis of the rise; at 1 the rise is that at an end of the interval
 
 
 def profile_figure(
     fit: Fit, *, data: Any = None, parameters: str | Sequence[str] | None = None
 ) -> Figure:
-    """Draw the least objective along each parameter, or its lines over two.
+    """Draw the profile of the objective along each parameter, or its level lines over two.
 
     Args:
         fit: the fit.
-        data: the table that was fitted; by default the rows that the fit keeps.
-        parameters: a list of names, or a text with commas: two for a figure of both, `alpha,beta`;
-            by default each that has an interval.
+        data: the table that was fitted; by default the rows that the fit stores.
+        parameters: a list of names, or text with commas: two for a joint figure, `alpha,beta`;
+            by default all that have an interval.
 
     Raises:
         LawdslError: a fit without intervals (G0106) or rows (G0103), a parameter that it does not
@@ -62,7 +64,7 @@ def profile_figure(
         help = "give the fitted table, or fit the law to this one and draw that fit"
         raise LawdslError(Diagnostic("G0108", message, help=help))
     chosen = _chosen(fit, names)
-    followed, scale, notes = _followed(fit, fitted)
+    followed, scale, notes = _profiled(fit, fitted)
     if len(chosen) == 2 and names is not None:
         return _pair(fit, fitted, followed, scale, (chosen[0], chosen[1]), notes)
     if names is None:
@@ -115,8 +117,8 @@ def _chosen(fit: Fit, names: list[str] | None) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _followed(fit: Fit, fitted: FittedProblem) -> tuple[ProfiledFit, float, list[str]]:
-    """The fit whose objective is followed, what a rise is multiplied by, and notes."""
+def _profiled(fit: Fit, fitted: FittedProblem) -> tuple[ProfiledFit, float, list[str]]:
+    """The fit whose profiles are computed, the factor by which rises are multiplied, and notes."""
     problem, groups, notes = fitted.problem, fitted.groups, []
     if problem.rows > MAX_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(problem.rows, MAX_ROWS, replace=False))
@@ -139,7 +141,7 @@ def _followed(fit: Fit, fitted: FittedProblem) -> tuple[ProfiledFit, float, list
 
 
 def _free_range(fit: Fit, followed: ProfiledFit, name: str) -> tuple[int, float, float]:
-    """The position of a parameter, and the range of its free number that is drawn."""
+    """The position of a parameter, and the range of its unconstrained value that is drawn."""
     transforms = followed.problem.transforms
     number = [t.name for t in transforms].index(name)
     centre = float(followed.free[number])
@@ -208,12 +210,13 @@ def _panel(fit: Fit, curves: dict[str, list[Any]], name: str) -> Any:
 
 
 def _interval(fit: Fit, name: str) -> str:
+    """The interval of a parameter as text."""
     low, high = fit.intervals.ends[name]
     return f"{low:.3g} to {high:.3g}"
 
 
 def _title(fit: Fit, chosen: list[str]) -> str:
-    """The parameter with the widest interval, relative to its value."""
+    """The parameter with the widest interval relative to its value."""
 
     def width(name: str) -> float:
         low, high = fit.intervals.ends[name]
@@ -234,7 +237,7 @@ def _pair(
     names: tuple[str, str],
     notes: list[str],
 ) -> Figure:
-    """The lines of the least objective over two parameters."""
+    """The level lines of the profile of the objective over two parameters."""
     refuse_own_columns("profile", names, ("region", "line", "order", "high"))
     ranges = [_free_range(fit, followed, name) for name in names]
     numbers = (ranges[0][0], ranges[1][0])
@@ -309,7 +312,7 @@ def _lines_table(
     regions: dict[float, str],
     names: tuple[str, str],
 ) -> dict[str, list[Any]]:
-    """The tidy table of lines over two free numbers, in the units of the parameters."""
+    """The tidy table of lines over two unconstrained parameters, in the units of the parameters."""
     table: dict[str, list[Any]] = {
         names[0]: [],
         names[1]: [],
@@ -336,13 +339,14 @@ def _span(values: list[float]) -> tuple[float, float]:
 def _mesh(
     followed: ProfiledFit, numbers: tuple[int, int], ends: tuple[float, float], root: float
 ) -> tuple[float, Mesh]:
-    """The correlation of two free numbers, and points along the ridge of their objective.
+    """The correlation of two unconstrained parameters, and mesh points along the ridge of the
+    objective.
 
     Args:
         followed: the fit.
         numbers: the positions of both.
-        ends: of the first.
-        root: by which the rows that are followed make intervals too wide.
+        ends: the range of the first.
+        root: the factor by which intervals from the sampled rows are too wide.
     """
     i, k = numbers
     covariance = followed.covariance

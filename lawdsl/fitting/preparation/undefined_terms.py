@@ -1,4 +1,4 @@
-"""Law + a point -> the part of its formula that has no value there, whatever the parameters."""
+"""Law + a point -> the part of its formula that is undefined there, whatever the parameters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def undefined_term(law: Law, point: Mapping[str, float]) -> str:
         point: variable -> value.
 
     Returns:
-        Its text, `log(x)` for x = -1; empty where every such part has a value.
+        Its text, `log(x)` for x = -1; empty if every such part has a value.
     """
     values = {law.symbols[name]: sp.Float(value) for name, value in point.items()}
     # arguments come before what is made of them: a tower of exponentials ends at its first overflow

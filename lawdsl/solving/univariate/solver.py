@@ -68,8 +68,8 @@ class UnivariateSolver:
     """
 
     def __init__(self, formulated: FormulatedQuestion, problem: ReducedProblem) -> None:
-        assert problem.single is not None
-        self.formulated, self.problem, self.unknown = formulated, problem, problem.single
+        assert problem.only_unknown is not None
+        self.formulated, self.problem, self.unknown = formulated, problem, problem.only_unknown
         x = self.x = self.unknown.symbol
         self.goal = UnivariateExpression(flatten_powers(problem.goal), x)
         self.conditions = [c for c in problem.conditions if x in c.margin.free_symbols]
@@ -404,7 +404,7 @@ class UnivariateSolver:
     def _goal_gradient(
         self, line_values: LineValues, derivatives: AnswerDerivatives
     ) -> Array | None:
-        """The derivatives of the goal by the fitted parameters, shape (parameters, 1).
+        """The derivatives of the goal with respect to the fitted parameters, shape (parameters, 1).
 
         At a kink the derivative follows the kink, where all branches agree; elsewhere the unknown
         is fixed. None where the goal has no derivative.
