@@ -75,7 +75,7 @@ def design(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Choose the runs that narrow a prediction, or an answer, most for their cost.
+    """Choose the next runs for a precise prediction or answer.
 
     \b
     lawdsl design chinchilla --candidates sweep.toml --budget 1e20 -o first.toml
