@@ -8,9 +8,12 @@ from typing import Any
 
 from lawdsl.core.diagnostics import Diagnostic
 from lawdsl.core.presentation import Presented
+from lawdsl.core.records import read
 
 DESIGN_SCHEMA = 1
 METHODS = ("criterion", "spread", "first")
+DERIVED = ("schema", "certain", "cost")
+"""Keys of the plain data that follow from others."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,19 @@ class Design(Presented):
             "targets": [target.to_json() for target in self.targets],
             "runs": [run.to_json() for run in self.runs],
         }
+
+    @classmethod
+    def of_json(cls, content: Mapping[str, Any]) -> Design:
+        """The design of what `to_json` returned, without its warnings.
+
+        Args:
+            content: the plain data.
+
+        Raises:
+            KeyError, TypeError, ValueError: data of another form.
+        """
+        stored = {name: value for name, value in content.items() if name not in DERIVED}
+        return read(cls, {**stored, "warnings": []})
 
 
 def worst(halves: Sequence[float | None]) -> float:

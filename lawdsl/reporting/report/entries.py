@@ -12,6 +12,7 @@ from typing import Any
 from lawdsl.core.diagnostics import Diagnostic, LawdslError, printable
 from lawdsl.core.files import read_json
 from lawdsl.core.records import read
+from lawdsl.designing.runs.records import DESIGN_SCHEMA, Design
 from lawdsl.fitting.result import Fit
 from lawdsl.fitting.result_by_label import Fits, load_fit
 from lawdsl.fitting.storage import NO_FIT, READERS
@@ -119,6 +120,8 @@ def _read(path: str) -> Entry:
     if not isinstance(content, Mapping) or "schema" not in content:
         return Entry(name, load_fit(path), path)
     if {"command", "result"} <= content.keys():
+        if content["command"] == "design" and isinstance(content["result"], Mapping):
+            return Entry(name, _design(content["result"], path), path)
         content = _printed_result(content, path)
     elif "question" not in content:
         return Entry(name, load_fit(path), path)
@@ -126,6 +129,22 @@ def _read(path: str) -> Entry:
         answers = tuple(_answer(each, path) for each in content)
         return Entry(name, Answers(answers, varying(answers)), path)
     return Entry(name, _answer(content[0] if isinstance(content, list) else content, path), path)
+
+
+def _design(content: Mapping[str, Any], path: str) -> Design:
+    """The design in plain data.
+
+    Raises:
+        LawdslError: data of another form (G0122).
+    """
+    try:
+        if content["schema"] != DESIGN_SCHEMA:
+            raise ValueError(f"schema {content['schema']!r:.40}")
+        return Design.of_json(content)
+    except NO_FIT as error:
+        message = f"the design cannot be read: {_reason(error)[:160]}"
+        help = "make it again: `lawdsl design … --json > DESIGN.json`"
+        raise LawdslError(Diagnostic("G0122", message, place=path, help=help)) from None
 
 
 def _printed_result(document: Mapping[str, Any], path: str) -> Any:
