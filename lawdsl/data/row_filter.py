@@ -85,7 +85,9 @@ def parse_condition(text: str, table: Table) -> RowCondition:
         help = "write COLUMN, a relation (= != < <= > >=) and a value, as `step > 0`"
         column = text.split()[0] if text.split() else ""
         if column in table.columns and text.split()[1:2] in (["in"], ["between"]):
-            help = f'write two conditions: --where "{column} >= 0" --where "{column} <= 1"'
+            numbers = re.findall(r"-?[0-9][\w.]*(?:[eE][-+]?[0-9]+)?", text.removeprefix(column))
+            low, high = numbers if len(numbers) == 2 else ("0", "1")
+            help = f'write two conditions: --where "{column} >= {low}" --where "{column} <= {high}"'
         if spelled:
             relation = {"=>": ">=", "=<": "<=", "<>": "!=", "><": "!="}[spelled[0]]
             help = f"write `{text.replace(spelled[0], relation)}`"

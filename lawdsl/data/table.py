@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -185,5 +186,12 @@ def _advice(name: str, cell: str) -> str:
         return f"write it out (1e9), or give the column a unit: `{name} [Gtoken]`"
     if cell.lower() in ("na", "n/a", "none", "null", "-", "?", "<na>"):
         return "leave such rows out with --drop-bad"
+    for sign in ("±", "+/-", "+-"):
+        value, found, deviation = cell.partition(sign)
+        if found and number(value.strip()) is not None:
+            error = deviation.strip() or "0.01"
+            return f"write `{value.strip()}`, and `{error}` in a column of its own, se_{name}"
+    if re.match(r"[<>≤≥~≈]=?\s*[0-9]", cell):
+        return "write the number alone, or leave such rows out with --drop-bad"
     unit_names = ", ".join(sorted(set(SPELLINGS.values())))
     return f"a cell is a plain number; units ({unit_names}) go in the header, as `{name} [Gtoken]`"

@@ -16,6 +16,7 @@ OPERATORS = ("+", "-", "*", "/", "^", "=")
 DECLARATIONS = ("variable", "parameter", "given", "choose")
 TYPES = ("real", "float", "double", "number", "numeric", "scalar", "reals", "any", "free")
 WHOLE = ("int", "integers", "Integer", "Integers", "whole")
+VERBS = ("is", "are", "be", "must", "should", "has", "lies", "ranges", "takes")
 SETS = ("from", "of", "among", "within", "element", "elem", "between", "range", "belongs", "on")
 
 
@@ -181,7 +182,7 @@ def _domain_in_words(p: ParseFailure) -> Explanation | None:
                 edit,
             )
         return "L0201", "a domain begins with `in`", f"write `{name} in [0, 1]`", (p.token,)
-    if p.token.type == "NAME" and not known(str(p.token)):
+    if p.token.type == "NAME" and not known(str(p.token)) and word not in VERBS:
         if any(w.value in ("[", "{", "(") for w in tail[:1]):
             return None
         edit = inserting(span_of(p.before).end, ",")
@@ -244,8 +245,11 @@ def _unit_spelling(p: ParseFailure) -> Explanation | None:
     before, after = p.before, p.after
     if before is None:
         return None
+    if p.bracket is not None and p.bracket.value == "[" and p.token.value in ("/", "*", "^"):
+        return _unit_as_subscript(p)  # L = E + A/N^alpha [nat/token]
     behind_unit = any(word.value == "unit" for word in p.line[: p.position])
-    if p.token.value in ("[", "(") and after is not None and known(str(after)):
+    subscript = before.value == "]" and before.end_pos == p.token.start_pos  # t[i][s]
+    if p.token.value in ("[", "(") and after is not None and known(str(after)) and not subscript:
         closing = closing_bracket(p.line, p.position)
         closing = closing or next((w for w in p.line[p.position :] if w.value in ("]", ")")), None)
         if closing is not None and (behind_unit or "UNIT" in p.accepted):
@@ -273,6 +277,20 @@ def _unit_spelling(p: ParseFailure) -> Explanation | None:
     ):
         return _moved_domain(p)
     return None
+
+
+def _unit_as_subscript(p: ParseFailure) -> Explanation | None:
+    start = next(i for i, word in enumerate(p.line) if word is p.bracket)
+    closing = closing_bracket(p.line, start)
+    if closing is None:
+        return None
+    inner = p.line[start + 1 : p.line.index(closing)]
+    if not all(known(str(word)) for word in inner if word.type == "NAME"):
+        return None
+    unit = "".join(str(word) for word in inner)
+    edit = replacing((p.line[start], closing), f" unit {unit}")
+    message = "a unit stands behind the word `unit`"
+    return "L0201", message, f"write `unit {unit}`", (p.line[start],), edit
 
 
 def _moved_domain(p: ParseFailure) -> Explanation:

@@ -17,6 +17,7 @@ from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
 Explanation = tuple[Any, ...]
 """Code, message, help, the tokens to point at, and the edits that do what the help says."""
 
+RELATIONS = ("<", "<=", ">", ">=", "≤", "≥")
 DIFFERENTIAL = re.compile(r"d[A-Za-z_]\w*")
 DIGITS = re.compile(r"(?:_[0-9]{3})+")
 FILLERS = ("monotone", "monotonically", "monotonic", "strictly", "always", "nonstrictly", "weakly")
@@ -209,8 +210,27 @@ def _limit(p: ParseFailure) -> Explanation | None:
     return None
 
 
+def _ends_sum(p: ParseFailure, position: int) -> bool:
+    """Whether the term behind a sign of a sum ends before a word of the line."""
+    word, between = p.line[position], p.line[p.position : position]
+    depth = sum((w.value in ("(", "[")) - (w.value in (")", "]")) for w in between)
+    ends = word.value in ("+", "-", "unit", ")", ",", "=", "]") or word.type in (
+        "STRING",
+        "RELATION",
+    )
+    return ends and depth <= 0
+
+
 def _sum_sign(p: ParseFailure) -> Explanation | None:
     if p.before is not None and p.before.partition("_")[0] in SUMS and p.token.value != "(":
+        index = p.before.partition("_")[2]
+        end = next((i for i in range(p.position, len(p.line)) if _ends_sum(p, i)), len(p.line))
+        if index and end > p.position:
+            term = "".join(str(word) for word in p.line[p.position : end]).replace(",", ", ")
+            written = f"sum({term} for {index})"
+            message = f"`{p.before}` is written as a function"
+            edit = replacing((p.before, p.line[end - 1]), written)
+            return "L0203", message, f"write `{written}`", (p.before,), edit
         help = "write `sum(a[j]*x[j] for j)`, with an index j that is declared"
         return "L0203", f"`{p.before}` is written as a function", help, (p.before,)
     return None
@@ -263,10 +283,29 @@ def _lambda(p: ParseFailure) -> Explanation | None:
     return None
 
 
+def _outputs(p: ParseFailure) -> tuple[str, ...]:
+    """The first word of a line that defines what a law gives: `L = …`, `L[i] = …`."""
+    return (p.statement,) if len(p.line) > 2 and p.line[1].value in ("=", "[") else ()
+
+
 def _keyword_in_formula(p: ParseFailure) -> Explanation | None:
     """A statement that begins in the line of another one."""
-    if p.token.value in KEYWORDS or p.before is None or p.after is None:
+    if (
+        (p.token.value in KEYWORDS and p.token.value != "for")
+        or p.before is None
+        or p.after is None
+    ):
         return None
+    domain = len(p.line) > p.position + 2 and p.line[p.position + 2].value in RELATIONS
+    if (
+        p.token.value in ("for", ",")
+        and domain
+        and p.bracket is None
+        and p.statement in ("let", *_outputs(p))
+    ):
+        bound = f"{p.after} {' '.join(map(str, p.line[p.position + 2 : p.position + 4]))}"
+        help = f"leave it out: `{bound}` stands where `{p.after}` is declared"
+        return "L0201", "a formula has no domain", help, (p.token,)
     if p.token.value in ("where", "with", "subject", "such", "st") and "STAR" in p.accepted:
         help = "give a part a name on a line of its own, `let x = …`; a domain stands where the name is declared"
         return "L0203", f"`{p.token}` cannot stand behind a formula", help, (p.token,)
@@ -286,6 +325,9 @@ def _number_spelling(p: ParseFailure) -> Explanation | None:
     if p.token.value not in (".", ".."):
         return None
     before, after = p.before, p.after
+    if p.token.value == ".." and p.statement in ("variable", "parameter", "given", "choose"):
+        if p.bracket is not None and p.bracket.value == "{":
+            return None
     if p.token.value == ".." and p.bracket is not None and p.bracket.value != "{":
         edit = replacing((p.token,), ", ")
         help = f"write `{before}, {after}`"

@@ -170,6 +170,10 @@ class Calls:
         if symbol is None or symbol.kind != "variable":
             variables = _variables(law)
             help = did_you_mean(name, variables, f"its variables are {', '.join(variables)}")
+            if isinstance(formula, tree.Name) and formula.text == name in self.scope.symbols:
+                free = [v for v in variables if v not in self.scope.symbols]
+                if len(free) == 1:  # main(N, D, x) for a law of N, D and r
+                    help = f"write `{free[0]} = {name}`: values are matched by name"
             self.scope.report("L0701", f"`{law.name}` has no variable `{name}`", span, help)
             return False
         if symbol.indices:

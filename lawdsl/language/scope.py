@@ -328,6 +328,15 @@ class Scope:
         """
         if name in keywords.INSTEAD:
             return f"write `{keywords.INSTEAD[name]}`"
+        family = [s for s in self.symbols if s.startswith(f"{name}_")]
+        if (
+            len(family) == 1
+            and f"{name}[" in self.text.text
+            and not self.symbols[family[0]].indices
+        ):
+            index = self.text.text.partition(f"{name}[")[2].partition("]")[0]
+            line = self.line(self.declared_here[family[0]])
+            return f"write `{name}[{index}]` for `{family[0]}` on line {line}"
         head = self.symbols.get(name.partition("_")[0])
         if head is not None and head.indices:
             return f"write `{head.text}`"

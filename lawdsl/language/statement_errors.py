@@ -169,7 +169,8 @@ def _one_start(p: ParseFailure) -> Explanation | None:
         return "L0201", "starts stand without braces", f"write `start {written}`", (p.token,), edit
     if p.before.value == "in" and "LBRACE" in p.accepted and p.token.type == "NAME":
         return _listed_starts(p)
-    if p.token.value == ":" and p.bracket is not None and p.after is not None:
+    colons = sum(word.value == ":" for word in p.line)
+    if p.token.value == ":" and p.bracket is not None and p.after is not None and colons == 1:
         first, last = str(p.before), str(p.after)
         written = (
             f"{first}, {float(first) + 1:g}, ..., {last}" if first.isdigit() else "0, 1, ..., 5"
@@ -270,7 +271,7 @@ def _index_set(p: ParseFailure) -> Explanation | None:
         edits: tuple[Edit, ...] = (
             (replacing((p.token,), "over"),) if p.token.value in "in = : of from".split() else ()
         )
-        help = f"write `index {p.before} over {p.after}`"
+        help = f"write `index {p.before} over {p.after if p.after.type == 'NAME' else '…'}`"
         return "L0201", "the set of an index stands behind `over`", help, (p.token,), *edits
     if p.token.value == "," and p.after is not None and "COMMA" not in p.accepted:
         edit = replacing((p.token,), "\nindex")
@@ -301,6 +302,10 @@ def _use(p: ParseFailure) -> Explanation | None:
             replacing(words, written),
         )
     help = f"write `uses {p.before} : LAW`"
+    if p.token.value == ".":
+        path = "".join(str(word) for word in p.line[1:])
+        help = f"write `uses loss : {path}`: the name stands for a fit of that law"
+        return "L0207", "the law has no name here", help, p.line[1:]
     edits: tuple[Edit, ...] = (
         (replacing((p.token,), ":"),) if p.token.value in ("=", "is", "from") else ()
     )
@@ -332,7 +337,9 @@ def _step_part(p: ParseFailure) -> Explanation | None:
             help = f"write `at N = {p.before}`, with the variable that has this value"
             return "L0207", "the point of a step names a variable and its value", help, (p.before,)
     if p.token.value in ("in", "between") and "RELATION" in p.accepted:
-        help = f"write two conditions: `{p.before} >= 0, {p.before} <= 10`"
+        numbers = [str(word) for word in p.line[p.position :] if word.type == "NUMBER"]
+        low, high = numbers[:2] if len(numbers) > 1 else ("0", "10")
+        help = f"write two conditions: `{p.before} >= {low}, {p.before} <= {high}`"
         return "L0201", "a condition is a relation", help, (p.token,)
     if p.token.value == "for" and "AT" in p.accepted:
         return (
