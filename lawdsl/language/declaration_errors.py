@@ -229,7 +229,12 @@ def _interval_spelling(p: ParseFailure) -> Explanation | None:
         return None
     rest = p.line[p.position :]
     if p.token.type == "NUMBER":
-        numbers = [w for w in rest if w.type == "NUMBER"][:2]
+        numbers = [w for w in rest if w.type == "NUMBER"]
+        if len(numbers) > 2 and p.statement == "choose":
+            written = f"{{{', '.join(map(str, numbers))}}}"
+            edit = replacing((numbers[0], numbers[-1]), written)
+            return "L0201", "choices stand in braces", f"write `in {written}`", (p.token,), edit
+        numbers = numbers[:2]
         if len(numbers) == 2 and all(
             str(w) in ("..", "...", "to", "-", "and", ":", ",")
             for w in p.line[p.position + 1 : p.line.index(numbers[1])]

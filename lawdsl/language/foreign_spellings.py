@@ -17,6 +17,8 @@ from lawdsl.language.keywords import FUNCTIONS, KEYWORDS, TRENDS, function_named
 Explanation = tuple[Any, ...]
 """Code, message, help, the tokens to point at, and the edits that do what the help says."""
 
+MAGNITUDES = {"k": 3, "K": 3, "M": 6, "B": 9, "G": 9, "T": 12, "bn": 9, "mn": 6}
+WITH_NUMBERS = ("variable", "parameter", "given", "choose", "setting", "fix", "start", "step")
 RELATIONS = ("<", "<=", ">", ">=", "≤", "≥")
 DIFFERENTIAL = re.compile(r"d[A-Za-z_]\w*")
 DIGITS = re.compile(r"(?:_[0-9]{3})+")
@@ -64,6 +66,11 @@ def second_claim(p: ParseFailure) -> tuple[Edit, ...]:
 
 def _unit_without_keyword(p: ParseFailure) -> Explanation | None:
     """`L = E + A/N^alpha nat/token`"""
+    if p.token.value in PREFIXES and p.after is not None and known(str(p.after)):
+        if p.before is not None and p.before.type == "NUMBER" and not known(str(p.token)):
+            words, written = (p.token, p.after), f"unit {p.token}{p.after}"
+            message = "a prefix and its unit are one word, behind `unit`"
+            return "L0203", message, f"write `{written}`", words, replacing(words, written)
     is_unit = p.token.type == "NAME" and known(str(p.token))
     if not is_unit or p.before is None or p.statement in ("require", "minimize", "start", "step"):
         return None
@@ -118,6 +125,19 @@ def _grouped_digits(p: ParseFailure) -> Explanation | None:
         words,
         replacing(words, written),
     )
+
+
+def _magnitude(p: ParseFailure) -> Explanation | None:
+    """`variable N > 1B`, `given N < 70M`"""
+    before, power = p.before, MAGNITUDES.get(str(p.token))
+    if before is None or before.type != "NUMBER" or before.end_pos != p.token.start_pos:
+        return None
+    if power is None or p.statement not in WITH_NUMBERS:
+        return None
+    written = f"{before}e{power}"
+    words = (before, p.token)
+    message = "numbers have no letters"
+    return "L0203", message, f"write `{written}`", words, replacing(words, written)
 
 
 def _conditional_call(p: ParseFailure) -> Explanation | None:
@@ -196,6 +216,9 @@ def _text_in_formula(p: ParseFailure) -> Explanation | None:
 
 
 def _negation(p: ParseFailure) -> Explanation | None:
+    if p.token.value == "not" and "STAR" in p.accepted and p.after is not None:
+        help = f"write the opposite relation of `{p.after}`"
+        return "L0203", "there is no negation", help, (p.token,)
     if p.before is not None and p.before.value == "not":
         help = "write the opposite relation: `L <= 3` for `not L > 3`"
         return "L0203", "there is no negation", help, (p.before,)
@@ -325,8 +348,8 @@ def _number_spelling(p: ParseFailure) -> Explanation | None:
     if p.token.value not in (".", ".."):
         return None
     before, after = p.before, p.after
-    if p.token.value == ".." and p.statement in ("variable", "parameter", "given", "choose"):
-        if p.bracket is not None and p.bracket.value == "{":
+    if p.token.value == ".." and p.statement in WITH_NUMBERS:
+        if p.statement == "start" or p.bracket is not None and p.bracket.value == "{":
             return None
     if p.token.value == ".." and p.bracket is not None and p.bracket.value != "{":
         edit = replacing((p.token,), ", ")
@@ -432,6 +455,7 @@ FOREIGN_RULES: tuple[Callable[[ParseFailure], Explanation | None], ...] = (
     _compound_assignment,
     _text_in_formula,
     _grouped_digits,
+    _magnitude,
     _negation,
     _limit,
     _sum_sign,

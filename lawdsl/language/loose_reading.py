@@ -8,245 +8,28 @@ suggested where it parses and keeps all names and numbers of the line (`suggesti
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from lark import Token
 
-from lawdsl.core.units import known
-from lawdsl.language.keywords import RESERVED, SIGNS, TRENDS
-
-Words = Sequence[Token]
-
-RELATIONS = ("<", "<=", ">", ">=", "≤", "≥")
-TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "≤": ">=", "≥": "<="}
-INFINITE = ("oo", "inf", "Inf", "infinity", "Infinity", "∞", "infty")
-STEMS = {trend[:6]: trend for trend in TRENDS} | {
-    "rising": "increasing",
-    "rises": "increasing",
-    "grows": "increasing",
-    "fallin": "decreasing",
-    "falls": "decreasing",
-    "shrink": "decreasing",
-}
-AND = (",", "and", "&", ";", "&&")
-WHEN = ("for", "where", "if", "when", "whenever", "given", "provided")
-EACH = ("all", "any", "every", "each", "forall", "∀")
-JOINING = frozenset(
-    "in between from to of within range uniform interval u real float is be must ~ : = ∈ .. ... ℝ".split()
+from lawdsl.language.loose_declarations import declaration, definition, index, setting
+from lawdsl.language.loose_words import (
+    AND,
+    EACH,
+    INFINITE,
+    LOGNORMAL,
+    NORMAL,
+    RELATIONS,
+    STEMS,
+    TURNED,
+    WHEN,
+    Words,
+    index_of,
+    joined,
+    numbers_of,
+    split,
+    without_text,
 )
-NORMAL = ("normal", "norm", "n", "gaussian", "gauss", "norm_prior", "normal_prior")
-LOGNORMAL = ("lognormal", "lognorm", "log_normal", "lognormal_prior")
-
-
-def joined(words: Words) -> str:
-    """The text of words, with a space where the source has any."""
-    parts: list[str] = []
-    for i, word in enumerate(words):
-        if i and words[i - 1].end_pos != word.start_pos:
-            parts.append(" ")
-        parts.append(str(word))
-    return "".join(parts).strip()
-
-
-def _split(words: Words, signs: Sequence[str]) -> list[list[Token]]:
-    """Words at the signs that stand outside of brackets."""
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for word in words:
-        depth += (word.value in ("(", "[", "{")) - (word.value in (")", "]", "}"))
-        if depth <= 0 and str(word) in signs:
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts
-
-
-def _index_of(words: Words, signs: Sequence[str], start: int = 0) -> int:
-    """Where the first of some words stands; the number of words where none does."""
-    found = (i for i in range(start, len(words)) if str(words[i]).lower() in signs)
-    return next(found, len(words))
-
-
-def _numbers(words: Words) -> list[str]:
-    """The numbers among words, with their signs."""
-    found: list[str] = []
-    for i, word in enumerate(words):
-        if word.type == "NUMBER":
-            minus = i > 0 and words[i - 1].value == "-"
-            sign = minus and (i == 1 or words[i - 2].type not in ("NAME", "NUMBER"))
-            found.append(f"-{word}" if sign else str(word))
-    return found
-
-
-def _without_text(words: Words) -> tuple[Words, str]:
-    texts = [word for word in words if word.type == "STRING"]
-    rest = [word for word in words if word.type != "STRING"]
-    return rest, f"  {texts[-1]}" if texts else ""
-
-
-def _without_unit(words: Words) -> tuple[list[Token], str]:
-    """Words without the unit among them, and `unit U`."""
-    start = _index_of(words, ("unit", "units"))
-    end = start + 1
-    if start == len(words):
-        for i, word in enumerate(words[:-1]):
-            behind_in = i > 0 and words[i - 1].value == "in"
-            if word.value in ("[", "(") and known(str(words[i + 1])) and not behind_in:
-                close = _index_of(words, ("]", ")"), i)
-                unit = "".join(str(w) for w in words[i + 1 : close])
-                return [*words[:i], *words[close + 1 :]], f"  unit {unit}"
-            if word.value == "in" and known(str(words[i + 1])):  # N > 0 in Gparam
-                return list(words[:i]), f"  unit {''.join(map(str, words[i + 1 :]))}"
-        return list(words), ""
-    while end < len(words) and (
-        words[end].type in ("NAME", "STAR", "SLASH", "NUMBER", "MINUS") or words[end].value == "^"
-    ):
-        end += 1
-    unit = "".join(str(w) for w in words[start + 1 : end])
-    return [*words[:start], *words[end:]], f"  unit {unit}" if unit else ""
-
-
-# Declarations
-
-
-def _item(words: Words) -> str | None:
-    """One declared name with its domain, however that is written."""
-    relations = [i for i, word in enumerate(words) if str(word) in RELATIONS]
-    if len(relations) == 2 and relations[0] > 0 and words[0].type != "NAME":
-        return _chain(words, relations)
-    if len(relations) == 1 and words[0].type == "NUMBER" and words[-1].type == "NAME":
-        return f"{words[-1]} {TURNED[str(words[1])]} {words[0]}" if len(words) == 3 else None
-    if not words or words[0].type != "NAME" or str(words[0]) in RESERVED:
-        return None
-    end = 1
-    if len(words) > 3 and words[1].value == "[" and words[2].type == "NAME":
-        end = _index_of(words, ("]",)) + 1
-    name, rest = joined(words[:end]), words[end:]
-    if relations:
-        return f"{name} {joined(rest)}" if rest[0].type == "RELATION" else None
-    return f"{name}{_domain(rest)}"
-
-
-def _chain(words: Words, relations: Sequence[int]) -> str:
-    """`0.1 <= N <= 70`"""
-    first, second = relations
-    name = joined(words[first + 1 : second])
-    low, high = joined(words[:first]), joined(words[second + 1 :])
-    closed = ["=" in str(words[i]) or str(words[i]) in "≤≥" for i in relations]
-    if str(words[first])[0] in ">≥":
-        low, high, closed = high, low, closed[::-1]
-    if high in INFINITE:
-        return f"{name} {'>=' if closed[0] else '>'} {low}"
-    return f"{name} in {'[' if closed[0] else '('}{low}, {high}{']' if closed[1] else ')'}"
-
-
-def _domain(words: Words) -> str:
-    """A domain from its bounds, a word for a sign, or nothing."""
-    lowered = [str(word).lower() for word in words]
-    sign = next((SIGNS[word] for word in lowered if word in SIGNS), None)
-    if sign or not words:
-        return f" {sign}" if sign else ""
-    if "simplex" in lowered:
-        return " in simplex"
-    whole = " integer" if {"integer", "int", "integers"} & set(lowered) else ""
-    if lowered[-1] == "+" or "ℝ⁺" in lowered:  # in R+
-        return " > 0"
-    if lowered[-1] in ("r", "ℝ") and len(words) == 2:
-        return ""
-    if "{" in lowered and not {"..", ":"} & set(lowered):
-        return f" in {joined(words[lowered.index('{') :])}"
-    left = "(" if "(" in lowered and not {"uniform", "range", "u"} & set(lowered) else "["
-    right = ")" if ")" in lowered and left == "(" or lowered[-1] == ")" and "[" in lowered else "]"
-    operands = [
-        word
-        for word in words
-        if word.type == "NUMBER" or str(word) in INFINITE or word.type == "NAME"
-        if str(word).lower() not in JOINING | {"and", "integer", "int", "integers"}
-    ]
-    numbers = _numbers(words)
-    bounds = [numbers.pop(0) if word.type == "NUMBER" else str(word) for word in operands]
-    if len(bounds) != 2:
-        return " " + joined(words)
-    if bounds[1] in INFINITE:
-        return f" {'>' if left == '(' else '>='} {bounds[0]}"
-    return f"{whole} in {left}{bounds[0]}, {bounds[1]}{right}"
-
-
-def _declaration(words: Words) -> Iterator[str]:
-    rest, text = _without_text(words[1:])
-    if rest and rest[-1].value == ")" and rest[-2].type == "NAME" and not text:
-        opening = max(i for i, word in enumerate(rest) if word.value in ("(", "="))
-        inner = joined(rest[opening + 1 : -1])
-        if opening and rest[opening - 1].type == "NUMBER" and not known(inner):
-            rest, text = rest[:opening], f'  "{inner}"'
-    rest, unit = _without_unit(rest)
-    normal = _index_of(rest, (*NORMAL, *LOGNORMAL))
-    if words[0].value == "parameter" and normal < len(rest) and len(_numbers(rest)) == 2:
-        name, (center, deviation) = str(rest[0]), _numbers(rest)
-        subject = f"log({name})" if str(rest[normal]).lower() in LOGNORMAL else name
-        yield f"parameter {name}{unit}{text}\nprior {subject} = {center} ± {deviation}"
-        return
-    parts = [part for part in _split(rest, (",",)) if part]
-    if len(parts) > 1 and parts[-1][0].value == "sum" and parts[-1][-1].value == "1":
-        name = joined(parts[0][: _index_of(parts[0], ("]",)) + 1])
-        yield f"{words[0]} {name} in simplex{text}"  # shares that sum to 1
-    items = [_item(part) for part in parts]
-    if items and None not in items:
-        yield f"{words[0]} {', '.join(map(str, items))}{unit}{text}"
-
-
-def _setting(words: Words) -> Iterator[str]:
-    rest, text = _without_text(words[1:])
-    rest, unit = _without_unit(rest)
-    equal = _index_of(rest, ("=", ":", "be", "is", "to", "<", "~", "≡"))
-    value = [word for word in rest[equal:] if str(word) not in "= : be is to < ~ - ≡".split()]
-    minus = any(number.startswith("-") for number in _numbers(rest[equal:]))
-    if equal and equal < len(rest) and not minus:
-        yield f"{words[0]} {joined(rest[:equal])} = {joined(value)}{unit}{text}"
-
-
-def _definition(words: Words) -> Iterator[str]:
-    """`let x := formula`, `let x be formula`, `x <- formula`"""
-    start = 1 if words[0].value == "let" else 0
-    for sign in (":=", "<-", "=:", "be", "is", "~", ":", "≡"):
-        for i in range(start + 1, len(words)):
-            width = len(sign) if not sign.isalpha() else 1
-            if "".join(str(word) for word in words[i : i + width]) == sign:
-                name = joined(words[start:i])
-                yield f"{'let ' if start else ''}{name} = {joined(words[i + width :])}"
-                return
-
-
-def _index(words: Words) -> Iterator[str]:
-    """`index j ∈ [web, code]`, `index j = 1:30`, `index s over {arxiv-papers, web}`"""
-    signs = ("over", "in", "=", ":", "∈", "of", "from", "ranges", "runs", "over:")
-    middle = _index_of(words, signs, 1)
-    names = joined(words[1:middle])
-    last = middle
-    while last < len(words) and (str(words[last]).lower() in signs or words[last].value == "the"):
-        last += 1
-    rest = [word for word in words[last:] if str(word) not in "( ) [ ] { } \" '".split()]
-    numbers = [word for word in rest if word.type == "NUMBER"]
-    if numbers and all(
-        w.type == "NUMBER" or str(w) in ".. ... : , to - range".split() for w in rest
-    ):
-        first, final = (numbers[0], numbers[-1]) if len(numbers) > 1 else ("1", numbers[0])
-        yield f"index {names} over {first}..{final}"
-        return
-    sets, own = _split(rest, (",",)), _split(words[1:middle], (",",))
-    if len(sets) == len(own) > 1 and all(len(part) == 1 for part in sets):
-        pairs = zip(own, sets, strict=True)
-        yield "\n".join(f"index {joined(name)} over {joined(part)}" for name, part in pairs)
-    labels = [
-        re.sub(r"\W+", "_", joined(part).replace('"', "")).strip("_")
-        for part in _split(rest, (",",))
-        if part
-    ]
-    if len(labels) == 1 and len(rest) == 1:
-        yield f"index {names} over {labels[0]}"
-    elif labels:
-        yield f"index {names} over {{{', '.join(labels)}}}"
-
 
 # Claims
 
@@ -255,18 +38,25 @@ def _claim(words: Words) -> Iterator[str]:
     rest = list(words[1:])
     yield from _trend(rest)
     text = joined(rest)
-    if re.search(r"\blim|->|→|\btends|\bapproach", text):
+    if re.search(r"\blim|->|→|\btends|\bapproach|\bconverge", text):
         yield from _limit(text)
-    until = _index_of(rest, EACH)
+    until = index_of(rest, EACH)
     if until < len(rest) and until > 1:
         kept = rest[: until - 1] if str(rest[until - 1]) in (*WHEN, "on", "in") else rest[:until]
         if any(str(word) in RELATIONS for word in rest[until:]):
             yield f"require {joined(kept)} for {joined(rest[until + 1 :])}"
         yield f"require {joined(kept)}"
-    until = _index_of(rest, ("everywhere", "always", "overall"))
+    until = index_of(rest, ("everywhere", "always", "overall"))
     if until < len(rest):
         yield f"require {joined(rest[:until])}"
-    parts = _split(rest, AND)
+    parts = split(rest, AND)
+    compared = [any(str(word) in RELATIONS for word in part) for part in parts]
+    if len(parts) > 1 and all(parts) and compared[-1] and not any(compared[:-1]):
+        last = parts[-1]
+        tail = joined(last[next(i for i, w in enumerate(last) if str(w) in RELATIONS) :])
+        yield "\n".join(f"require {joined(part)} {tail}" for part in parts[:-1]) + (
+            f"\nrequire {joined(last)}"
+        )
     if len(parts) > 1 and all(parts):
         yield "\n".join(f"require {joined(part)}" for part in parts)
 
@@ -283,10 +73,10 @@ def _trend(words: Words) -> Iterator[str]:
     behind = list(words[place + 1 :])
     if behind and behind[0].value == "as" and str(behind[-1]).lower() in RISING:
         behind = behind[1:-1]
-    condition = _index_of(behind, WHEN, 1)
+    condition = index_of(behind, WHEN, 1)
     names = [
         joined(part)
-        for part in _split(
+        for part in split(
             [w for w in behind[:condition] if str(w) not in "with wrt respect to of on in".split()],
             AND,
         )
@@ -322,7 +112,9 @@ def _limit(text: str) -> Iterator[str]:
         rest = rest[: match.start()] + " " + rest[match.end() :]
     rest = re.sub(r"\b(?:lim|limit|Limit|as|when|for|if|the|of|and)\b_?|\blim_", " ", rest)
     rest = re.sub(r"[{}:]|^\W*(?=[A-Za-z(])|[\s,]+$", " ", rest)
-    parts = re.split(r"\s*(?:->|→|=|\bis\b|tends to|goes to|approaches|\bto\b)\s*", rest.strip())
+    parts = re.split(
+        r"\s*(?:->|→|=|\bis\b|tends to|goes to|converges to|approaches|\bto\b)\s*", rest.strip()
+    )
     if len(parts) == 2 and all(parts) and infinite:
         ends = ", ".join(f"{m[1]} -> {m[2] if m[2][0].isdigit() else 'oo'}" for m in infinite)
         yield f"require {parts[0].strip()} -> {parts[1].strip()} as {ends}"
@@ -345,23 +137,33 @@ def _objective(words: Words) -> Iterator[str]:
     named = re.fullmatch(r"(.+?)\s+(?:using|by|with|under|in)\s+(\w+)(?:\s+loss)?", text)
     if named and (loss := LOSSES.get(named[2].lower())):
         yield f"{words[0]} {loss.format(named[1])}"
+    called = re.fullmatch(r"(\w+)\s+(?:\w+\s+)?(?:of\s+|on\s+)?(.+)", text)
+    if called and called[1].lower() in LOSSES and "(" in called[2]:
+        if called[1].lower() == "huber":
+            yield f"{words[0]} huber({called[2]})"
+        yield f"{words[0]} {LOSSES[called[1].lower()].format(called[2])}"
+    limited = re.match(
+        r"(.+?)\s*(?:\bs\.\s*t\.|\bsubject to\b|\bsuch that\b|\bwith\b)\s*(.+)", text
+    )
+    if limited:
+        yield f"{words[0]} {limited[1].rstrip(',')}\nsubject to {limited[2]}"
     if ":" in text:
         yield f"{words[0]} {text.rpartition(':')[2].strip()}"
     for pattern in (r"\b(?:over|wrt|by|with|such|subject|choosing|for|in|as)\b", r"\bs\.\s*t\."):
         match = re.search(pattern, text)
         if match and match.start():
             yield f"{words[0]} {text[: match.start()].rstrip(', ')}"
-    equal = _index_of(words, ("=",))
+    equal = index_of(words, ("=",))
     if equal == 2:
         yield f"{words[0]} {joined(words[3:])}"
 
 
 def _start(words: Words) -> Iterator[str]:
     """`start A in -1:1:3`, `start log(A) = [0, 5, 10]`, `start A from 1 to 10`"""
-    middle = _index_of(words, ("in", "=", ":", "~", "∈", "from", "between", "at"), 1)
+    middle = index_of(words, ("in", "=", ":", "~", "∈", "from", "between", "at"), 1)
     left, right = words[1:middle], words[middle + 1 :]
-    names = [joined(part) for part in _split(left, (",",)) if part]
-    numbers = _numbers(right)
+    names = [joined(part) for part in split(left, (",",)) if part]
+    numbers = numbers_of(right)
     if not names or not numbers:
         return
     lowered = [str(word).lower() for word in right]
@@ -393,7 +195,7 @@ def _start(words: Words) -> Iterator[str]:
 
 def _prior(words: Words) -> Iterator[str]:
     """`prior alpha ~ normal(0.3, 0.1)`, `prior alpha = 0.3, 0.1`, `prior alpha: 0.3 +/- 0.1`"""
-    middle = _index_of(words, ("=", "~", ":", "in", "∈", "is"), 1)
+    middle = index_of(words, ("=", "~", ":", "in", "∈", "is"), 1)
     subject = joined(words[1:middle])
     rest = [w for w in words[middle:] if w.type != "STRING"]
     while rest and str(rest[0]).lower() in ("=", "~", ":", "is", "in", "∈"):
@@ -408,16 +210,19 @@ def _prior(words: Words) -> Iterator[str]:
         rest = rest[1:]
     parts = [
         part[2:] if len(part) > 2 and str(part[0]) in named and part[1].value == "=" else part
-        for part in _split(rest, (",", ";", "±", "sd", "sigma", "std", "with"))
+        for part in split(rest, (",", ";", "±", "sd", "sigma", "std", "with"))
         if part
     ]
     text = joined(rest)
+    several = split(words[1:], (",",))
+    if len(several) > 1 and all("=" in part for part in several):
+        yield "\n".join(f"prior {joined(part)}" for part in several)
     signed = re.split(r"\s*(?:\+\s*/\s*-|\+\s*-|±|\\pm)\s*", text)
     if len(signed) == 2:
         yield f"prior {subject} = {signed[0]} ± {signed[1]}"
     elif len(parts) == 2:
         yield f"prior {subject} = {joined(parts[0])} ± {joined(parts[1])}"
-    elif len(numbers := _numbers(rest)) == 2 and text.endswith(")"):
+    elif len(numbers := numbers_of(rest)) == 2 and text.endswith(")"):
         yield f"prior {subject} = {numbers[0]} ± {numbers[1]}"
 
 
@@ -426,13 +231,17 @@ def _assignments(words: Words) -> Iterator[str]:
     inner = [word for word in words[1:] if word.value not in ("{", "}")]
     signs = ("=", ":", "at", "to", "is", "with", "~", "and", "as")
     parts = []
-    for part in _split(inner, (",", "and")):
-        middle = _index_of(part, signs, 1)
+    for part in split(inner, (",", "and")):
+        middle = index_of(part, signs, 1)
         value = [word for word in part[middle:] if str(word) not in signs]
         parts.append((joined(part[:middle]), joined(value)))
     if parts and not parts[-1][1] and len(parts) == 2 and words[0].value == "tie":
         yield f"tie {parts[1][0]} = {parts[0][0]}"
         return
+    chain = split(inner, ("=",))
+    if len(chain) > 2 and "," not in inner:
+        common = joined(chain[-1])
+        yield f"{words[0]} " + ", ".join(f"{joined(name)} = {common}" for name in chain[:-1])
     last = parts[-1][1] if parts else ""
     if last:
         yield f"{words[0]} " + ", ".join(f"{name} = {value or last}" for name, value in parts)
@@ -440,24 +249,24 @@ def _assignments(words: Words) -> Iterator[str]:
 
 def _measure(words: Words) -> Iterator[str]:
     """`measure k[d] = L at step 1000`, `measure k[d] = L[step = 1000]`"""
-    equal = _index_of(words, ("=", ":", "as", "from"), 1)
+    equal = index_of(words, ("=", ":", "as", "from"), 1)
     rest = words[equal + 1 :]
     if not rest or rest[0].type != "NAME":
         return
     pairs = re.findall(r"([A-Za-z_]\w*)\W*?([0-9][\w.]*)", joined(rest[1:]))
-    if pairs and len(pairs) == len(_numbers(rest)):
+    if pairs and len(pairs) == len(numbers_of(rest)):
         inner = ", ".join(f"{name} = {number}" for name, number in pairs)
         yield f"measure {joined(words[1:equal])} = {rest[0]}({inner})"
 
 
 def _identify(words: Words) -> Iterator[str]:
-    until = _index_of(words, (*EACH, "where"), 1)
+    until = index_of(words, (*EACH, "where"), 1)
     if until < len(words):
         cut = until - 1 if words[until - 1].value == "for" else until
         yield joined(words[:cut])
     if words[-2].value == "for":
         yield joined(words[:-2])
-    relation = _index_of(words, (*RELATIONS, "is", "~", ":"))
+    relation = index_of(words, (*RELATIONS, "is", "~", ":"))
     if relation < len(words):
         yield f"{joined(words[:relation])} = {joined(words[relation + 1 :])}"
 
@@ -480,11 +289,15 @@ def _uses(words: Words) -> Iterator[str]:
 
 PARTS = {"by": "by", "per": "by", "group": "by", "grouped": "by", "each": "by"}
 PARTS |= {"where": "where", "if": "where", "filter": "where", "with": "where", "when": "where"}
+PARTS |= {"group_by": "by", "groupby": "by"}
 PARTS |= {"at": "at", "to": "at", "predict": "at", "evaluate": "at"}
 
 
 def _step(words: Words) -> Iterator[str]:
     """The parts of a step in any order."""
+    steps = [joined(part) for part in split(words[1:], (",", "then", "->"))]
+    if len(steps) > 1 and all(re.fullmatch(r"\w+(?:\.\w+)+", step) for step in steps):
+        yield "\n".join(f"step {step}" for step in steps)
     found: dict[str, list[Token]] = {"": []}
     place = ""
     for word in words[1:]:
@@ -504,6 +317,12 @@ def _step(words: Words) -> Iterator[str]:
             r"\1 >= \2, \1 <= \3",
             joined(found.get(part, [])),
         )
+        text = re.sub(
+            r"([\w.]+)\s*(<=?|≤)\s*([A-Za-z_]\w*)\s*(<=?|≤)\s*([\w.]+)",
+            lambda m: f"{m[3]} {TURNED[m[2]]} {m[1]}, {m[3]} {m[4]} {m[5]}",
+            text,
+        )
+        text = re.sub(r"\s+(?:is\s+)?not\s+", " != ", text)
         text = re.sub(r"\s+is\s+", " = ", text.replace("==", "="))
         pieces = [p.strip() for p in re.split(r",|;|&+|\band\b", text.strip("(){}[]")) if p.strip()]
         if pieces:
@@ -513,13 +332,13 @@ def _step(words: Words) -> Iterator[str]:
 
 
 def _constraint(words: Words) -> Iterator[str]:
-    rest, text = _without_text(words[1:])
+    rest, text = without_text(words[1:])
     rest = [word for i, word in enumerate(rest) if i or word.value not in ("to", ":")]
-    rest = rest[: _index_of(rest, EACH)]
+    rest = rest[: index_of(rest, EACH)]
     if rest and rest[-1].value == "for":
         rest = rest[:-1]
     parts = []
-    for part in _split(rest, AND):
+    for part in split(rest, AND):
         relations = [i for i, word in enumerate(part) if str(word) in RELATIONS]
         if len(relations) == 2:
             first, second = relations
@@ -537,10 +356,10 @@ def _path(words: Words) -> Iterator[str]:
 
 
 READERS: dict[str, Callable[[Words], Iterator[str]]] = {
-    **dict.fromkeys(("variable", "parameter", "given", "choose"), _declaration),
-    "setting": _setting,
-    "let": _definition,
-    "index": _index,
+    **dict.fromkeys(("variable", "parameter", "given", "choose"), declaration),
+    "setting": setting,
+    "let": definition,
+    "index": index,
     "require": _claim,
     "minimize": _objective,
     "maximize": _objective,
@@ -565,4 +384,9 @@ def candidates(words: Words) -> Iterator[str]:
         words: the tokens of the line, those that no terminal matches included.
     """
     if len(words) > 1:
-        yield from READERS.get(str(words[0]), _definition)(words)
+        yield from READERS.get(str(words[0]), definition)(words)
+        text = joined(words)
+        yield text.replace(";", ",")
+        yield f"{words[0]}{text.removeprefix(words[0]).translate(str.maketrans('', '', '{}'))}"
+        yield re.sub(r"(\w)\[([^\]]*=[^\]]*)\]", r"\1(\2)", text)  # loss[N, r = x]
+        yield re.sub(r"(?<=\w)\s*:\s*", " = ", text)

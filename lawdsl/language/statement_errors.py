@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from lawdsl.core.diagnostics import Edit
@@ -20,6 +21,12 @@ def _claim_in_words(p: ParseFailure) -> Explanation | None:
     if p.statement != "require":
         return None
     word = str(p.token).lower()
+    said = str(p.before).lower()
+    if said in DIRECTIONS and p.position > 2 and p.line[p.position - 2].value == "is":
+        what = "".join(str(w) for w in p.line[1 : p.position - 2])
+        of = p.after or "N"
+        help = f"say in which direction: `{what} increasing in {of}` or `{what} decreasing in {of}`"
+        return "L0201", f"unknown claim `{p.before}`", help, (p.before,)
     subject = "".join(str(w) for w in p.line[1 : p.position])
     if p.position == 1 and p.token.type in ("TREND", "FINITE"):
         return _claim_as_function(p)
@@ -76,7 +83,7 @@ def _claim_in_words(p: ParseFailure) -> Explanation | None:
         if p.before.type in ("NAME", "RPAR", "RSQB") and (
             p.after is None or p.after.type == "NAME" or p.after.value in ("in", "for")
         ):
-            alike = {t[:5]: t for t in TRENDS}.get(word[:5])
+            alike = {t[:5]: t for t in TRENDS}.get(word[:5]) if word[:6] != "conver" else None
             if alike:
                 help = f"write `{subject} {alike} in N`"
                 return (
@@ -249,8 +256,13 @@ def _plus_minus(p: ParseFailure) -> Explanation | None:
             help = f"write `{parts[0]} ± {parts[1]}`"
         return "L0201", "a prior is written with `±`", help, (call,), *edits
     if p.token.type == "$END" and "PLUSMINUS" in p.accepted:
+        said = " ".join(str(word) for word in p.line)
+        help = f"write it behind the center: `{re.sub(r' (?=[()])|(?<=[(]) ', '', said)} ± …`"
         return "L0207", "the standard deviation is missing", help, (p.line[-1],)
-    if p.token.value in ("in", "~") or p.token.type == "RELATION":
+    if p.token.type == "RELATION" and p.after is not None:
+        help = f"a bound stands where it is declared: `parameter {p.before} {p.token} {p.after}`"
+        return "L0201", "a prior has no bound", help, (p.token,)
+    if p.token.value in ("in", "~"):
         return (
             "L0201",
             f"unexpected `{p.token}`: a prior is a center and a standard deviation",
@@ -291,6 +303,10 @@ def _use(p: ParseFailure) -> Explanation | None:
     if p.token.type == "$END":
         help = f"write `uses NAME : {p.before}`: the name stands for a fit of that law"
         return "L0207", "the law has no name here", help, (p.before,)
+    if p.token.value == "as" and "." in p.line[p.position :]:
+        path = "".join(str(word) for word in p.line[p.position + 1 :])
+        help, edit = f"write `uses {p.before} : {path}`", replacing((p.token,), ":")
+        return "L0201", "unexpected `as`", help, (p.token,), edit
     if p.token.value == "as" and p.after is not None:
         written = f"{p.after} : {p.before}"
         words = (p.before, p.after)
@@ -336,6 +352,9 @@ def _step_part(p: ParseFailure) -> Explanation | None:
         if p.line[p.position - 2].value in ("at", ","):
             help = f"write `at N = {p.before}`, with the variable that has this value"
             return "L0207", "the point of a step names a variable and its value", help, (p.before,)
+    if p.token.value == "in" and p.after is not None and p.after.value == "{":
+        help = f'compare with one label: `{p.before} = "{p.line[p.position + 2]}"`'
+        return "L0201", "a condition is a relation", help, (p.token,)
     if p.token.value in ("in", "between") and "RELATION" in p.accepted:
         numbers = [str(word) for word in p.line[p.position :] if word.type == "NUMBER"]
         low, high = numbers[:2] if len(numbers) > 1 else ("0", "10")
@@ -359,6 +378,7 @@ def _listed_numbers(p: ParseFailure) -> Explanation | None:
     if (
         p.before is not None
         and p.token.type in ("NUMBER", "NAME")
+        and p.token.value not in ("to", "and", "by", "step")
         and p.before.type in ("NUMBER", "NAME")
     ):
         message = f"a comma is missing between `{p.before}` and `{p.token}`"

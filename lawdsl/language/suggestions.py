@@ -15,13 +15,14 @@ from lark import Token
 from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.keywords import FUNCTIONS, INSTEAD, RESERVED, SIGNS, ascii_name
-from lawdsl.language.loose_reading import EACH, RELATIONS, STEMS, candidates, joined
+from lawdsl.language.loose_reading import candidates
+from lawdsl.language.loose_words import EACH, RELATIONS, STEMS, joined
 
 Parses = Callable[[str], bool]
 
 SNIPPET = re.compile(r"`([^`]+)`")
 OMISSIBLE = frozenset(
-    "a all always and any approaches arange as at be between by c choosing each every everywhere "
+    "a all always converges group_by groupby lim_  and any approaches arange as at be between by c choosing each every everywhere "
     "evaluate filter fit float for forall from gauss gaussian given goes group grouped if in inf "
     "infinity infty int integer integers interval is law lim limit linspace list loc lognorm "
     "lognormal log_normal mean monotone monotonic monotonically mu must n norm normal of on over "
@@ -48,6 +49,8 @@ FORMS = {
     "measure": "measure NAME[d] = L(step = 1000)`, such as `measure {name}[d] = L(step = 1000)",
     "identify": "identify FORMULA = FORMULA`, such as `identify {name} = 0",
     "start": "start NAME, … in {{NUMBER, …}}`, such as `start {name} in {{1, 10, 100}}",
+    "minimize": "minimize FORMULA`, in a law `minimize squared(log(L))",
+    "maximize": "maximize FORMULA`, such as `maximize {name}",
     "prior": "prior NAME = CENTER ± DEVIATION`, such as `prior {name} = 0.3 ± 0.1",
     "uses": "uses NAME, … : LAW`, such as `uses {name} : chinchilla",
     "step": "step LAW [by NAMES] [where CONDITIONS] [at NAME = VALUE]`, such as `step {name} by r",
@@ -72,6 +75,10 @@ def advised(
         message, help = f"unexpected `{stray}`", _written(meant, tokens)
         span = span_of(stray)
         return replace(diagnostic, code="L0201", message=message, span=span, help=help, edits=())
+    if stray is not None:
+        form = FORMS.get(str(tokens[0]), "").format(name=_name(tokens))
+        help = f"the form is `{form}`" if form else f"leave `{stray}` out"
+        return replace(diagnostic, message=f"unexpected `{stray}`", help=help, edits=())
     if corrected is None and help.startswith("expected") and str(tokens[0]) not in FORMS:
         corrected = next(_without_a_sign(diagnostic, tokens, parses), None)
     generic = help.startswith("expected") or help == "choose another name"
@@ -81,10 +88,15 @@ def advised(
     if meant is not None:
         return replace(diagnostic, help=_written(meant, tokens))
     if help.startswith("expected") and str(tokens[0]) in FORMS:
-        names = (str(w) for w in tokens[1:] if w.type == "NAME" and str(w) not in RESERVED)
-        name = next(names, "x")
-        return replace(diagnostic, help=f"the form is `{FORMS[str(tokens[0])].format(name=name)}`")
+        form = FORMS[str(tokens[0])].format(name=_name(tokens))
+        return replace(diagnostic, help=f"the form is `{form}`")
     return diagnostic
+
+
+def _name(tokens: Sequence[Token]) -> str:
+    """The first name of a line that may be declared."""
+    names = (str(w) for w in tokens[1:] if w.type == "NAME" and str(w) not in RESERVED)
+    return next(names, "x")
 
 
 def sensible(text: str) -> bool:
@@ -102,6 +114,11 @@ def _stray_word(diagnostic: Diagnostic, tokens: Sequence[Token]) -> Token | None
     for word in words:
         if re.fullmatch(STRAY, str(word)) or (declared and word.value == "("):
             return word
+    behind = next((w for w in tokens if (w.start_pos or 0) >= place.end), None)
+    if words and words[-1].value == "s" and behind is not None and behind.value == ".":
+        return words[-1]  # s.t.
+    if tokens[0].value == "minimize" and words and words[0] is tokens[1]:
+        return words[-1]  # minimize huber log(L)
     return None
 
 
@@ -174,7 +191,11 @@ def _without_a_sign(
 
 def _written(meant: str, tokens: Sequence[Token]) -> str:
     text = next((str(w) for w in reversed(tokens) if w.type == "STRING"), None)
-    if text is not None and meant.endswith(text) and not meant.startswith(("source", "law")):
+    if (
+        text is not None
+        and meant.endswith(text)
+        and not meant.startswith(("source", "law", "step"))
+    ):
         meant = meant.removesuffix(text).rstrip()
     lines = [f"`{re.sub('  +', ' ', line)}`" for line in meant.split("\n")]
     return f"write {', then '.join(lines)}"
@@ -209,6 +230,8 @@ def _keeps(tokens: Sequence[Token], text: str) -> bool:
             return False
         if word.value == "R" and i and tokens[i - 1].value in ("in", "∈"):
             continue  # the real numbers
+        if (shares and word.value == "sum") or (word.value == "not" and "!=" in text):
+            continue
         objective = tokens[0].value in ("minimize", "maximize") and i == 1
         if str(word).lower()[:6] in STEMS or (objective and tokens[i + 1].value == "="):
             continue
