@@ -229,7 +229,9 @@ def numbers(pairs: Iterable[str], what: str) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals:
-            raise click.UsageError(f"{what} takes NAME=NUMBER, not {pair!r}")
+            number = what == "--start" and pair.strip().isdigit()
+            meant = f"; for {pair.strip()} starts write --starts {pair.strip()}" if number else ""
+            raise click.UsageError(f"{what} takes NAME=NUMBER, not {pair!r}{meant}")
     return values
 
 

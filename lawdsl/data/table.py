@@ -191,6 +191,9 @@ def _advice(name: str, cell: str) -> str:
         if found and number(value.strip()) is not None:
             error = deviation.strip() or "0.01"
             return f"write `{value.strip()}`, and `{error}` in a column of its own, se_{name}"
+    alone = re.findall(r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", cell)
+    if len(alone) == 1 and re.match(r"[^0-9+-]*[^0-9\s.+-]\W*[0-9]", cell):  # ca. 2.53
+        return f"write `{alone[0]}` alone"
     if re.match(r"[<>≤≥~≈]=?\s*[0-9]", cell):
         return "write the number alone, or leave such rows out with --drop-bad"
     unit_names = ", ".join(sorted(set(SPELLINGS.values())))

@@ -129,6 +129,11 @@ def _grouped_digits(p: ParseFailure) -> Explanation | None:
 
 def _magnitude(p: ParseFailure) -> Explanation | None:
     """`variable N > 1B`, `given N < 70M`"""
+    if p.before is not None and p.before.type == "NUMBER" and p.token.value in ("f", "F", "L"):
+        if p.before.end_pos == p.token.start_pos and p.statement in WITH_NUMBERS:
+            words = (p.before, p.token)
+            edit = replacing(words, str(p.before))
+            return "L0203", "numbers have no letters", f"write `{p.before}`", words, edit
     before, power = p.before, MAGNITUDES.get(str(p.token))
     if before is None or before.type != "NUMBER" or before.end_pos != p.token.start_pos:
         return None
@@ -245,6 +250,8 @@ def _ends_sum(p: ParseFailure, position: int) -> bool:
 
 
 def _sum_sign(p: ParseFailure) -> Explanation | None:
+    if p.token.value == "of":
+        return None
     if p.before is not None and p.before.partition("_")[0] in SUMS and p.token.value != "(":
         index = p.before.partition("_")[2]
         end = next((i for i in range(p.position, len(p.line)) if _ends_sum(p, i)), len(p.line))

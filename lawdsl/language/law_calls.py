@@ -150,7 +150,9 @@ class Calls:
                 named = argument.text if isinstance(argument, tree.Name) else argument.name
                 pairs.append((named, argument))
             else:
-                name = next(iter(_variables(law)), "N")
+                told = {n for n, _ in (*pairs, *node.keywords)}
+                told |= {a.text for a in node.arguments if isinstance(a, tree.Name)}
+                name = next((v for v in _variables(law) if v not in told), "N")
                 help = f"write `{name} = {print_formula(argument)}`, with the variable's name"
                 message = "this value has no name"
                 self.scope.report("L0701", message, argument.span, help)

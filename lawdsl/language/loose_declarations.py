@@ -32,6 +32,8 @@ def _item(words: Words) -> str | None:
     relations = [i for i, word in enumerate(words) if str(word) in RELATIONS]
     if len(relations) == 2 and words[0].type == "NAME" and words[0] in words[1:]:
         words, relations = words[1:], [i - 1 for i in relations]  # alpha 0 < alpha < 1
+    if len(relations) == 2 and len(words) > 2 and words[1].value == "in":
+        words, relations = words[2:], [i - 2 for i in relations]  # lr in 0 < lr <= 1
     if len(relations) == 2 and relations[0] > 0 and words[0].type != "NAME":
         return _chain(words, relations)
     if len(relations) == 1 and words[0].type == "NUMBER" and words[-1].type == "NAME":
@@ -118,6 +120,7 @@ def _text_in_brackets(words: Words) -> tuple[list[Token], str]:
 def declaration(words: Words) -> Iterator[str]:
     """Read a variable, a parameter, a given or an unknown."""
     rest, text = without_text(words[1:])
+    rest = [word for word in rest if word.value not in ("each", "both", "all", "respectively")]
     between = "between" in rest
     if len(rest) > 3 and rest[1].value == "(" and rest[2].type == "NAME" and rest[3].value == ")":
         if not known(str(rest[2])):  # c(i)

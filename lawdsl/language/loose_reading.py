@@ -86,6 +86,15 @@ def _trend(words: Words) -> Iterator[str]:
     if tail and any(str(word).lower() in EACH for word in tail):
         tail = [word for word in tail if str(word) in RELATIONS and False]
     trend = STEMS[str(words[place]).lower()[:6]]
+    if place > 1 and [str(word) for word in words[place - 2 : place]] in (
+        ["non", "-"],
+        ["is", "not"],
+    ):
+        subject = joined([word for word in words[: place - 2] if str(word) not in said])
+        relation = {"increasing": "<=", "decreasing": ">="}.get(trend)
+        if relation and names:
+            yield "\n".join(f"require ∂{subject}/∂{name} {relation} 0" for name in names)
+        return
     end = f" for {joined(tail)}" if tail else ""
     if names and subject:
         yield "\n".join(f"require {subject} {trend} in {name}{end}" for name in names)
@@ -134,6 +143,9 @@ LOSSES = {
 def _objective(words: Words) -> Iterator[str]:
     """`minimize over N, D: loss(N, D)`, `minimize loss(N, D) wrt N, D`, `minimize L = loss(N)`"""
     text = joined(words[1:])
+    summed = re.fullmatch(r"(?:the\s+)?(?:sum|mean|average|total)\s+(?:of\s+)?(.+)", text)
+    if summed:
+        yield f"{words[0]} {summed[1]}"
     named = re.fullmatch(r"(.+?)\s+(?:using|by|with|under|in)\s+(\w+)(?:\s+loss)?", text)
     if named and (loss := LOSSES.get(named[2].lower())):
         yield f"{words[0]} {loss.format(named[1])}"
@@ -377,6 +389,30 @@ READERS: dict[str, Callable[[Words], Iterator[str]]] = {
 """Statement -> what reads its words; a line that begins with another word is a definition."""
 
 
+OPERATORS = {
+    r"\s+divided\s+by\s+": "/",
+    r"\s+over\s+": "/",
+    r"\s+per\s+": "/",
+    r"\s+times\s+": "*",
+    r"\s+plus\s+": " + ",
+    r"\s+minus\s+": " - ",
+    r"\s+squared\b": "^2",
+    r"\s+to\s+the\s+power(?:\s+of)?\s+": "^",
+}
+"""Operators in words -> their signs."""
+
+
+def with_signs(text: str) -> str:
+    """A formula in which operators stand as signs, not in words.
+
+    Args:
+        text: the text of a statement.
+    """
+    for words, sign in OPERATORS.items():
+        text = re.sub(words, sign, text)
+    return text
+
+
 def candidates(words: Words) -> Iterator[str]:
     """Statements that the words of a line may mean, the likeliest first.
 
@@ -386,6 +422,7 @@ def candidates(words: Words) -> Iterator[str]:
     if len(words) > 1:
         yield from READERS.get(str(words[0]), definition)(words)
         text = joined(words)
+        yield with_signs(text)
         yield text.replace(";", ",")
         yield f"{words[0]}{text.removeprefix(words[0]).translate(str.maketrans('', '', '{}'))}"
         yield re.sub(r"(\w)\[([^\]]*=[^\]]*)\]", r"\1(\2)", text)  # loss[N, r = x]

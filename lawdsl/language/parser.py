@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import cache
 from importlib.resources import as_file, files
 from typing import Any
@@ -173,9 +172,7 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
         accepted = {name: _spellings().get(name, name) for name in _accepted(tokens, previous)}
         message = unexpected(failed, accepted, tokens, source)
         corrected = _corrected(message.edits, tokens, source) if message.edits else None
-        if corrected is None:
-            message = replace(message, edits=())
-        return None, [advised(message, tokens, corrected, _parses)]
+        return None, [advised(message, tokens, corrected, _parses, source)]
     mistakes = list(_out_of_bounds(tree, source))
     return (None if any(d.severity == "error" for d in mistakes) else tree), mistakes
 

@@ -94,6 +94,8 @@ def relation_spelling(p: ParseFailure) -> Explanation | None:
         ("=", ">", ">=", "the relation is written `>=`"),
         ("=", "<", "<=", "the relation is written `<=`"),
         ("<", ">", "!=", "`<>` is written `!=`"),
+        (">", "=", ">=", "the relation is written `>=`"),
+        ("<", "=", "<=", "the relation is written `<=`"),
         (":", "=", "=", "an equation is written with `=`"),
         ("<", "-", "=", "an equation is written with `=`"),
     ):

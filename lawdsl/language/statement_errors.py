@@ -9,7 +9,8 @@ from lawdsl.core.diagnostics import Edit
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.expected_tokens import ParseFailure
 from lawdsl.language.foreign_spellings import Explanation, closing_bracket, inserting, replacing
-from lawdsl.language.keywords import SIGNS, TRENDS
+from lawdsl.language.keywords import FUNCTIONS, SIGNS, TRENDS
+from lawdsl.language.loose_words import joined
 
 CONDITIONALS = ("where", "if", "when", "whenever", "with", "given", "provided", "assuming", "while")
 BESIDE_FINITE = ("defined", "bounded", "exists", "real", "continuous", "valid", "is_finite")
@@ -255,6 +256,8 @@ def _plus_minus(p: ParseFailure) -> Explanation | None:
             edits = (replacing(p.line[position:], f"{parts[0]} ± {parts[1]}"),)
             help = f"write `{parts[0]} ± {parts[1]}`"
         return "L0201", "a prior is written with `±`", help, (call,), *edits
+    if p.token.type == "$END" and "PLUSMINUS" in p.accepted and _distribution(p) is not None:
+        return _distribution(p)
     if p.token.type == "$END" and "PLUSMINUS" in p.accepted:
         said = " ".join(str(word) for word in p.line)
         help = f"write it behind the center: `{re.sub(r' (?=[()])|(?<=[(]) ', '', said)} ± …`"
@@ -270,6 +273,27 @@ def _plus_minus(p: ParseFailure) -> Explanation | None:
             (p.token,),
         )
     return None
+
+
+def _distribution(p: ParseFailure) -> Explanation | None:
+    """`prior p = Beta(2, 2)`: the normal distribution of that mean and standard deviation."""
+    words = p.line[next((i for i, w in enumerate(p.line) if w.value == "="), 0) + 1 :]
+    if len(words) < 4 or words[0].type != "NAME" or words[1].value != "(":
+        return None
+    if str(words[0]) in FUNCTIONS:
+        return None
+    numbers = [float(word) for word in words if word.type == "NUMBER"]
+    name, written = str(words[0]).lower(), "… ± …"
+    if len(numbers) == 2 and len(words) == 6:
+        a, b = numbers
+        if name == "beta" and a > 0 and b > 0:
+            written = f"{a / (a + b):.3g} ± {(a * b / (a + b + 1)) ** 0.5 / (a + b):.3g}"
+        elif name in ("uniform", "u"):
+            written = f"{(a + b) / 2:.3g} ± {abs(b - a) / 12**0.5:.3g}"
+        elif name == "gamma" and a > 0 and b > 0:
+            written = f"{a / b:.3g} ± {a**0.5 / b:.3g}"
+    message = "a prior is Gaussian: a mean and a standard deviation"
+    return "L0201", message, f"write `{joined(p.line[1 : -len(words)])} {written}`", (words[0],)
 
 
 # Index sets, questions and pipelines
@@ -350,7 +374,8 @@ def _step_part(p: ParseFailure) -> Explanation | None:
     named = p.token.type == "$END" or p.token.value in (",", "where", "by")
     if named and set(p.accepted) <= {"EQUAL", "LSQB"} and "at" in p.line[: p.position]:
         if p.line[p.position - 2].value in ("at", ","):
-            help = f"write `at N = {p.before}`, with the variable that has this value"
+            of = p.before.partition("_")[0] if "_" in p.before else "N"  # S_goal is a value of S
+            help = f"write `at {of} = {p.before}`, with the variable that has this value"
             return "L0207", "the point of a step names a variable and its value", help, (p.before,)
     if p.token.value == "in" and p.after is not None and p.after.value == "{":
         help = f'compare with one label: `{p.before} = "{p.line[p.position + 2]}"`'

@@ -22,7 +22,7 @@ Parses = Callable[[str], bool]
 
 SNIPPET = re.compile(r"`([^`]+)`")
 OMISSIBLE = frozenset(
-    "a all always converges group_by groupby lim_  and any approaches arange as at be between by c choosing each every everywhere "
+    "a all always both divided each minus non plus power times converges group_by groupby lim_  and any approaches arange as at be between by c choosing each every everywhere "
     "evaluate filter fit float for forall from gauss gaussian given goes group grouped if in inf "
     "infinity infty int integer integers interval is law lim limit linspace list loc lognorm "
     "lognormal log_normal mean monotone monotonic monotonically mu must n norm normal of on over "
@@ -33,7 +33,7 @@ OMISSIBLE = frozenset(
 
 STRAY = (
     "a|all|always|and|as|at|be|between|by|each|every|everywhere|for|from|if|in|is|mean|must|of|on|"
-    "or|over|sd|should|std|subject|such|that|then|to|under|using|when|where|with|within|wrt"
+    "divided|minus|non|plus|times|or|over|sd|should|std|subject|such|that|then|to|under|using|when|where|with|within|wrt"
 )
 """Words that are no names where they stand between two."""
 
@@ -59,7 +59,11 @@ FORMS = {
 
 
 def advised(
-    diagnostic: Diagnostic, tokens: Sequence[Token], corrected: str | None, parses: Parses
+    diagnostic: Diagnostic,
+    tokens: Sequence[Token],
+    corrected: str | None,
+    parses: Parses,
+    source: Text,
 ) -> Diagnostic:
     """A message about a line, its advice in words of the line.
 
@@ -68,8 +72,16 @@ def advised(
         tokens: the tokens of the line.
         corrected: the line after the edits of the message, where they make it parse.
         parses: whether a text of statements parses.
+        source: the text of the file.
     """
     help = diagnostic.help or ""
+    astray = bool(diagnostic.edits) and corrected is None  # its advice does not make the line parse
+    if astray:
+        diagnostic = replace(diagnostic, edits=())
+    if diagnostic.message.startswith("unexpected") and help.startswith("separate names"):
+        described = _described(tokens, source)
+        if described is not None and parses(described):
+            return replace(diagnostic, help=_written(described, tokens), edits=())
     stray = _stray_word(diagnostic, tokens)
     if stray is not None and (meant := suggestion(tokens, parses)) is not None:
         message, help = f"unexpected `{stray}`", _written(meant, tokens)
@@ -81,7 +93,7 @@ def advised(
         return replace(diagnostic, message=f"unexpected `{stray}`", help=help, edits=())
     if corrected is None and help.startswith("expected") and str(tokens[0]) not in FORMS:
         corrected = next(_without_a_sign(diagnostic, tokens, parses), None)
-    generic = help.startswith("expected") or help == "choose another name"
+    generic = help.startswith("expected") or help == "choose another name" or astray
     if _of_the_line(help, tokens, corrected or "") and not generic:
         return diagnostic
     meant = corrected or suggestion(tokens, parses)
@@ -91,6 +103,26 @@ def advised(
         form = FORMS[str(tokens[0])].format(name=_name(tokens))
         return replace(diagnostic, help=f"the form is `{form}`")
     return diagnostic
+
+
+def _described(tokens: Sequence[Token], source: Text) -> str | None:
+    """A declaration of one name in several words, of which the file uses one, or none."""
+    end = next(
+        (i for i, w in enumerate(tokens) if i and w.type != "NAME" or w == "in"), len(tokens)
+    )
+    words = tokens[1:end]
+    span = span_of(tokens)
+    others = source.text[: span.start] + source.text[span.end :]
+    formulas = re.sub(r'"[^"\n]*"|#[^\n]*', "", others)
+    used = [word for word in words if re.search(rf"\b{re.escape(word)}\b", formulas)]
+    if len(words) < 2 or len(used) > 1:
+        return None
+    if not used:
+        return f"{tokens[0]} {'_'.join(words)} {joined(tokens[end:])}"
+    name, text = used[0], " ".join(word for word in words if word is not used[0])
+    rest = [word for word in tokens[end:] if word.type != "STRING"]
+    said = next((f"  {w}" for w in tokens if w.type == "STRING"), f'  "{text}"')
+    return f"{tokens[0]} {name} {joined(rest)}{said}"
 
 
 def _name(tokens: Sequence[Token]) -> str:
@@ -230,6 +262,9 @@ def _keeps(tokens: Sequence[Token], text: str) -> bool:
             return False
         if word.value == "R" and i and tokens[i - 1].value in ("in", "∈"):
             continue  # the real numbers
+        summed = i + 1 < len(tokens) and tokens[i + 1].value == "of"
+        if (shares or summed) and word.value in ("sum", "mean", "average", "total"):
+            continue
         if (shares and word.value == "sum") or (word.value == "not" and "!=" in text):
             continue
         objective = tokens[0].value in ("minimize", "maximize") and i == 1
