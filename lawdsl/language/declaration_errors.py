@@ -16,7 +16,19 @@ OPERATORS = ("+", "-", "*", "/", "^", "=")
 DECLARATIONS = ("variable", "parameter", "given", "choose")
 TYPES = ("real", "float", "double", "number", "numeric", "scalar", "reals", "any", "free")
 WHOLE = ("int", "integers", "Integer", "Integers", "whole")
-VERBS = ("is", "are", "be", "must", "should", "has", "lies", "ranges", "takes")
+VERBS = (
+    "strictly",
+    "always",
+    "is",
+    "are",
+    "be",
+    "must",
+    "should",
+    "has",
+    "lies",
+    "ranges",
+    "takes",
+)
 SETS = ("from", "of", "among", "within", "element", "elem", "between", "range", "belongs", "on")
 
 
@@ -383,6 +395,7 @@ def _operand_missing(p: ParseFailure) -> Explanation | None:
     text = str(p.token).strip('"').strip()
     if p.token.type == "STRING" and re.fullmatch(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?", text):
         return None
+    ends = ends or (p.token.value in ("+", "*", "/") and p.statement != "prior")
     if ends and p.before is not None and p.before.value in OPERATORS and p.position > 1:
         message = f"nothing follows this `{p.before}`"
         return "L0207", message, "write a formula behind it, or remove it", (p.before,)

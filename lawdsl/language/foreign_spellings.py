@@ -280,7 +280,7 @@ def _filler(p: ParseFailure) -> Explanation | None:
     if p.after.value not in TRENDS:
         help = "leave it out"
     edit = replacing((p.token, p.after), str(p.after))
-    return "L0203", f"`{p.token}` has no place in a claim", help, (p.token,), edit
+    return "L0203", f"`{p.token}` has no place here", help, (p.token,), edit
 
 
 def _preposition(p: ParseFailure) -> Explanation | None:

@@ -48,7 +48,7 @@ def _item(words: Words) -> str | None:
         first, second = words[end : relations[1]], words[relations[1] :]
         return f"{name} {joined(first)}, {name} {joined(second)}"
     if relations:
-        return f"{name} {joined(rest)}" if rest[0].type == "RELATION" else None
+        return f"{name} {joined(rest)}" if rest and rest[0].type == "RELATION" else None
     return f"{name}{_domain(rest)}"
 
 
@@ -71,6 +71,8 @@ def _domain(words: Words) -> str:
     sign = next((SIGNS[word] for word in lowered if word in SIGNS), None)
     if sign or not words:
         return f" {sign}" if sign else ""
+    if {"fraction", "share", "probability", "proportion", "ratio"} & set(lowered):
+        return " in [0, 1]"
     if "simplex" in lowered:
         return " in simplex"
     whole = " integer" if {"integer", "int", "integers"} & set(lowered) else ""
@@ -81,7 +83,12 @@ def _domain(words: Words) -> str:
     if "{" in lowered and not {"..", ":"} & set(lowered):
         return f" in {joined(words[lowered.index('{') :])}"
     left = "(" if "(" in lowered and not {"uniform", "range", "u"} & set(lowered) else "["
-    right = ")" if ")" in lowered and left == "(" or lowered[-1] == ")" and "[" in lowered else "]"
+    brackets = [word for word in lowered if word in ("[", "(", "]", ")")]
+    right = ")" if brackets[-1:] in ([")"], ["["]) and not left.isspace() else "]"
+    if {"uniform", "range", "u", "interval"} & set(lowered):
+        right = "]"
+    if brackets[:1] == ["]"]:
+        left = "("  # ]0, 1]
     operands = [
         word
         for word in words
@@ -120,13 +127,19 @@ def _text_in_brackets(words: Words) -> tuple[list[Token], str]:
 def declaration(words: Words) -> Iterator[str]:
     """Read a variable, a parameter, a given or an unknown."""
     rest, text = without_text(words[1:])
+    bounded = re.fullmatch(r"[a-z]\w*\s*<\s*(.+?)\s*>\s*([A-Za-z_].*)", joined(rest))
+    if bounded and re.search(r"\blower|\bupper", bounded[1]):  # vector<lower=0> A
+        ends = dict(re.findall(r"(lower|upper)\s*=\s*([-\w.]+)", bounded[1]))
+        low, high = ends.get("lower"), ends.get("upper")
+        domain = f"in [{low}, {high}]" if low and high else f"> {low}" if low else f"< {high}"
+        yield f"{words[0]} {bounded[2]} {domain}{text}"
     rest = [word for word in rest if word.value not in ("each", "both", "all", "respectively")]
     between = "between" in rest
     if len(rest) > 3 and rest[1].value == "(" and rest[2].type == "NAME" and rest[3].value == ")":
         if not known(str(rest[2])):  # c(i)
             yield f"{words[0]} {rest[0]}[{rest[2]}] {joined(rest[4:])}{text}"
-    if not text:
-        rest, text = _text_in_brackets(rest)
+    rest, inner = _text_in_brackets(rest)
+    text = text or ("" if inner.strip(' "').lower() in SIGNS else inner)
     rest, unit = without_unit(rest)
     normal = index_of(rest, (*NORMAL, *LOGNORMAL))
     if words[0].value == "parameter" and normal < len(rest) and len(numbers_of(rest)) == 2:

@@ -36,8 +36,16 @@ from lawdsl.language.loose_words import (
 
 def _claim(words: Words) -> Iterator[str]:
     rest = list(words[1:])
+    if rest[0].value == "for" and "," in rest:  # for all t, L > 0
+        yield from _claim([words[0], *rest[index_of(rest, (",",)) + 1 :]])
+        yield f"require {joined(rest[index_of(rest, (',',)) + 1 :])}"
     yield from _trend(rest)
     text = joined(rest)
+    derivative = re.sub(
+        r"\b(?:partial|del|d)\s+(\w+)\s*/\s*(?:partial|del|d)\s+(\w+)", r"∂\1/∂\2", text
+    )
+    if derivative != text:
+        yield f"require {derivative}"
     if re.search(r"\blim|->|→|\btends|\bapproach|\bconverge", text):
         yield from _limit(text)
     until = index_of(rest, EACH)
@@ -114,6 +122,11 @@ def _limit(text: str) -> Iterator[str]:
         subject, name, end, target = called.groups()
         yield f"require {subject} -> {target} as {name} -> {'oo' if end in INFINITE else end}"
         return
+    shared = re.search(r"(\w+)((?:\s*,\s*\w+)+)\s*(?:->|→)\s*(oo|∞|[Ii]nf\w*)", text)
+    if shared and shared[1] not in INFINITE:  # as N, D -> oo
+        names = [shared[1], *re.findall(r"\w+", shared[2])]
+        each = ", ".join(f"{name} -> oo" for name in names)
+        text = f"{text[: shared.start()]}{each}{text[shared.end() :]}"
     found = list(APPROACH.finditer(text))
     infinite = [match for match in found if not match[2][0].isdigit()] or found[-1:]
     rest = text
@@ -143,6 +156,10 @@ LOSSES = {
 def _objective(words: Words) -> Iterator[str]:
     """`minimize over N, D: loss(N, D)`, `minimize loss(N, D) wrt N, D`, `minimize L = loss(N)`"""
     text = joined(words[1:])
+    if (
+        re.match(r"(?:\w+\s+)+of\s", text) and text.split()[0].lower() not in LOSSES
+    ):  # the loss of domain(N, D)
+        yield f"{words[0]} {re.split(r'^(?:[A-Za-z_]+ +)+of +', text)[-1]}"
     summed = re.fullmatch(r"(?:the\s+)?(?:sum|mean|average|total)\s+(?:of\s+)?(.+)", text)
     if summed:
         yield f"{words[0]} {summed[1]}"
@@ -174,7 +191,10 @@ def _start(words: Words) -> Iterator[str]:
     """`start A in -1:1:3`, `start log(A) = [0, 5, 10]`, `start A from 1 to 10`"""
     middle = index_of(words, ("in", "=", ":", "~", "∈", "from", "between", "at"), 1)
     left, right = words[1:middle], words[middle + 1 :]
-    names = [joined(part) for part in split(left, (",",)) if part]
+    if "{" in right and "in" in right:  # alpha = beta in {0.2, 0.5}
+        middle = index_of(words, ("in",))
+        left, right = words[1:middle], words[middle + 1 :]
+    names = [joined(part) for part in split(left, (",", "=")) if part]
     numbers = numbers_of(right)
     if not names or not numbers:
         return
@@ -225,7 +245,14 @@ def _prior(words: Words) -> Iterator[str]:
         for part in split(rest, (",", ";", "±", "sd", "sigma", "std", "with"))
         if part
     ]
+    parts = [part[1:] if part[0].value == "=" else part for part in parts]
     text = joined(rest)
+    interval = re.match(
+        r"(.+?)\s*[(\[].*?\b9[05]\s*%?.*?([0-9.]+)\s*(?:-|–|,|to)\s*([0-9.]+)", text
+    )
+    if interval:
+        low, high = float(interval[2]), float(interval[3])
+        yield f"prior {subject} = {interval[1]} ± {abs(high - low) / 3.92:.3g}"
     several = split(words[1:], (",",))
     if len(several) > 1 and all("=" in part for part in several):
         yield "\n".join(f"prior {joined(part)}" for part in several)
@@ -337,6 +364,8 @@ def _step(words: Words) -> Iterator[str]:
         text = re.sub(r"\s+(?:is\s+)?not\s+", " != ", text)
         text = re.sub(r"\s+is\s+", " = ", text.replace("==", "="))
         pieces = [p.strip() for p in re.split(r",|;|&+|\band\b", text.strip("(){}[]")) if p.strip()]
+        if part == "by" and all(word.type == "NAME" for word in found.get(part, [])):
+            pieces = [str(word) for word in found.get(part, []) if word.value != "and"]
         if pieces:
             tails.append(f"{part} {', '.join(pieces)}")
     if tails:

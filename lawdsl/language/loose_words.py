@@ -90,6 +90,7 @@ def without_unit(words: Words) -> tuple[list[Token], str]:
     if start == len(words):
         for i, word in enumerate(words[:-1]):
             behind_in = i > 0 and words[i - 1].value == "in"
+            behind_in = behind_in or (i == 1 and words[0].end_pos == word.start_pos)  # w[s]
             if word.value in ("[", "(") and known(str(words[i + 1])) and not behind_in:
                 close = index_of(words, ("]", ")"), i)
                 unit = "".join(str(w) for w in words[i + 1 : close])

@@ -162,7 +162,10 @@ def _statement(line: LogicalLine, source: Text) -> tuple[Statement | None, list[
     if any(token.type == "ILLEGAL" for token in line.tokens):
         return None, []  # the character has its message; what it spoils needs no second one
     if line.broken is not None:
-        return None, [line.broken.to_diagnostic(source)]
+        broken = line.broken.to_diagnostic(source)
+        if line.tokens[0].value in PLACED["simplex"][0]:  # an interval such as [0, 1[
+            broken = advised(broken, line.tokens, None, _parses, source)
+        return None, [broken]
     long = list(_long_names(line.tokens, source))
     if long:
         return None, long

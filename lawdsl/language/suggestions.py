@@ -16,13 +16,16 @@ from lawdsl.core.diagnostics import Diagnostic, Text
 from lawdsl.language.ast_builder import span_of
 from lawdsl.language.keywords import FUNCTIONS, INSTEAD, RESERVED, SIGNS, ascii_name
 from lawdsl.language.loose_reading import candidates
-from lawdsl.language.loose_words import EACH, RELATIONS, STEMS, joined
+from lawdsl.language.loose_words import EACH, RELATIONS, STEMS, index_of, joined
+
+MAX_WORDS, MAX_CHARACTERS = 120, 600
+"""Of a line for which a suggestion is looked for."""
 
 Parses = Callable[[str], bool]
 
 SNIPPET = re.compile(r"`([^`]+)`")
 OMISSIBLE = frozenset(
-    "a all always both divided each minus non plus power times converges group_by groupby lim_  and any approaches arange as at be between by c choosing each every everywhere "
+    "a an all always fraction share probability proportion ratio strictly simplex lower upper vector partial del d both divided each minus non plus power times converges group_by groupby lim_  and any approaches arange as at be between by c choosing each every everywhere "
     "evaluate filter fit float for forall from gauss gaussian given goes group grouped if in inf "
     "infinity infty int integer integers interval is law lim limit linspace list loc lognorm "
     "lognormal log_normal mean monotone monotonic monotonically mu must n norm normal of on over "
@@ -33,7 +36,7 @@ OMISSIBLE = frozenset(
 
 STRAY = (
     "a|all|always|and|as|at|be|between|by|each|every|everywhere|for|from|if|in|is|mean|must|of|on|"
-    "divided|minus|non|plus|times|or|over|sd|should|std|subject|such|that|then|to|under|using|when|where|with|within|wrt"
+    "divided|minus|partial|del|non|plus|times|or|over|sd|should|std|subject|such|that|then|to|under|using|when|where|with|within|wrt"
 )
 """Words that are no names where they stand between two."""
 
@@ -93,6 +96,10 @@ def advised(
         return replace(diagnostic, message=f"unexpected `{stray}`", help=help, edits=())
     if corrected is None and help.startswith("expected") and str(tokens[0]) not in FORMS:
         corrected = next(_without_a_sign(diagnostic, tokens, parses), None)
+    unfinished = help.endswith("must follow") and len(tokens) <= 2
+    if unfinished and str(tokens[0]) in FORMS:
+        form = FORMS[str(tokens[0])].format(name=_name(tokens))
+        return replace(diagnostic, help=f"the form is `{form}`")
     generic = help.startswith("expected") or help == "choose another name" or astray
     if _of_the_line(help, tokens, corrected or "") and not generic:
         return diagnostic
@@ -161,8 +168,8 @@ def suggestion(tokens: Sequence[Token], parses: Parses) -> str | None:
         tokens: the tokens of the line.
         parses: whether a text of statements parses.
     """
-    if len(tokens) > 200:
-        return None
+    if len(tokens) > MAX_WORDS or sum(map(len, tokens)) > MAX_CHARACTERS:
+        return None  # a long line is not read many times
     found = (text for text in candidates(tokens) if _keeps(tokens, text) and parses(text))
     return next(found, None)
 
@@ -250,8 +257,13 @@ def _keeps(tokens: Sequence[Token], text: str) -> bool:
     plain = ascii_name(text)
     shares = " in simplex" in text  # which says the numbers 0 and 1
     numbers = re.findall(r"(?<![\w.])[0-9][\w.]*(?:(?<=[eE])[+-][0-9]+)?", text.replace("..", " "))
-    values = {float(n) for n in numbers if re.fullmatch(r"[0-9.]+(?:[eE][-+]?[0-9]+)?", n)}
+    values = {
+        float(n) for n in numbers if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", n)
+    }
     until = next((i for i, w in enumerate(tokens) if str(w).lower() in EACH), len(tokens))
+    if until == 2 and tokens[1].value == "for" and "," in tokens:  # for all t, L > 0
+        tokens = tokens[index_of(tokens, (",",)) + 1 :]
+        until = len(tokens)
     if not any(str(word) in RELATIONS for word in tokens[until:]):
         tokens = tokens[:until]  # `for all i, j` says nothing
     for i, word in enumerate(tokens):
@@ -262,13 +274,22 @@ def _keeps(tokens: Sequence[Token], text: str) -> bool:
             return False
         if word.value == "R" and i and tokens[i - 1].value in ("in", "∈"):
             continue  # the real numbers
+        if (
+            "±" in text
+            and any(w == "CI" for w in tokens)
+            and (word == "CI" or word.type == "NUMBER")
+        ):
+            continue  # a prior of an interval
+        before_of = [str(w) for w in tokens[i:]].count("of") and tokens[0].value == "minimize"
+        if before_of and i and "of" not in tokens[1:i]:
+            continue
         summed = i + 1 < len(tokens) and tokens[i + 1].value == "of"
         if (shares or summed) and word.value in ("sum", "mean", "average", "total"):
             continue
         if (shares and word.value == "sum") or (word.value == "not" and "!=" in text):
             continue
         objective = tokens[0].value in ("minimize", "maximize") and i == 1
-        if str(word).lower()[:6] in STEMS or (objective and tokens[i + 1].value == "="):
+        if str(word).lower()[:6] in STEMS or (objective and tokens[i + 1 :][:1] == ["="]):
             continue
         function = i + 1 < len(tokens) and str(word) in FUNCTIONS
         if word.type != "NAME" or (str(word).lower() in OMISSIBLE and not function):

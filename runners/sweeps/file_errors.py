@@ -197,6 +197,7 @@ def _toml_advice(line: str, column: int, otherwise: str) -> str:
         )
     key, equals, value = line.partition("=")
     if equals and value.strip()[:1].isalpha():
+        value = value.partition("#")[0]
         return f'text stands in double quotes: `{key.strip()} = "{value.strip()}"`'
     return otherwise
 
@@ -341,8 +342,10 @@ def _advice(location: str, e: Any) -> str:
             r"[0-9]+" if kind.startswith("int") else r"[0-9.]+([eE][-+]?[0-9]+)?", digits
         ):
             written = digits
-    elif kind.startswith("int") and isinstance(value, float) and value.is_integer():
-        written = str(int(value))
+    elif kind.startswith("int") and isinstance(value, float):
+        written = str(round(value))
+    elif "from 0 to 1" in str(e["msg"]) and isinstance(value, (int, float)) and 2 <= value <= 100:
+        return f"a share of {value:g} % is {value / 100:g}"
     elif kind == "bool_type" or kind == "bool_parsing":
         written = "true" if str(value).lower() in ("1", "yes", "on", "true") else "false"
     elif kind in ("tuple_type", "list_type") and isinstance(value, (int, float, str)):
@@ -357,6 +360,8 @@ def _advice(location: str, e: Any) -> str:
         return f"write a table: {{{domain} = {_shown(value)}}}"
     elif kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
         return f"choose another number for {key}"
+    if not written and kind.startswith(("int", "float")):
+        return f"write a number: `{key} = 16`" if kind.startswith("int") else f"write `{key} = 0.1`"
     return f"write `{key} = {written}`" if written else ""
 
 
