@@ -395,7 +395,11 @@ def _operand_missing(p: ParseFailure) -> Explanation | None:
     text = str(p.token).strip('"').strip()
     if p.token.type == "STRING" and re.fullmatch(r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?", text):
         return None
-    ends = ends or (p.token.value in ("+", "*", "/") and p.statement != "prior")
+    operator = p.token.value in ("+", "*", "/") and p.statement != "prior"
+    if operator and p.before is not None and p.before.value in OPERATORS[:-1] and p.position > 1:
+        message = f"no formula stands between `{p.before}` and `{p.token}`"
+        help = "write one between them, or leave one of the operators out"
+        return "L0201", message, help, (p.before, p.token)
     if ends and p.before is not None and p.before.value in OPERATORS and p.position > 1:
         message = f"nothing follows this `{p.before}`"
         return "L0207", message, "write a formula behind it, or remove it", (p.before,)
